@@ -34,12 +34,12 @@ import numpy as np
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST)]
 
-from opjoule.clocks.exchange_file import (  # noqa: E402
+from opjoule.clocks.exchanges import (  # noqa: E402
     BOARD_EXCHANGES,
     METER_EXCHANGES,
+    Exchange,
     ExchangeFile,  # path set above
 )
-from opjoule.clocks.exchanges import Exchange  # noqa: E402
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.operations import oplog, schemas  # noqa: E402

@@ -32,7 +32,7 @@ from opjoule.calibration.calibration_file import CalibratedSensor, new_file  # n
 from opjoule.calibration.calibration_text import write_calibration  # noqa: E402
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
 from opjoule.calibration.library import find_calibration  # noqa: E402
-from opjoule.calibration.read_point import ReadPoint  # noqa: E402
+from opjoule.calibration.means import ReadPoint  # noqa: E402
 from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt  # noqa: E402

@@ -33,7 +33,7 @@ HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402  # path set above
-from opjoule.calibration.read_point import ReadPoint  # noqa: E402
+from opjoule.calibration.means import ReadPoint  # noqa: E402
 from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
 from opjoule.calibration.warming import STEADY_S  # noqa: E402
 from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402

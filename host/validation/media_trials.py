@@ -30,7 +30,7 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
-from opjoule.comparison.side import comparison_side  # noqa: E402
+from opjoule.comparison.cell_mean import comparison_side  # noqa: E402
 from opjoule.energy.comparison import Side, differ, ratio_limits  # noqa: E402
 from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
 from opjoule.evaluation.quantities.common import COMMON  # noqa: E402

@@ -31,7 +31,7 @@ def protocol(bus: str, reset_s: float) -> MonsoonProtocol:
     """The library's own connection, its pyusb on the stand-in; `bus` is a file that says when the device is back."""
     import usb.backend.libusb1  # noqa: PLC0415
     from monsoon_backend import Backend  # noqa: PLC0415
-    from opjoule.meters.monsoon.library import usb_protocol  # noqa: PLC0415
+    from opjoule.meters.monsoon.reader import usb_protocol  # noqa: PLC0415
 
     made = Backend(Path(bus), reset_s)
     usb.backend.libusb1.get_backend = lambda *_, **__: made

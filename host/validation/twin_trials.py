@@ -20,10 +20,11 @@ import pyarrow as pa
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from opjoule.attribution.activities import Intervals
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.record.phases import Phase, Role
 from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
-from opjoule.simulation.fitting.recorded import Recorded, Syncs, signature_levels, windows_of
+from opjoule.simulation.fitting.recorded import Recorded, signature_levels, windows_of
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
 from opjoule.trace.power_trace import PowerTrace
@@ -197,7 +198,7 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
     return Recorded(
         "trial", True, "made-up", medium_name, "serial", len(truth.board.busy_cores_w) - 1,
         windows_of(system, phases, trace, same), phases, SENSOR, trace,
-        signature_levels(np.array(story.loads_ns, np.int64), trace, system, same), Syncs(syncs[:, 0], syncs[:, 1]),
+        signature_levels(np.array(story.loads_ns, np.int64), trace, system, same), Intervals(syncs[:, 0], syncs[:, 1]),
     )  # fmt: skip
 
 

@@ -33,6 +33,9 @@ class Intervals:
         order = np.argsort(start_ns, kind="stable")
         return cls(start_ns[order], end_ns[order])
 
+    def __len__(self) -> int:
+        return int(self.start_ns.size)
+
     @property
     def merged(self) -> Intervals:
         """When at least one of them went on; no two of these overlap."""

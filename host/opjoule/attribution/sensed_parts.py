@@ -100,7 +100,6 @@ def sensed_courses(medium: SensedMedium) -> dict[str, Float64Array]:
 
 
 def _middle(of: Range) -> tuple[float, float]:
-    """The middle of a range, and its standard uncertainty."""
     return (of[0] + of[1]) / 2, (of[1] - of[0]) / math.sqrt(12.0)
 
 

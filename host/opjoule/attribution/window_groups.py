@@ -141,7 +141,6 @@ def near_windows(count: int) -> int:
 
 
 def _block_stretches(count: int, lasted_s: float) -> int:
-    """Stretches of one block of the bootstrap."""
     return max(round(count / min(max(lasted_s / BLOCK_S, BLOCKS_MIN), BLOCKS_MAX)), 1)
 
 
@@ -212,7 +211,6 @@ def _sums(columns: Float64Array, label: IntArray) -> Float64Array:
 
 
 def _first_windows(of_window: IntArray) -> IntArray:
-    """The first window of each group."""
     first = np.zeros(int(of_window.max()) + 1, np.int64)
     first[of_window[::-1]] = np.arange(of_window.size)[::-1]
     return first

@@ -49,9 +49,9 @@ def to_toml(file: CalibrationFile) -> str:
         *_correction_lines(calibration, calibration.current, 0),
         "",
         "[heating]  # of the shunt by its own current; warmth is the squared reading, followed with the time constant",
-        f"per_a2 = {_number(calibration.heating.per_a2)}",
-        f"tau_s = {_number(calibration.heating.tau_s)}",
-        f"ln_tau_u = {_number(calibration.heating.ln_tau_u)}  # standard, of its natural logarithm",
+        f"per_a2 = {toml_float(calibration.heating.per_a2)}",
+        f"tau_s = {toml_float(calibration.heating.tau_s)}",
+        f"ln_tau_u = {toml_float(calibration.heating.ln_tau_u)}  # standard, of its natural logarithm",
     ]
     if calibration.voltage:
         lines += ["", "[voltage]  # [V]", *_correction_lines(calibration, calibration.voltage, 1)]
@@ -60,12 +60,12 @@ def to_toml(file: CalibrationFile) -> str:
         "[uncertainty]  # standard (k = 1)",
         f"parameters = {json.dumps(PARAMETERS)}",
         "covariance = [  # of the fit, without the reference's errors that all points share",
-        *(f"  {_numbers(row)}," for row in calibration.covariance),
+        *(f"  {toml_floats(row)}," for row in calibration.covariance),
         "]",
     ]
     for each in calibration.common:
         lines += ["", "[[common]]  # how the parameters change with one standard uncertainty of this source"]
-        lines += [f"source = {_text(each.name)}", f"effect = {_numbers(each.effect)}"]
+        lines += [f"source = {toml_string(each.name)}", f"effect = {toml_floats(each.effect)}"]
     lines += [*_point_lines("current", file.current), *_point_lines("voltage", file.voltage)]
     return "\n".join(lines) + "\n"
 
@@ -79,19 +79,19 @@ def _head_lines(file: CalibrationFile) -> list[str]:
         f"schema = {SCHEMA}",
         f"simulated = {str(file.simulated).lower()}",
         f"date_utc = {file.date_utc:%Y-%m-%dT%H:%M:%SZ}",
-        *([] if file.temperature_c is None else [f"temperature_c = {_number(file.temperature_c)}"]),
-        f"gain_per_k = {_number(file.gain_per_k)}  # bound of the power's change with temperature",
-        f"notes = [{', '.join(_text(note) for note in file.notes)}]",
+        *([] if file.temperature_c is None else [f"temperature_c = {toml_float(file.temperature_c)}"]),
+        f"gain_per_k = {toml_float(file.gain_per_k)}  # bound of the power's change with temperature",
+        f"notes = [{', '.join(toml_string(note) for note in file.notes)}]",
         "",
         "[sensor]",
-        f"id = {_text(sensor.sensor_id)}",
-        f"model = {_text(sensor.model)}",
-        *([] if sensor.shunt_ohm is None else [f"shunt_ohm = {_number(sensor.shunt_ohm)}"]),
-        f"current_max_a = {_number(sensor.current_max_a)}  # the range that it was set to",
+        f"id = {toml_string(sensor.sensor_id)}",
+        f"model = {toml_string(sensor.model)}",
+        *([] if sensor.shunt_ohm is None else [f"shunt_ohm = {toml_float(sensor.shunt_ohm)}"]),
+        f"current_max_a = {toml_float(sensor.current_max_a)}  # the range that it was set to",
         "",
         "[reference]",
-        f"name = {_text(file.reference)}",
-        f"stated = {_text(file.stated)}",
+        f"name = {toml_string(file.reference)}",
+        f"stated = {toml_string(file.stated)}",
     ]
 
 
@@ -100,10 +100,10 @@ def _correction_lines(calibration: SensorCalibration, correction: Correction, ch
     found = [calibration.contributions(alone[place]) for place in (channel, channel + 2)]
     gain_u, offset_u = (math.hypot(*(part for _, part in each.values())) for each in found)
     return [
-        f"gain = {_number(correction.gain)}  # ± {COVERAGE_FACTOR * gain_u:.2g} (k = 2)",
-        f"offset = {_number(correction.offset)}  # ± {COVERAGE_FACTOR * offset_u:.2g} (k = 2)",
-        f"least = {_number(correction.least)}",
-        f"most = {_number(correction.most)}",
+        f"gain = {toml_float(correction.gain)}  # ± {COVERAGE_FACTOR * gain_u:.2g} (k = 2)",
+        f"offset = {toml_float(correction.offset)}  # ± {COVERAGE_FACTOR * offset_u:.2g} (k = 2)",
+        f"least = {toml_float(correction.least)}",
+        f"most = {toml_float(correction.most)}",
     ]
 
 
@@ -113,20 +113,21 @@ def _point_lines(channel: str, points: Sequence[FilePoint]) -> list[str]:
     of_current = channel == "current"
     rows = [astuple(each)[: 6 if of_current else 5] for each in points]
     columns = COLUMNS + (WARMTH if of_current else "")
-    head = ["", f"[points.{channel}]", f"columns = {_text(columns)}", "rows = ["]
-    return [*head, *(f"  {_numbers(row)}," for row in rows), "]"]
+    head = ["", f"[points.{channel}]", f"columns = {toml_string(columns)}", "rows = ["]
+    return [*head, *(f"  {toml_floats(row)}," for row in rows), "]"]
 
 
-def _numbers(values: Sequence[float]) -> str:
-    return f"[{', '.join(_number(each) for each in values)}]"
+def toml_floats(values: Sequence[float]) -> str:
+    """An array of TOML."""
+    return f"[{', '.join(toml_float(each) for each in values)}]"
 
 
-def _text(words: str) -> str:
+def toml_string(words: str) -> str:
     """A basic string of TOML: what JSON escapes it reads alike, DEL needs an escape of its own."""
     return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
-def _number(value: float) -> str:
-    """To 10 digits, as TOML writes a float."""
+def toml_float(value: float) -> str:
+    """A float of TOML, to 10 digits."""
     text = f"{value:.10g}"
     return text if any(letter in text for letter in ".en") else f"{text}.0"

@@ -210,5 +210,4 @@ def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, 
 
 
 def _alive(common: list[CommonError]) -> tuple[CommonError, ...]:
-    """Those that are not zero."""
     return tuple(e for e in common if any((e.current_share, e.current_a, e.voltage_share, e.voltage_v)))

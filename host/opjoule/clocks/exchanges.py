@@ -7,16 +7,19 @@ fastest exchange is kept (queues only ever add to a round trip), and the clock i
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap, Int64Array
 from opjoule.clocks.wandering_clock import follow
-from opjoule.errors import AlignmentError
+from opjoule.errors import AlignmentError, RecordFault
+from opjoule.system_errors import naming
 
 EXCHANGES_MIN: Final = 3
 PARTS_MAX: Final = 240
@@ -95,3 +98,46 @@ def _fastest_of_each_part(near_ns: Int64Array, trip_ns: Int64Array) -> Int64Arra
     order = np.lexsort((trip_ns, part))
     _, first = np.unique(part[order], return_index=True)
     return np.sort(order[first]).astype(np.int64)
+
+
+METER_EXCHANGES = "meter-exchanges.csv"
+BOARD_EXCHANGES = "board-exchanges.csv"
+"""Names under raw/ of a record."""
+_FIELDS = [field.name for field in dataclasses.fields(Exchange)]
+
+
+class ExchangeFile:
+    """Appends to a new CSV file; every line reaches the kernel at once, so that a killed run keeps it. One thread.
+
+    Raises: FileExistsError: the file is there already: raw data is never overwritten.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = path.open("x", buffering=1)
+        with naming(path):
+            self._file.write(",".join(_FIELDS) + "\n")
+
+    def append(self, exchange: Exchange) -> None:
+        """One exchange; stamps in ns."""
+        with naming(self._path):
+            self._file.write(",".join(str(value) for value in dataclasses.astuple(exchange)) + "\n")
+
+    def close(self) -> None:
+        """Ends the file."""
+        with naming(self._path):
+            self._file.close()
+
+
+def read_exchanges(path: Path) -> list[Exchange]:
+    """The exchanges of a file in order, a torn last line left out; none where there is no file.
+
+    Raises: RecordFault: a line that holds something else.
+    """
+    if not path.exists():
+        return []
+    try:
+        lines = path.read_text().splitlines(keepends=True)[1:]
+        return [Exchange(*map(int, line.split(","))) for line in lines if line.endswith("\n")]
+    except (ValueError, TypeError) as fault:
+        raise RecordFault(f"{path} is corrupt: {fault}") from None

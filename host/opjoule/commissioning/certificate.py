@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import math
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.calibration.calibration_text import toml_float, toml_floats, toml_string
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.steps import STEPS
 from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
@@ -206,10 +205,10 @@ def to_toml(certificate: Certificate) -> str:
         *(["# SIMULATED: it says nothing about any hardware."] if certificate.simulated else []),
         f"schema = {SCHEMA}",
         f"simulated = {str(certificate.simulated).lower()}",
-        f"rig_sha256 = {_text(certificate.rig_sha256)}  # of rig.toml: any change of it makes this invalid",
-        f"device = {_text(certificate.device)}",
-        f"storage = {_text(certificate.storage)}",
-        f"conclusion = {_text(certificate.conclusion)}",
+        f"rig_sha256 = {toml_string(certificate.rig_sha256)}  # of rig.toml: any change of it makes this invalid",
+        f"device = {toml_string(certificate.device)}",
+        f"storage = {toml_string(certificate.storage)}",
+        f"conclusion = {toml_string(certificate.conclusion)}",
     ]
     if certificate.asked:
         lines += ["", "[parts]", *_pairs(certificate.parts.to_table())]
@@ -226,39 +225,27 @@ def _step_lines(found: Finished, title: str) -> list[str]:
     lines = [
         "",
         f"[[step]]  # {title}",
-        f"key = {_text(found.key)}",
-        f"outcome = {_text(verdict.outcome)}",
+        f"key = {toml_string(found.key)}",
+        f"outcome = {toml_string(verdict.outcome)}",
         f"date_utc = {found.date_utc:%Y-%m-%dT%H:%M:%SZ}",
-        f"words = {_text(verdict.words)}",
-        *([f"advice = {_text(verdict.advice)}"] if verdict.advice else []),
-        *([f"folder = {_text(found.folder)}"] if found.folder else []),
+        f"words = {toml_string(verdict.words)}",
+        *([f"advice = {toml_string(verdict.advice)}"] if verdict.advice else []),
+        *([f"folder = {toml_string(found.folder)}"] if found.folder else []),
     ]
     if verdict.figures:
         lines.append("[step.figures]")
     for name, each in verdict.figures.items():
-        limit = f", limit = {_text(each.limit)}" if each.limit else ""
-        lines.append(f"{name} = {{ value = {_float(each.value)}, unit = {_text(each.unit)}{limit} }}")
+        limit = f", limit = {toml_string(each.limit)}" if each.limit else ""
+        lines.append(
+            f"{name} = {{ value = {toml_float(each.value)}, unit = {toml_string(each.unit)}{limit} }}"
+        )
     if drawn := verdict.picture:
-        lines += ["[step.picture]", f"x = {_floats(drawn.x)}", f"y = {_floats(drawn.y)}"]
-        lines += [f"x_words = {_text(drawn.x_words)}", f"y_words = {_text(drawn.y_words)}"]
+        lines += ["[step.picture]", f"x = {toml_floats(drawn.x)}", f"y = {toml_floats(drawn.y)}"]
+        lines += [f"x_words = {toml_string(drawn.x_words)}", f"y_words = {toml_string(drawn.y_words)}"]
         if drawn.gain is not None:
-            lines += [f"gain = {_float(drawn.gain)}", f"offset = {_float(drawn.offset)}"]
+            lines += [f"gain = {toml_float(drawn.gain)}", f"offset = {toml_float(drawn.offset)}"]
     return lines
 
 
 def _pairs(table: Mapping[str, str]) -> list[str]:
-    return [f"{key} = {_text(value)}" for key, value in table.items()]
-
-
-def _text(words: str) -> str:
-    """A basic string of TOML: what JSON escapes it reads alike, DEL needs an escape of its own."""
-    return json.dumps(str(words), ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _float(value: float) -> str:
-    text = f"{float(value):.9g}"
-    return text if not math.isfinite(value) or any(letter in text for letter in ".e") else f"{text}.0"
-
-
-def _floats(values: Sequence[float]) -> str:
-    return f"[{', '.join(_float(each) for each in values)}]"
+    return [f"{key} = {toml_string(value)}" for key, value in table.items()]

@@ -10,7 +10,7 @@ import numpy as np
 
 from opjoule.commissioning.certificate import Certificate, Finished
 from opjoule.commissioning.steps import STEPS, DeskStep
-from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome
+from opjoule.commissioning.verdict import CheckedFigure, Picture
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.scales import Scale
@@ -26,7 +26,6 @@ from opjoule.trace.journal import read_trace
 BETWEEN_S: Final = 1.0
 """Empty space between two recordings."""
 MOST_CELLS: Final = 60_000
-_KINDS: Final = {StepOutcome.PASSED: "complete", StepOutcome.FAILED: "failed"}
 
 
 def write_page(path: Path, certificate: Certificate) -> None:

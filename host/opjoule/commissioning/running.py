@@ -7,8 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
 
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile, read_exchanges
-from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.clocks.exchanges import (
+    BOARD_EXCHANGES,
+    METER_EXCHANGES,
+    ExchangeFile,
+    fit_exchanges,
+    read_exchanges,
+)
 from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.devices.board import Board

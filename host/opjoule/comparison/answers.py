@@ -67,13 +67,12 @@ def answers_of(folder: Path) -> Answers:
                 compared.append(compare(found, Question((axis,))))
             except OpJouleError as error:
                 troubles.append(f"by {axis}: {error}")
-    compared = sorted(judged_together(compared), key=_strata)
+    compared = sorted(
+        judged_together(compared),
+        key=lambda one: len({tuple(each.stratum.items()) for each in one.groups}),
+    )
     troubles += [line for each in compared for line in each.notes]
     return Answers(found, compared, cells, refused, list(dict.fromkeys(troubles)))
-
-
-def _strata(compared: Compared) -> int:
-    return len({tuple(each.stratum.items()) for each in compared.groups})
 
 
 def _axes(runs: Sequence[ComparedRun]) -> Mapping[str, set[str]]:

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
 from opjoule.comparison.index_file import has_index
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
-from opjoule.comparison.side import comparison_side
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault

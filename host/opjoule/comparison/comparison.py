@@ -34,10 +34,6 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in compared_by(runs)]
 
 
-def _marked(simulated: bool) -> str:
-    return " (SIMULATED)" if simulated else ""
-
-
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
     """Blocks with a result, of all: a run that was cut off and measured again is one block."""
     own = [each for each in runs if each.name == name]
@@ -92,8 +88,8 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
 
 
 def _table(columns: Sequence[str], *, simulated: bool) -> Table:
-    """An empty table with its title."""
-    shown = Table("", *columns, box=None, title=f"means of the blocks{_marked(simulated)}, 95 %")
+    mark = " (SIMULATED)" if simulated else ""
+    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, 95 %")
     shown.title_justify = "left"
     return shown
 

@@ -31,11 +31,7 @@ def is_worse(contrast: Contrast) -> bool | None:
     """Is a (after) worse than b (before), beyond the tolerance? None where they are not found different."""
     if not contrast.differs:
         return None
-    return (contrast.side_a.value > contrast.side_b.value) is not _more_is_better(contrast.quantity)
-
-
-def _more_is_better(quantity: Definition) -> bool:
-    return quantity.unit in RATES
+    return (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
 
 
 def verdict(compared: Compared) -> tuple[str, int]:

@@ -179,7 +179,7 @@ def compare(
             f"{', '.join(each.label or each.key for each in quantities)}: nothing to compare: {why}"
         )
     if not question.against and question.by != (SIDE,):
-        contrasts = [_greater_first(each) for each in contrasts]
+        contrasts = [each if each.side_a.value >= each.side_b.value else each.turned() for each in contrasts]
     if any(
         not each.side_a.shared or not each.side_b.shared for each in contrasts if "_j" in each.quantity.key
     ):
@@ -226,9 +226,15 @@ def _contrasts(
     if not sides:
         return []
     short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
-    single = not all(each.repeated for each in sides)
-    cannot = TOO_SHORT_RUNS if short else SINGLE_RUNS if single else ""
+    cannot = why_not_judged(*sides, too_short=short)
     return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
+
+
+def why_not_judged(a: Side, b: Side, *, too_short: bool) -> str:
+    """TOO_SHORT_RUNS or SINGLE_RUNS; empty for two sides that can be judged."""
+    if too_short:
+        return TOO_SHORT_RUNS
+    return "" if a.repeated and b.repeated else SINGLE_RUNS
 
 
 def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None) -> list[Group]:
@@ -307,12 +313,6 @@ def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
                 f"{run.place} ({group.name}) is left out: no {quantity.label or quantity.key}: {fault}"
             )
     return (Side.mean(sides) if sides else None), lacking
-
-
-def _greater_first(contrast: Contrast) -> Contrast:
-    if contrast.side_a.value >= contrast.side_b.value:
-        return contrast
-    return contrast.turned()
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:

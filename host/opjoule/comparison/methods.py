@@ -82,5 +82,4 @@ def _meter(answer: Answer) -> str:
 
 
 def _each(texts: Iterable[str]) -> str:
-    """Each text once, in order."""
     return ", ".join(dict.fromkeys(text for text in texts if text))

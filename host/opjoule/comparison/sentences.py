@@ -128,12 +128,10 @@ def _value(axis: str, value: str, stratum: Mapping[str, str], compared: Compared
 
 
 def _of_run(axis: str, value: str, group: Group | None, compared: Compared) -> str:
-    """A value in words; a database by its own name."""
     return value_words(axis, _own_name(axis, value, group), _among(axis, compared))
 
 
 def _own_name(axis: str, value: str, group: Group | None) -> str:
-    """A database by its own name; any other value as it is."""
     return group.runs[0].words(axis) or value if group is not None and axis in ("db", SYSTEM) else value
 
 

@@ -48,11 +48,6 @@ class Ranking:
     unjudged: tuple[str, ...]
     """Single runs, or too short ones: no contrast with them is judged."""
 
-    @property
-    def has_winner(self) -> bool:
-        """True if at least one group is worse than the best."""
-        return bool(self.worse)
-
 
 def winner_lines(compared: Compared) -> list[str]:
     """Which group is best, by what factor, how sure: a line for each stratum, or one for all where they are many."""
@@ -124,17 +119,14 @@ def _ranking(
     held = {name: judged[pair] for name in others if (pair := frozenset((best, name))) in judged}
     rate = quantity.unit in RATES
     alike = tuple(name for name, each in held.items() if not each.differs)
-    worse = tuple(_with_best(each, best, rate=rate) for each in held.values() if each.differs)
+    # the best stands on the side where the ratio is above 1
+    worse = tuple(
+        each if (each.a == best) is rate else each.turned() for each in held.values() if each.differs
+    )
     return Ranking(quantity, stratum, best, alike, worse, aside)
 
 
-def _with_best(contrast: Contrast, best: str, *, rate: bool) -> Contrast:
-    """The contrast with the best on the side where its ratio is above 1."""
-    return contrast if (contrast.a == best) is rate else contrast.turned()
-
-
 def _own_line(found: Ranking, compared: Compared) -> str:
-    """One stratum, in a sentence."""
     place = place_words(found.stratum, compared)
     what = quantity_words(found.quantity)
     aside = listed([_words(each, found, compared) for each in found.unjudged])
@@ -142,7 +134,7 @@ def _own_line(found: Ranking, compared: Compared) -> str:
         return sentence_case(f"{place}nothing can be concluded on {what}: {_ASIDE}.")
     single = f" Nothing can be concluded on {aside}: {_ASIDE}." if aside else ""
     names = [_words(each, found, compared) for each in (found.best, *found.alike)]
-    if not found.has_winner:
+    if not found.worse:
         text = f"no difference in {what} was found between {listed(names)}{_size(found, compared)}."
         return sentence_case(f"{place}{text}{single}")
     alike = (
@@ -154,7 +146,6 @@ def _own_line(found: Ranking, compared: Compared) -> str:
 
 
 def _value(found: Ranking, compared: Compared) -> str:
-    """The best group's mean with its interval."""
     at = next(
         at
         for at, each in enumerate(compared.groups)
@@ -268,6 +259,5 @@ def _spans(own: Sequence[Ranking], compared: Compared) -> str:
 
 
 def _two_digits(number: float) -> str:
-    """A factor with two significant digits."""
     places = max(1 - math.floor(math.log10(number)), 0) if number > 0 else 0
     return f"{number:.{places}f}"

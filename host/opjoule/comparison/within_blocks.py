@@ -65,7 +65,6 @@ def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block,
 
 
 def _error(differences: Sequence[float]) -> float:
-    """Standard error of their mean."""
     return stdev(differences) / math.sqrt(len(differences))
 
 

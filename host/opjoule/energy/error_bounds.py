@@ -122,20 +122,21 @@ class ErrorBounds:
         cls,
         *,
         gain_error_max: float,
-        offset_max_w: float,
         step_w: float,
         power_max_w: float,
-        seen_fraction: float,
         clock_error_max: float,
     ) -> ErrorBounds:
-        """A meter of power alone, whose trace is written as 1 V, which has no error, and as many amperes as watts."""
+        """A counter of energy alone, whose trace is written as 1 V, which has no error, and as many amperes as watts.
+
+        It has no offset, and sees all of the time.
+        """
         return cls(
             gain_errors_max={POWER: gain_error_max},
-            current_offset_max_a=offset_max_w,
+            current_offset_max_a=0.0,
             current_step_a=step_w,
             voltage_step_v=0.0,
             current_max_a=power_max_w,
-            seen_fraction=seen_fraction,
+            seen_fraction=1.0,
             clock_error_max=clock_error_max,
         )
 

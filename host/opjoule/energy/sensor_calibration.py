@@ -25,9 +25,8 @@ PARAMETERS: Final = ("current_gain", "voltage_gain", "current_offset_a", "voltag
 """Order of every vector and matrix of parameters. One that lacks the last has no heating: a calibration of before."""
 CALIBRATION: Final = "calibration"
 """How the names of its own sources begin."""
-GAINS: Final = 2
 _OFFSETS: Final = (2, 3)
-"""So many of them are gains; the two behind are offsets."""
+"""Places of the offsets."""
 HEATING_PLACE: Final = 4
 OUTSIDE_SHARE_MAX: Final = 0.01
 """Most of a trace's charge that may have flowed at currents beyond what was calibrated."""

@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.exchange_file import METER_EXCHANGES, read_exchanges
-from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.near_range import near_range_warnings

@@ -6,8 +6,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.errors import OpJouleError
 
 PERIOD_S = 0.2

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.measuring.clock_watch import ClockWatch
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import Meter

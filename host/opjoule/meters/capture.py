@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.errors import MeterFault, OpJouleError
 from opjoule.meters.interface import (

@@ -13,20 +13,10 @@ import numpy as np
 
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
-from opjoule.meters.arrival_exchanges import ArrivalExchanges
-from opjoule.meters.delay_watch import DelayWatch
-from opjoule.meters.interface import (
-    GapEvent,
-    Losses,
-    MeterEvent,
-    MeterGone,
-    MeterIdentity,
-    Samples,
-    SensorIdentity,
-)
+from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
+from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 from opjoule.meters.usb_link import HID_CLASS, UsbLink, UsbModel, open_usb
-from opjoule.trace.power_trace import Gap
 
 PACKET_BYTES: Final = 64
 SAMPLES: Final = 4
@@ -81,18 +71,15 @@ def command(code: int) -> bytes:
     return bytes((_HEAD,)) + body + bytes((check_sum(body),))
 
 
-class FnirsiAssembler:
+class FnirsiAssembler(StreamAssembler):
     """From packets to events; state between start and stop."""
 
     def __init__(self, model: str) -> None:
+        super().__init__(DELIVERY_NS, LATE_NS, "packets lost")
         self._used = 1 if model in INTERPOLATED else SAMPLES
         self._period_ns = PACKET_NS // self._used
         self._packets = 0
         """since the start, lost ones counted in"""
-        self._last_ns: int | None = None
-        self._arrivals = ArrivalExchanges(DELIVERY_NS)
-        self._delays = DelayWatch(LATE_NS)
-        self._lost = 0
         self._bad = self._unexplained = 0
 
     def take(self, packet: bytes, arrival_ns: int) -> list[MeterEvent]:
@@ -113,10 +100,8 @@ class FnirsiAssembler:
             return []
         first_ns = (self._packets - 1) * PACKET_NS
         meter_ns = first_ns + self._period_ns * np.arange(self._used, dtype=np.int64) + self._period_ns // 2
-        events = self._gap(int(meter_ns[0]))
         clipped = np.asarray((amperes >= CURRENT_MAX_A) | (volts >= VOLTAGE_MAX_V), np.bool_)
-        self._last_ns = int(meter_ns[-1])
-        events.append(Samples(0, meter_ns, amperes, volts, clipped))
+        events, _ = self._following(Samples(0, meter_ns, amperes, volts, clipped), self._period_ns)
         return events + self._arrivals.exchanges(self._packets * PACKET_NS, arrival_ns)
 
     def losses(self) -> Losses:
@@ -133,46 +118,32 @@ class FnirsiAssembler:
         self._unexplained += missing
         self._lost += missing * self._used
 
-    def _gap(self, first_ns: int) -> list[MeterEvent]:
-        if self._last_ns is None or (slots := round((first_ns - self._last_ns) / self._period_ns) - 1) < 1:
-            return []
-        return [GapEvent(0, Gap.between(self._last_ns, first_ns, slots, "packets lost"))]
 
-
-class FnirsiMeter:
+class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
     """One of FNIRSI's testers; see Meter for the contract. Its clock is its own pace since start."""
 
     def __init__(self, serial_number: str = "") -> None:
         """`serial_number`: empty for the only one that is plugged in."""
+        super().__init__("fnirsi", fnirsi_sensor)
         self._wanted = serial_number
-        self._link: UsbLink | None = None
         self._model = ""
-        self._assembler: FnirsiAssembler | None = None
         self._ask_on_ns = 0
         self._heard_s = 0.0
 
-    def open(self) -> MeterIdentity:
-        """Finds it and has it send one packet. Raises: MeterFault: absent, forbidden, held by another, or silent."""
-        model, self._link = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
+    def _connect(self) -> MeterIdentity:
+        model, self._device = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
         self._model = model.name
-        try:
-            self._begin(self._link)
-            self._await_first(self._link)
-        except BaseException:
-            self.close()
-            raise
+        self._begin(self._device)
+        self._await_first(self._device)
         pace = "25" if model.name in INTERPOLATED else "100"
         reason = (
             " (it sends 100, of which three in four are interpolated)" if model.name in INTERPOLATED else ""
         )
         return MeterIdentity(
             kind="fnirsi",
-            place=self._link.place,
-            protocol_version=0,
-            firmware_version="",
+            place=self._device.place,
             board=f"FNIRSI {model.name}",
-            serial_number=self._link.serial_number,
-            reset_cause="",
+            serial_number=self._device.serial_number,
             tick_hz=100,
             sensors=(SensorIdentity(f"FNIRSI {model.name}", 0),),
             voltage_at="at the tester's plug on the board's side",
@@ -182,9 +153,6 @@ class FnirsiMeter:
                 "its error bounds are assumed: the maker's figures could not be checked",
             ),
         )
-
-    def configure(self) -> None:
-        """Nothing to set."""
 
     def start(self) -> None:
         """Starts anew; the tester sends ever since it was opened."""
@@ -197,23 +165,19 @@ class FnirsiMeter:
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterGone: unplugged, or silent for 3 s."""
-        link = self._opened()
-        assert self._assembler is not None
+        link, assembler = self._opened(), self._started()
         events: list[MeterEvent] = []
         packet = link.read(timeout_s)
         while packet:
             arrival_ns = time.monotonic_ns()
             self._heard_s = arrival_ns * 1e-9
-            events += self._assembler.take(packet, arrival_ns)
+            events += assembler.take(packet, arrival_ns)
             if self._model not in LATER or arrival_ns >= self._ask_on_ns:
                 self._ask_on(link)
             packet = link.read(0.001)
         if not events and time.monotonic() - self._heard_s > SILENCE_S:
             raise MeterGone(f"fnirsi: {link.place} has stopped sending: plug it in again")
         return events
-
-    def clock_exchange(self) -> None:
-        """Nothing to ask: arrival is the evidence."""
 
     def stop(self) -> list[MeterEvent]:
         """What had arrived; the rest is read and thrown away: a tester whose queue is full stops its own display."""
@@ -223,21 +187,6 @@ class FnirsiMeter:
         while time.monotonic() < until_s and link.read(2 * PACKET_NS * 1e-9):
             pass
         return events
-
-    def close(self) -> None:
-        """Gives it back; may be called twice."""
-        if self._link is not None:
-            self._link.close()
-            self._link = None
-
-    def error_bounds(self) -> ErrorBounds:
-        """Bounds that are assumed."""
-        return fnirsi_sensor()
-
-    @property
-    def losses(self) -> Losses:
-        """What was lost since start."""
-        return Losses() if self._assembler is None else self._assembler.losses()
 
     def _begin(self, link: UsbLink) -> None:
         for code in (0x81, 0x82, 0x82 if self._model in LATER else 0x83):
@@ -261,11 +210,6 @@ class FnirsiMeter:
             f"fnirsi: {self._model} at {link.place} {said}: plug it in again by its port marked PC, and update its "
             "firmware (a C1 needs 0.70)"
         )
-
-    def _opened(self) -> UsbLink:
-        if self._link is None:
-            raise MeterFault("fnirsi: not open")
-        return self._link
 
 
 def fnirsi_sensor() -> ErrorBounds:

@@ -39,14 +39,14 @@ class MeterIdentity:
     """for example 'serial'"""
     place: str
     """port or address"""
-    protocol_version: int
-    firmware_version: str
     board: str
-    serial_number: str
-    """empty if the hardware has none"""
-    reset_cause: str
     tick_hz: int
     sensors: tuple[SensorIdentity, ...] = ()
+    serial_number: str = ""
+    """empty if the hardware has none"""
+    protocol_version: int = 0
+    firmware_version: str = ""
+    reset_cause: str = ""
     notes: tuple[str, ...] = ()
     """its limits and what it costs, a line each, for doctor and the run record"""
     voltage_at: str = ""

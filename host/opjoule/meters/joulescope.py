@@ -14,18 +14,9 @@ import numpy.typing as npt
 
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
-from opjoule.meters.arrival_exchanges import ArrivalExchanges
-from opjoule.meters.interface import (
-    GapEvent,
-    Losses,
-    MeterEvent,
-    MeterGone,
-    MeterIdentity,
-    Samples,
-    SensorIdentity,
-)
+from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
-from opjoule.trace.power_trace import Gap
+from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
 OUTPUT_HZ: Final = 5_000
 DELIVERY_NS: Final = 30_000_000
@@ -70,16 +61,14 @@ def usb_driver() -> JoulescopeDriver:
     return driver
 
 
-class JoulescopeAssembler:
+class JoulescopeAssembler(StreamAssembler):
     """From pieces of two streams to events."""
 
     def __init__(self) -> None:
+        super().__init__(DELIVERY_NS, 0)
         self._parts: dict[str, Float64Array] = {"i": np.empty(0), "v": np.empty(0)}
         self._first: dict[str, int] = {}
         self._origin: int | None = None
-        self._last_ns: int | None = None
-        self._lost = 0
-        self._arrivals = ArrivalExchanges(DELIVERY_NS)
 
     def take(self, signal: str, value: Mapping[str, Any], arrival_ns: int) -> list[MeterEvent]:
         """One piece of signal 'i' or 'v', as the driver gives it."""
@@ -92,10 +81,6 @@ class JoulescopeAssembler:
         events = self._blocks(rate_hz)
         end_ns = self._time_ns(self._first[signal] + self._parts[signal].size, rate_hz)
         return events + self._arrivals.exchanges(end_ns, arrival_ns)
-
-    def losses(self) -> Losses:
-        """What was lost so far, in samples of the trace."""
-        return Losses(lost_samples=self._lost)
 
     def _append(self, signal: str, first: int, data: Float64Array) -> None:
         if signal not in self._first:
@@ -147,12 +132,10 @@ class JoulescopeAssembler:
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
             if not run.size:
                 continue
-            first_ns = int(centre_ns[run[0]])
-            if self._last_ns is not None and (lost := round((first_ns - self._last_ns) / period_ns) - 1) > 0:
-                self._lost += lost
-                events.append(GapEvent(0, Gap.between(self._last_ns, first_ns, lost, "samples lost")))
-            events.append(Samples(0, centre_ns[run], amperes[run], volts[run], over[run]))
-            self._last_ns = int(centre_ns[run[-1]])
+            samples = Samples(0, centre_ns[run], amperes[run], volts[run], over[run])
+            following, lost = self._following(samples, period_ns)
+            self._lost += lost
+            events += following
         return events
 
     def _time_ns(self, sample: Any, rate_hz: int) -> Any:
@@ -160,42 +143,33 @@ class JoulescopeAssembler:
         return (sample - (self._origin or 0)) * 10**9 // rate_hz
 
 
-class JoulescopeMeter:
+class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
     """A JS110 or JS220; see Meter for the contract."""
 
     def __init__(
         self, serial_number: str = "", make_driver: Callable[[], JoulescopeDriver] = usb_driver
     ) -> None:
+        super().__init__("joulescope", joulescope_sensor)
         self._wanted, self._make_driver = serial_number, make_driver
-        self._driver: JoulescopeDriver | None = None
-        self._device = ""
+        self._path = ""
         self._pieces: queue.SimpleQueue[tuple[str, Mapping[str, Any], int]] = queue.SimpleQueue()
-        self._assembler: JoulescopeAssembler | None = None
         self._heard_s = 0.0
 
-    def open(self) -> MeterIdentity:
-        """Finds and opens the device. Raises: MeterFault: the driver is missing, no device, or several."""
-        self._driver = self._make_driver()
-        try:
-            paths = [path for path in self._driver.device_paths() if path.endswith(self._wanted)]
-            if len(paths) != 1:
-                found = ", ".join(paths) or "none"
-                remedy = "name one: joulescope:SERIAL" if paths else "check its cable, and its udev rule"
-                raise MeterFault(f"joulescope: {len(paths)} devices ({found}): {remedy}")
-            self._device = paths[0]
-            self._driver.open(self._device, "restore")
-        except BaseException:
-            self.close()
-            raise
-        _, model, number = self._device.rsplit("/", 2)
+    def _connect(self) -> MeterIdentity:
+        self._device = self._make_driver()
+        paths = [path for path in self._device.device_paths() if path.endswith(self._wanted)]
+        if len(paths) != 1:
+            found = ", ".join(paths) or "none"
+            remedy = "name one: joulescope:SERIAL" if paths else "check its cable, and its udev rule"
+            raise MeterFault(f"joulescope: {len(paths)} devices ({found}): {remedy}")
+        self._path = paths[0]
+        self._device.open(self._path, "restore")
+        _, model, number = self._path.rsplit("/", 2)
         return MeterIdentity(
             kind="joulescope",
-            place=self._device,
-            protocol_version=0,
-            firmware_version="",
+            place=self._path,
             board=model.upper(),
             serial_number=number,
-            reset_cause="",
             tick_hz=1_000_000,
             sensors=(SensorIdentity(model.upper(), 0),),
             voltage_at="at the meter's output",
@@ -209,66 +183,46 @@ class JoulescopeMeter:
 
     def configure(self) -> None:
         """Automatic current range."""
-        self._opened().publish(f"{self._device}/s/i/range/mode", "auto")
+        self._opened().publish(f"{self._path}/s/i/range/mode", "auto")
 
     def start(self) -> None:
         """Starts both streams."""
         driver = self._opened()
         self._assembler = JoulescopeAssembler()
         for signal in ("i", "v"):
-            driver.subscribe(f"{self._device}/s/{signal}/!data", ["pub"], self._taker(signal))
-            driver.publish(f"{self._device}/s/{signal}/ctrl", 1)
+            driver.subscribe(f"{self._path}/s/{signal}/!data", ["pub"], self._taker(signal))
+            driver.publish(f"{self._path}/s/{signal}/ctrl", 1)
         self._heard_s = time.monotonic()
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterGone: nothing came for 10 s."""
         events: list[MeterEvent] = []
         wait_s: float = timeout_s
-        assert self._assembler is not None
+        assembler = self._started()
         while True:
             try:
                 piece = self._pieces.get(timeout=wait_s) if wait_s > 0 else self._pieces.get_nowait()
             except queue.Empty:
                 break
-            events += self._assembler.take(*piece)
+            events += assembler.take(*piece)
             self._heard_s, wait_s = time.monotonic(), 0.0
         if time.monotonic() - self._heard_s > SILENCE_S:
-            raise MeterGone(f"joulescope: {self._device} sent nothing for {SILENCE_S:g} s: cable pulled?")
+            raise MeterGone(f"joulescope: {self._path} sent nothing for {SILENCE_S:g} s: cable pulled?")
         return events
-
-    def clock_exchange(self) -> None:
-        """Nothing to ask: arrival is the evidence."""
 
     def stop(self) -> list[MeterEvent]:
         """Stops both streams."""
         for signal in ("i", "v"):
-            self._opened().publish(f"{self._device}/s/{signal}/ctrl", 0)
+            self._opened().publish(f"{self._path}/s/{signal}/ctrl", 0)
         return self.read(0.0)
 
-    def close(self) -> None:
-        """Releases device and driver."""
-        if self._driver is not None:
-            driver, self._driver = self._driver, None
-            if self._device:
-                driver.close(self._device)
-            driver.finalize()
-
-    def error_bounds(self) -> ErrorBounds:
-        """Error bounds."""
-        return joulescope_sensor()
-
-    @property
-    def losses(self) -> Losses:
-        """What was lost since start."""
-        return Losses() if self._assembler is None else self._assembler.losses()
+    def _release(self, device: JoulescopeDriver) -> None:
+        if self._path:
+            device.close(self._path)
+        device.finalize()
 
     def _taker(self, signal: str) -> Callable[[str, Mapping[str, Any]], None]:
         return lambda _topic, value: self._pieces.put((signal, value, time.monotonic_ns()))
-
-    def _opened(self) -> JoulescopeDriver:
-        if self._driver is None:
-            raise MeterFault("joulescope: not open")
-        return self._driver
 
 
 def joulescope_sensor() -> ErrorBounds:

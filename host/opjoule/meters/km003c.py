@@ -70,11 +70,8 @@ class Km003cSource(Source):
         return MeterIdentity(
             kind="km003c",
             place=self._link.place,
-            protocol_version=0,
-            firmware_version="",
             board=model.name,
             serial_number=self._link.serial_number,
-            reset_cause="",
             tick_hz=1_000_000_000,
             sensors=(SensorIdentity(model.name, 0),),
             voltage_at="at the tester's plug on the board's side",

@@ -8,7 +8,7 @@ unused, 6 of a counter, 8 logic inputs.
 import termios
 import time
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +16,8 @@ import serial
 
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.arrival_exchanges import ArrivalExchanges
-from opjoule.meters.delay_watch import DelayWatch
 from opjoule.meters.interface import (
     EdgeEvent,
-    GapEvent,
     Losses,
     MeterEvent,
     MeterGone,
@@ -29,7 +26,7 @@ from opjoule.meters.interface import (
     SensorIdentity,
 )
 from opjoule.meters.kinds import MeterKind
-from opjoule.trace.power_trace import Gap
+from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
@@ -113,21 +110,18 @@ def _at_converter_end(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
     return np.asarray(uppermost & ((words & _ADC_END) == _ADC_END), np.bool_)
 
 
-class Ppk2Assembler:
+class Ppk2Assembler(StreamAssembler):
     """From the byte stream to events; state between start and stop."""
 
     def __init__(self, modifiers: Modifiers, supply_v: float, sync_input: int = 0) -> None:
+        super().__init__(DELIVERY_NS, 2 * DELIVERY_NS)
         self._modifiers, self._supply_v, self._sync_bit = modifiers, supply_v, 24 + sync_input
         self._rest = b""
         self._next = 0
         self._counter: int | None = None
         self._waiting = np.empty(0, np.uint32)
-        self._last_ns: int | None = None
-        self._lost = 0
         self._level: int | None = None
         self._edges = 0
-        self._arrivals = ArrivalExchanges(DELIVERY_NS)
-        self._delays = DelayWatch(2 * DELIVERY_NS)
 
     def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
         """Events of bytes that arrived together [host_ns]."""
@@ -152,7 +146,7 @@ class Ppk2Assembler:
         return events + self._arrivals.exchanges(self._next * SAMPLE_NS, arrival_ns)
 
     def losses(self) -> Losses:
-        """What was lost so far."""
+        """What was lost so far, in samples of the device."""
         return Losses(lost_samples=self._lost, link={"samples_of_10_us": self._next})
 
     def _whole_turns(self, samples: int, arrival_ns: int) -> int:
@@ -183,15 +177,10 @@ class Ppk2Assembler:
         each_a = self._modifiers.current_a(used, self._supply_v)
         amperes = each_a.reshape(blocks, BLOCK).mean(axis=1)
         over = (each_a >= CURRENT_MAX_A) | _at_converter_end(used)
-        period_ns = BLOCK * SAMPLE_NS
-        if self._last_ns is not None and int(centre_ns[0]) > self._last_ns + period_ns:
-            start_ns, end_ns = self._last_ns + period_ns // 2, int(centre_ns[0]) - period_ns // 2
-            lost = max(round((end_ns - start_ns) / period_ns), 1)
-            events.append(GapEvent(0, Gap(start_ns, end_ns, lost, None, "samples lost")))
         volts = np.full(blocks, self._supply_v)
         clipped = np.asarray(over.reshape(blocks, BLOCK).any(axis=1), np.bool_)
-        self._last_ns = int(centre_ns[-1])
-        return [*events, Samples(0, centre_ns, amperes, volts, clipped)]
+        samples = Samples(0, centre_ns, amperes, volts, clipped)
+        return events + self._following(samples, BLOCK * SAMPLE_NS)[0]
 
     def _edges_in(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
         levels = (words >> self._sync_bit & 1).astype(np.int8)
@@ -204,7 +193,7 @@ class Ppk2Assembler:
         return events
 
 
-class Ppk2Meter:
+class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
     """A PPK2 on a serial port; see Meter for the contract."""
 
     def __init__(self, path: str, supply_v: float | None) -> None:
@@ -214,35 +203,25 @@ class Ppk2Meter:
             )
         if not 0.8 <= supply_v <= 5.25:
             raise BadInput(f"ppk2: a supply of {supply_v:g} V is outside its 0.8 to 5.25 V")
+        super().__init__("ppk2", ppk2_sensor)
         self._path, self._supply_v = path, supply_v
-        self._port: Any = None
         self._modifiers: Modifiers | None = None
-        self._assembler: Ppk2Assembler | None = None
 
-    def open(self) -> MeterIdentity:
-        """Connects and reads the calibration. Raises: MeterFault: absent, busy, or something else answers."""
+    def _connect(self) -> MeterIdentity:
         try:
-            self._port = serial.Serial(self._path, timeout=0.05, exclusive=True)
+            self._device = serial.Serial(self._path, timeout=0.05, exclusive=True)
         except _GONE as error:
             raise MeterFault(
                 f"ppk2: {self._path} does not open ({error}): check its cable and your group dialout"
             ) from None
-        try:
-            self._send(_STOP)
-            self._port.reset_input_buffer()
-            self._send(_GET_META)
-            self._modifiers = Modifiers.parse(self._metadata())
-        except BaseException:
-            self.close()
-            raise
+        self._send(_STOP)
+        self._device.reset_input_buffer()
+        self._send(_GET_META)
+        self._modifiers = Modifiers.parse(self._metadata(self._device))
         return MeterIdentity(
             kind="ppk2",
             place=self._path,
-            protocol_version=0,
-            firmware_version="",
             board="PPK2",
-            serial_number="",
-            reset_cause="",
             tick_hz=10**9 // SAMPLE_NS,
             sensors=(SensorIdentity("ampere meter", 0),),
             notes=(
@@ -268,18 +247,14 @@ class Ppk2Meter:
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterGone."""
-        if self._assembler is None:
-            raise MeterFault("ppk2: not started")
+        assembler, port = self._started(), self._opened()
         try:
-            self._port.timeout = timeout_s
-            data = self._port.read(1)
-            data += self._port.read(self._port.in_waiting)
+            port.timeout = timeout_s
+            data = port.read(1)
+            data += port.read(port.in_waiting)
         except _GONE:
             raise MeterGone(f"ppk2: {self._path} is gone: cable pulled, or supply lost") from None
-        return self._assembler.take(data, time.monotonic_ns()) if data else []
-
-    def clock_exchange(self) -> None:
-        """Nothing to ask: arrival is the evidence."""
+        return assembler.take(data, time.monotonic_ns()) if data else []
 
     def stop(self) -> list[MeterEvent]:
         """Stops sampling; the device under test stays on."""
@@ -287,29 +262,14 @@ class Ppk2Meter:
         self._send(_STOP)
         return events
 
-    def close(self) -> None:
-        """Releases the port."""
-        if self._port is not None:
-            self._port.close()
-            self._port = None
-
-    def error_bounds(self) -> ErrorBounds:
-        """Error bounds."""
-        return ppk2_sensor()
-
-    @property
-    def losses(self) -> Losses:
-        """What was lost since start."""
-        return Losses() if self._assembler is None else self._assembler.losses()
-
     def _send(self, *command: int) -> None:
         try:
-            self._port.write(bytes(command))
-            self._port.flush()
-        except (*_GONE, AttributeError):
+            self._opened().write(bytes(command))
+            self._opened().flush()
+        except _GONE:
             raise MeterGone(f"ppk2: {self._path} is gone: cable pulled, or supply lost") from None
 
-    def _metadata(self) -> str:
+    def _metadata(self, port: serial.Serial) -> str:
         deadline_s = time.monotonic() + _META_LIMIT_S
         data = b""
         while b"END" not in data:
@@ -317,7 +277,7 @@ class Ppk2Meter:
                 raise MeterFault(
                     f"ppk2: no PPK2 answers on {self._path}: it has two ports, try the other; replug it"
                 )
-            data += self._port.read(256)
+            data += port.read(256)
         return data.decode("ascii", "replace")
 
 

@@ -13,12 +13,12 @@ from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.polled import hwmon, pmic, rapl
-from opjoule.meters.serial import kind as serial_kind
+from opjoule.meters.serial import meter as serial
 from opjoule.meters.serial.options import sensor_numbers, shunts
 from opjoule.meters.storage_meter import WithStorageMeter
 
 _ROWS: Final = (
-    serial_kind.KIND,
+    serial.KIND,
     monsoon.KIND,
     ppk2.KIND,
     joulescope.KIND,
@@ -109,7 +109,7 @@ def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
     """
     address = address_of(name)
     label = address.take_label()
-    if address.kind is serial_kind.KIND:
+    if address.kind is serial.KIND:
         places = sensor_numbers(address.options)
         return tuple(label and f"{label}@0x{identity.sensors[place].address:02x}" for place in places)
     number = re.sub(r"[^A-Za-z0-9_.-]", "-", identity.serial_number)

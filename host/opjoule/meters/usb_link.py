@@ -159,7 +159,6 @@ def _openable(usb: Any, kind: str, found: list[Any]) -> list[Any]:
 
 
 def _interface(device: Any, interface_class: int) -> Any:
-    """The device's first interface of this class; its first one if it has none."""
     interfaces = list(device.get_active_configuration())
     return next((each for each in interfaces if each.bInterfaceClass == interface_class), interfaces[0])
 

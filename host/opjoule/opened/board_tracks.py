@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from opjoule.attribution.activities import background
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.stretches import Lane
 from opjoule.drawing.tracks import Track
-from opjoule.operations.operation_table import ACTIVITIES, OperationTable
+from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
 
 RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
@@ -47,7 +48,7 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
     if table.num_rows < 3:
         return None
     table = table.sort_by("board_ns")
-    times_s = to_seconds(_ints(table, "board_ns"))
+    times_s = to_seconds(table["board_ns"].to_numpy().astype(np.int64))
     width_s = np.diff(times_s)
 
     def rate(name: str, scale: float) -> Floats:
@@ -80,26 +81,5 @@ def run_operations(operations: OperationTable, phases: Sequence[Phase]) -> Opera
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
     """Flush, compaction, checkpoint and sync as stretches; those of one kind that overlap are merged."""
-    kinds = np.array(table["event"].to_pylist(), dtype=object)
-    start_ns = _ints(table, "board_ns")
-    end_ns = np.asarray(table["end_board_ns"].fill_null(0).to_numpy(), dtype=np.int64)
-    start_s, end_s = to_seconds(start_ns), to_seconds(np.maximum(start_ns, end_ns))
-    lanes = []
-    for name in ACTIVITIES:
-        chosen = kinds == name
-        if chosen.any():
-            lanes.append(Lane(name, *merged(start_s[chosen], end_s[chosen])))
-    return lanes
-
-
-def merged(start_s: Floats, end_s: Floats) -> tuple[Floats, Floats]:
-    """The union of n stretches, starts and ends of shape (n,), as m <= n that do not overlap, in order of time."""
-    order = np.argsort(start_s, kind="stable")
-    start_s, reach_s = start_s[order], np.maximum.accumulate(end_s[order])
-    begins = np.concatenate(([True], start_s[1:] > reach_s[:-1]))
-    last = np.append(np.flatnonzero(begins)[1:] - 1, len(start_s) - 1)
-    return start_s[begins], reach_s[last]
-
-
-def _ints(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    return np.asarray(table[name].to_numpy(), dtype=np.int64)
+    found = {name: each.merged for name, each in background(table).items()}
+    return [Lane(name, to_seconds(each.start_ns), to_seconds(each.end_ns)) for name, each in found.items()]

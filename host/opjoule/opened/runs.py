@@ -151,7 +151,9 @@ class OpenedRuns:
             columns = {each.name for each in schema} if not files else set(files[0]["columns"])
             if not files:
                 empty = schema.empty_table().add_column(0, "run", pa.array([], pa.string()))
-                database.register(name, _with_power(empty) if name == "power" else empty)
+                if name == "power":
+                    empty = empty.append_column("power_w", pa.array([], pa.float64()))
+                database.register(name, empty)
                 continue
             uniform = all(each.pop("columns") == sorted(columns) for each in files)
             database.register(f"{name}_files", pa.Table.from_pylist(files))
@@ -239,7 +241,6 @@ def _real(value: object) -> float | None:
 
 
 def _filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with the columns of all of them."""
     names = dict.fromkeys(name for row in rows for name in row)
     return [{**dict.fromkeys(names), **row} for row in rows]
 
@@ -281,8 +282,3 @@ def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
         return True
     _, found = corrected_trace(record)
     return found is not None and found.calibration is not None
-
-
-def _with_power(table: pa.Table) -> pa.Table:
-    """An empty table of samples with the column that it is shown with."""
-    return table.append_column("power_w", pa.array([], pa.float64()))

@@ -7,15 +7,13 @@ minute of the sensor's time, not of the user's. What the multimeter shows goes w
 from __future__ import annotations
 
 import random
-import subprocess
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.reference import Reference
 from opjoule.calibration.typed import TypedQuantity, TypedReference
 from opjoule.energy.cells import Cells
@@ -24,13 +22,13 @@ from opjoule.errors import RigFault
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.power_model import Supply
+from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.trace.journal import read_edges, read_trace
 
 SETTLE_S: Final = 0.5
 """From the setting of a load to the first sample that counts."""
 REST_S: Final = 0.1
 """Between the last sample of a point and the next load."""
-START_LIMIT_S: Final = 60.0
 ATTEMPTS: Final = 3
 """At each load, on average; then something is wrong that taking the point again does not mend."""
 _FORMATS: Final[dict[TypedQuantity, Callable[[float], str]]] = {
@@ -109,24 +107,13 @@ class SimulatedBench:
         self._temporary = tempfile.TemporaryDirectory(prefix="opjoule-bench-")
         folder = Path(self._temporary.name)
         truth.parent.mkdir(parents=True, exist_ok=True)
-        link = folder / "meter"
-        self._log = (folder / "rig-sim.log").open("w+")
-        command = [
-            str(root / "build/rig-sim/rig-sim"),
-            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+        options = [
             *("--profile", str(self._written_loads(folder)), "--sync", str(self._written_edges(folder))),
-            *("--pty", str(link), "--pace", "0", "--truth", str(truth), "--seed", str(seed)),
+            *("--pace", "0", "--truth", str(truth), "--seed", str(seed)),
             *drawn.options(),
         ]
-        self._simulator = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        self._await(link)
-        self.meter = f"serial:{link},{SIMULATED_SENSOR},label=simulated-{seed}"
+        self._simulator = RigSimulator(root, folder, options)
+        self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label=simulated-{seed}"
         self._cells: Cells | None = None
         self._edges_ns: list[int] = []
 
@@ -150,7 +137,8 @@ class SimulatedBench:
         self._edges_ns = read_edges(record).meter_ns.tolist()
         if len(self._edges_ns) < 2 * len(self._loads):
             raise RigFault(
-                f"the rig simulator ended too early: {self._last_words()}; run host/measure.py doctor --simulate"
+                f"the rig simulator ended too early: {self._simulator.last_words()}; "
+                "run host/measure.py doctor --simulate"
             )
 
     def next_load(self, number: int) -> bool:
@@ -197,23 +185,7 @@ class SimulatedBench:
         path.write_text("\n".join(["time_s,level", *lines]) + "\n")
         return path
 
-    def _await(self, link: Path) -> None:
-        deadline_s = time.monotonic() + START_LIMIT_S
-        while not link.exists():
-            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
-                self.close()
-                raise RigFault(
-                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
-                )
-            time.sleep(0.01)
-
-    def _last_words(self) -> str:
-        self._log.seek(0)
-        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
-
     def close(self) -> None:
         """Ends the simulator and removes what was temporary."""
-        if self._simulator.poll() is None:
-            self._simulator.terminate()
-        self._simulator.wait()
+        self._simulator.end()
         self._temporary.cleanup()

@@ -7,23 +7,20 @@ profile, which a busy computer makes slower, but no different.
 from __future__ import annotations
 
 import math
-import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from opjoule.errors import RigFault
 from opjoule.simulation.desk_faults import FED_V, HOT_PER_A2, DrawnDesk
+from opjoule.simulation.rig_simulator import RigSimulator
 
 HOT_TAU_S: Final = 4.0
 """Shorter than a real one's 10 to 20 s, as everything in the rehearsal."""
 HOT_STEP_S: Final = 0.2
 SPARE_S: Final = 2.0
 """Behind the recording, so that it ends before its input does."""
-_START_LIMIT_S: Final = 60.0
 
 
 class LoadBench:
@@ -55,32 +52,18 @@ class LoadBench:
         with tempfile.TemporaryDirectory(prefix="opjoule-desk-") as made:
             folder = Path(made)
             (folder / "profile.csv").write_text(self._profile(seconds))
-            link = folder / "meter"
             held = ["--hold-sda=1,30"] if self._desk.plant == "i2c-errors" else []
-            command = [
-                str(self._root / "build/rig-sim/rig-sim"),
-                *("--elf", str(self._root / ".pio/build/uno/firmware.elf")),
-                *("--profile", str(folder / "profile.csv"), "--pace", "0", "--pty", str(link)),
+            options = [
+                *("--profile", str(folder / "profile.csv"), "--pace", "0"),
                 *("--truth", str(folder / "truth.json"), "--seed", str(self._desk.seed)),
                 *self._desk.sensor.options(),
                 *held,
             ]
-            with (folder / "log").open("w+") as log:
-                simulator = subprocess.Popen(
-                    command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, start_new_session=True
-                )
-                try:
-                    limit_s = time.monotonic() + _START_LIMIT_S
-                    while not link.exists():
-                        if simulator.poll() is not None or time.monotonic() > limit_s:
-                            log.seek(0)
-                            words = (log.read().strip().splitlines() or ["it said nothing"])[-1]
-                            raise RigFault(f"the rig simulator did not start: {words}")
-                        time.sleep(0.01)
-                    yield self._desk.meter(str(link))
-                finally:
-                    simulator.terminate()
-                    simulator.wait()
+            simulator = RigSimulator(self._root, folder, options)
+            try:
+                yield self._desk.meter(str(simulator.port))
+            finally:
+                simulator.end()
 
     def _profile(self, seconds: float) -> str:
         """The steady load as the sensor sees it; a shunt that heats goes on from where the last recording ended."""

@@ -43,7 +43,7 @@ class Witness:
 
     def open(self) -> MeterIdentity:
         """Who it is."""
-        return MeterIdentity("witness", "simulated", 1, "", "second meter", "", "", 0, simulated=True)
+        return MeterIdentity("witness", "simulated", "second meter", 0, protocol_version=1, simulated=True)
 
     def configure(self) -> None:
         """Nothing to set."""

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-import time
-import weakref
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from opjoule.devices.profiles import Profile
-from opjoule.errors import RigFault
 from opjoule.files import replacing
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.simulation.feed import DELAY_NS, GONE, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import LoadModel, MediumModel
+from opjoule.simulation.rig_simulator import RigSimulator
 
 COURSE = "simulator-course.csv"
 """File of the record: true energy over time."""
@@ -32,7 +29,6 @@ PERIOD_MS = 10
 """Between two samples of the board's activity."""
 SIGNATURE_PERIOD_MS = 2
 """The same during a load signature (probe/serve): what the model blurs, the alignment has to bear."""
-_START_LIMIT_S = 60.0
 _STOP_LIMIT_S = 30.0
 """The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
 _STATUS_LIMIT_S = 5.0
@@ -48,12 +44,6 @@ def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
-
-
-def _end_if_left(simulator: subprocess.Popen[bytes]) -> None:
-    """Ends a simulator that nobody has closed."""
-    if simulator.poll() is None:
-        simulator.kill()
 
 
 class SimulatedSupply:
@@ -91,33 +81,22 @@ class SimulatedSupply:
         self._model = model
         model.begin(self.folder)
         self.feed = Feed(self.folder, model, work)
-        link = self.folder / "meter"
-        self._log = (self.folder / "rig-sim.log").open("w+")
-        command = [
-            str(root / "build/rig-sim/rig-sim"),
-            *("--elf", str(root / ".pio/build/uno/firmware.elf")),
+        options = [
             *("--live", str(self.feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
-            *("--pty", str(link), "--pace", "1", "--truth", str(self.folder / "truth.json")),
+            *("--pace", "1", "--truth", str(self.folder / "truth.json")),
             *("--seed", str(seed), "--course", str(self.folder / "course.csv")),
             *self._imperfections.options(),
         ]
-        self._simulator = subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=self._log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        # A Ctrl-C before anyone owns this rig: the simulator would wait for its input for ever.
-        weakref.finalize(self, _end_if_left, self._simulator)
         self._end_told = False
         try:
             self.feed.start()
-            self._await(link)
+            self._simulator = RigSimulator(root, self.folder, options)
         except BaseException:  # nobody else can end what nobody has yet
-            self._abandon()
+            self.feed.abandon()
+            model.end()
+            self._temporary.cleanup()
             raise
-        self.meter = f"serial:{link},{SIMULATED_SENSOR},label={imperfections.meter_name}"
+        self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
@@ -130,37 +109,14 @@ class SimulatedSupply:
 
     def faults(self) -> list[str]:
         """One line, only once, if the simulator or its input has ended before it was told to: why."""
-        status, broken = self._simulator.poll(), self.feed.broken
+        status, broken = self._simulator.status(), self.feed.broken
         if self._end_told or (status is None and not broken):
             return []
         self._end_told = True
         if broken and broken != GONE:
             return [f"the rig simulator's input ended: {broken}"]
-        with suppress(subprocess.TimeoutExpired):  # its pipe breaks a moment before it has a status
-            status = self._simulator.wait(_STATUS_LIMIT_S)
-        return [f"the rig simulator ended by itself with status {status}: {self._last_words()}"]
-
-    def _await(self, link: Path) -> None:
-        deadline_s = time.monotonic() + _START_LIMIT_S
-        while not link.exists():
-            if self._simulator.poll() is not None or time.monotonic() > deadline_s:
-                raise RigFault(
-                    f"the rig simulator did not start: {self._last_words()}; run host/measure.py doctor --simulate"
-                )
-            time.sleep(0.01)
-
-    def _abandon(self) -> None:
-        """Ends a simulator that is of no use any more, and all that belongs to it."""
-        self._simulator.kill()
-        self._simulator.wait()
-        self.feed.abandon()
-        self._model.end()
-        self._log.close()
-        self._temporary.cleanup()
-
-    def _last_words(self) -> str:
-        self._log.seek(0)
-        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+        status = self._simulator.status(_STATUS_LIMIT_S)  # its pipe breaks a moment before it has one
+        return [f"the rig simulator ended by itself with status {status}: {self._simulator.last_words()}"]
 
     def _tell(self) -> None:
         """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
@@ -183,12 +139,7 @@ class SimulatedSupply:
             print(f"rig-sim: {fault}", file=sys.stderr, flush=True)
         self.feed.stop()
         self._model.end()
-        try:
-            self._simulator.wait(_STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._simulator.terminate()
-            self._simulator.wait()
-        self._log.close()
+        self._simulator.end(_STOP_LIMIT_S)
         with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
             self._tell()
         self._temporary.cleanup()

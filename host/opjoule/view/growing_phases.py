@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, read_exchanges
-from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.drawing.stretches import phase_kind
 from opjoule.errors import OpJouleError
 from opjoule.record.phases import Phase

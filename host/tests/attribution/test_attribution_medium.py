@@ -15,8 +15,7 @@ from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.medium import MediumRun, medium_models
-from opjoule.attribution.tail import Writing
+from opjoule.attribution.medium import MediumRun, Writing, medium_models
 from opjoule.evaluation.quantities.attribution import activity
 from opjoule.simulation.known_power import Gridded, Steady
 from opjoule.units import Missing
@@ -24,7 +23,7 @@ from opjoule.units import Missing
 SECOND = 1_000_000_000
 
 
-def unlikely_of(energy_j, noise_j=0.0, rows_each=10):
+def deviance_of(energy_j, noise_j=0.0, rows_each=10):
     """Minus twice the logarithm of a likelihood, of windows that only the medium explains."""
 
     def deviance(own):
@@ -69,7 +68,7 @@ def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
     sharp = np.diff(counters.at(stamps))
     tail = Writing.of(sharp, stamps * 1e-9, 1e7, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
     energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
-    found = medium_models([MediumRun.of(counters, edges)], unlikely_of(energy_j, 1e-9, 1)).best
+    found = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
     assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
     assert found.tail_s == pytest.approx(tail, abs=0.05)
 
@@ -88,7 +87,7 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
     placed = {name: np.diff(each) for name, each in {**ends, "middle": sum(ends.values()) / 2}.items()}
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
-    models = medium_models([MediumRun.of(counters, edges, {"work": work})], unlikely_of(energy_j))
+    models = medium_models([MediumRun.of(counters, edges, {"work": work})], deviance_of(energy_j))
     assert models.best.written_bytes == pytest.approx(placed[place])
     assert len(models.placed) == 2, "wherever they went, the others count"
 
@@ -101,7 +100,7 @@ def test_a_tail_is_found_in_what_settle_shows():
     tail_s = Writing.of(written, edges * 1e-9, 1e6, 0.1).tail_s(3.0, 0.5)
     noise_j = np.random.default_rng(2).normal(0, 2e-5, written.size)
     models = medium_models(
-        [MediumRun.of(counters, edges)], unlikely_of(1e-6 * written + 0.2 * tail_s + noise_j)
+        [MediumRun.of(counters, edges)], deviance_of(1e-6 * written + 0.2 * tail_s + noise_j)
     )
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
 
@@ -118,7 +117,7 @@ def test_bytes_that_a_sync_waits_for_are_the_sync_s():
 def test_nothing_is_known_of_a_medium_to_which_nothing_went():
     counters = Counters(np.arange(0, 30) * SECOND // 10, np.zeros(30))
     models = medium_models(
-        [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], unlikely_of(np.zeros(299))
+        [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299))
     )
     assert not models.rivals and not models.best.written_bytes.any() and models.best.tail_length_s is None
 

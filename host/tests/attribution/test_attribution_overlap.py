@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.attribution import overlap
+from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import Waits, operations_in, overlap_s
 from opjoule.operations.operation_table import OperationTable
 
@@ -74,3 +75,14 @@ def test_an_operation_that_waits_is_not_busy_all_the_while():
     assert waits.longest_ns[0] == 27
     _, busy_s = operations_in(np.array([0, 30_000, 70_000]), table(rows), waits)
     assert busy_s.sum() * 1e9 == pytest.approx(9 * 1000 + 27)
+
+
+@given(st.lists(st.tuples(st.integers(0, 100), st.integers(0, 5)), min_size=1, max_size=40))
+def test_merged_intervals_cover_the_same_times_without_overlap(stretches):
+    start_ns = np.array([start for start, _ in stretches], np.int64)
+    end_ns = start_ns + np.array([length for _, length in stretches], np.int64)
+    found = Intervals.of(start_ns, end_ns).merged
+    assert np.all(found.start_ns[1:] > found.end_ns[:-1])
+    for start, end in zip(start_ns, end_ns, strict=True):
+        assert np.any((found.start_ns <= start) & (found.end_ns >= end))
+    assert (found.start_ns.min(), found.end_ns.max()) == (start_ns.min(), end_ns.max())

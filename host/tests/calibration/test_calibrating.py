@@ -196,10 +196,8 @@ def test_another_meter_as_reference_brings_its_bounds_or_its_calibration():
             "rapl",
             ErrorBounds.of_power(
                 gain_error_max=0.05,
-                offset_max_w=0.0,
                 step_w=1e-3,
                 power_max_w=100,
-                seen_fraction=1.0,
                 clock_error_max=0.0,
             ),
         )

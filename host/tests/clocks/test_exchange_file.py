@@ -1,8 +1,7 @@
 """Exchanges of time stamps in a file that a killed run leaves."""
 
 import pytest
-from opjoule.clocks.exchange_file import ExchangeFile, read_exchanges
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
 from opjoule.errors import RecordFault
 
 MADE = [Exchange(1, 2, 3, 4), Exchange(10, 20, 30, 40)]

@@ -10,8 +10,7 @@ import pytest
 import rig_session
 from opjoule.cli.record.command import run_record
 from opjoule.cli.report.command import run_report
-from opjoule.clocks.exchange_file import ExchangeFile, read_exchanges
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.clock_rates import odd_clock_lines, odd_meter_clock
 from opjoule.evaluation.collection import collect

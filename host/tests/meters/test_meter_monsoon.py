@@ -329,7 +329,7 @@ def test_a_reader_process_that_dies_is_told(opened):
     meter.open()
     meter.configure()
     meter.start()
-    meter._reader._process.kill()
+    meter._device._process.kill()
 
     def read_on():
         while True:

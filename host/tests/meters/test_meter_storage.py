@@ -34,7 +34,7 @@ class Scripted:
         self.extra, self._next_ns, self.closed = [], PERIOD_NS // 2, False
 
     def open(self):
-        return MeterIdentity(self.kind, "here", 0, "", self.kind.upper(), "7", "", 10**9)
+        return MeterIdentity(self.kind, "here", self.kind.upper(), 10**9, serial_number="7")
 
     def configure(self): ...
     def start(self): ...

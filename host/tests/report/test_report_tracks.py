@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from opjoule.drawing.packing import STEPS, UNKNOWN, pack_times, pack_values
 from opjoule.drawing.tracks import SampleParts, Track, joined, sampled_track
-from opjoule.opened.board_tracks import merged
 
 
 def unpacked(packed: dict[str, Any], width: int) -> np.ndarray[Any, Any]:
@@ -107,15 +106,3 @@ def test_a_long_trace_stays_a_few_megabytes() -> None:
     assert size + len(packed["bounds_s"]["data"]) < 6_000_000
     assert track.samples_per_cell > 1
     assert track.highest["power_w"].max() == columns["power_w"].max()
-
-
-@given(st.lists(st.tuples(st.floats(0, 100), st.floats(0, 5)), min_size=1, max_size=40))
-def test_merged_stretches_cover_the_same_times_without_overlap(stretches: list[tuple[float, float]]) -> None:
-    start_s = np.array([start for start, _ in stretches])
-    end_s = start_s + np.array([length for _, length in stretches])
-    starts, ends = merged(start_s, end_s)
-    assert np.all(starts[1:] > ends[:-1])
-    for start, end in zip(start_s, end_s, strict=True):
-        assert np.any((starts <= start) & (ends >= end))
-    assert starts.min() == start_s.min()
-    assert ends.max() == end_s.max()

@@ -20,6 +20,7 @@ from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.simulation.models import load_model
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
+from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 from opjoule.simulation.truth_line import KnownFigure, TrueCourse, true_figures, truth_lines
 
@@ -460,11 +461,11 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
     program.chmod(0o755)
     begun = []
 
-    def interrupted(supply, link):
-        begun.append(supply)
+    def interrupted(simulator):
+        begun.append(simulator)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SimulatedSupply, "_await", interrupted)
+    monkeypatch.setattr(RigSimulator, "_await", interrupted)
     work = MediumWork(tmp_path / "medium.fifo")
     with pytest.raises(KeyboardInterrupt):
         SimulatedSupply(
@@ -476,8 +477,8 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
             work=work,
         )
     work.fifo.close()
-    assert begun[0]._simulator.poll() is not None
-    assert not begun[0].folder.exists()
+    assert begun[0].status() is not None
+    assert not begun[0].port.parent.exists()
     assert not [each for each in threading.enumerate() if each.name == "twin-feed"]
 
 
@@ -486,12 +487,13 @@ import sys
 from pathlib import Path
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.models import load_model
+from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
-SimulatedSupply._await = lambda supply, link: None
+RigSimulator._await = lambda simulator: None
 place = Path(sys.argv[1])
 rig, board = Imperfections.draw(1), load_model("rpi4", "sd")
 supply = SimulatedSupply(rig, board, root=place, truth=place / "truth.json", seed=1)
-print(supply._simulator.pid, flush=True)
+print(supply._simulator._process.pid, flush=True)
 raise KeyboardInterrupt
 """
 

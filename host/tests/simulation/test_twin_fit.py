@@ -16,7 +16,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.simulation.fitting.fit import fit_twin
 from opjoule.simulation.fitting.page import joined, page_text
 from opjoule.simulation.fitting.profile_text import write_profile
-from opjoule.simulation.fitting.recorded import SignatureLevels, Syncs, read_recorded
+from opjoule.simulation.fitting.recorded import NO_SYNCS, SignatureLevels, read_recorded
 from opjoule.simulation.fitting.replay import medium_work, replayed
 from opjoule.simulation.medium_work import MediumMode
 from opjoule.simulation.models import Models, load_model
@@ -78,7 +78,7 @@ def test_the_replay_says_what_the_simulation_draws():
     # the same activity through the simulation's own way of using the model, window by window
     truth, one = made_up(8)
     medium = replace(truth.medium, flush_s=0.0)
-    quiet = replace(one, syncs=Syncs(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    quiet = replace(one, syncs=NO_SYNCS)
     said = replayed(truth.board, medium, quiet)
     model = PowerModel(truth.board, medium, Supply(5.0, 0.0))
     work = medium_work(medium, quiet)
@@ -106,7 +106,7 @@ def test_what_a_window_counted_was_done_by_its_end():
     written[10] = 2.5 * truth.medium.write_bytes_per_s * windows.span_s[10]
     written[20:22] = 0.3 * truth.medium.write_bytes_per_s * windows.span_s[20:22]
     burst = replace(one, windows=replace(windows, written_bytes=written, read_bytes=0 * written))
-    burst = replace(burst, syncs=Syncs(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    burst = replace(burst, syncs=NO_SYNCS)
     full, begins, goes_on = medium_work(truth.medium, burst)
     assert all(each.mode is MediumMode.WRITING for each in (full, begins, goes_on))
     assert (full.start_ns, full.end_ns) == (windows.start_ns[10], windows.end_ns[10])
@@ -139,7 +139,7 @@ def without_writes(one):
 def test_what_a_record_does_not_tell_keeps_the_published_value_and_names_the_run_that_would():
     _, one = made_up()
     one = replace(without_writes(one), board="rpi4", medium="sd", signature=None)
-    one = replace(one, syncs=Syncs(np.zeros(0, np.int64), np.zeros(0, np.int64)))
+    one = replace(one, syncs=NO_SYNCS)
     found, stated = fit_twin([one]), load_model("rpi4", "sd").medium
     for name in ("write_bytes_per_s", "flush_s", "tail_s"):
         estimate = found[f"medium.{name}"]

@@ -14,9 +14,8 @@ import pytest
 from opjoule.cli.arguments import parse
 from opjoule.cli.campaign.study_arguments import study_campaign, study_parser
 from opjoule.cli.commands import main
-from opjoule.comparison.study.answers import agree
 from opjoule.comparison.study.best import best_systems
-from opjoule.comparison.study.rows import read_studies
+from opjoule.comparison.study.rows import agree, read_studies
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study, known_studies
 

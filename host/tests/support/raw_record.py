@@ -11,8 +11,7 @@ from pathlib import Path
 
 import numpy as np
 from operation_log_writer import byte_size, log, operation
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence
 from opjoule.meters.chips.ina219 import ina219_breakout

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, ExchangeFile
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch

@@ -12,8 +12,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.cli.live import LiveView
-from opjoule.clocks.exchange_file import BOARD_EXCHANGES, METER_EXCHANGES, ExchangeFile
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.drawing.pyramid import POWER
 from opjoule.errors import BadInput
 from opjoule.measuring.progress import PhaseProgress

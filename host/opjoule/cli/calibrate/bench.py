@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
-from opjoule.calibration.means import MeanReading
-from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.means import MeanReading, ReadPoint
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S

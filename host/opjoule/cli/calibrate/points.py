@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.calibration.fitting import CalibrationFault
-from opjoule.calibration.read_point import ReadPoint
+from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.warming import STEADY_S
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.energy.cells import Cells

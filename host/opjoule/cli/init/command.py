@@ -24,7 +24,7 @@ from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, RIG_FILE, SMALL_SHU
 from opjoule.meters.kinds import LABEL
 from opjoule.meters.registry import KINDS, address_of, open_meter
 from opjoule.meters.serial.host import lasting_name
-from opjoule.meters.serial.kind import KIND as SERIAL
+from opjoule.meters.serial.meter import KIND as SERIAL
 from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
 from opjoule.meters.serial.port import ports_present
 

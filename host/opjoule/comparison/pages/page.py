@@ -71,6 +71,8 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
     """
     by = "before and after" if compared.question.by == (SIDE,) else "by " + ", ".join(compared.question.by)
     what = ", ".join(each.label or each.key for each in compared.quantities)
+    is_change = compared.question.by == (SIDE,)
+    has_verdict = is_change and any(each.adjusted is not None for each in compared.contrasts)
     return rendered(
         Page(
             f"{what[:1].upper()}{what[1:]} {by}",
@@ -83,7 +85,7 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
             [*compared.notes, *(f"left out: {each}" for each in left_out)],
             conclusions=conclusions(compared),
             warnings=compared.warnings,
-            verdict=verdict(compared)[0] if _has_verdict(compared) else "",
+            verdict=verdict(compared)[0] if has_verdict else "",
             command=command,
         )
     )
@@ -139,7 +141,6 @@ def rendered(page: Page) -> str:
 
 
 def _head(page: Page, mark: str) -> Element:
-    """Title, conclusions, and what was measured."""
     kicker = element("p", page.kicker, class_="kicker")
     head = element("header", kicker, element("h1", f"{page.title}{mark}"))
     if page.verdict:
@@ -204,7 +205,6 @@ _HOW_TO_READ: Final = (
 
 
 def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
-    """The sections that show every cell."""
     asked = {each.key: each for answer in page.answers for each in answer.quantities}
     quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
     drawn = [] if page.refused else [bars(cells, each) for each in quantities]
@@ -249,7 +249,3 @@ def _as_cells(compared: Compared) -> Plotted:
         for group in compared.groups
     ]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
-
-
-def _has_verdict(compared: Compared) -> bool:
-    return compared.question.by == (SIDE,) and any(each.adjusted is not None for each in compared.contrasts)

@@ -64,19 +64,14 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    ordered = sorted(
-        ((fmean(row.measures[measure] for row in own), system) for system, own in by_system.items()),
-        key=lambda each: each[0],
-        reverse=which == "most",
-    )
-    system = ordered[0][1]
-    best, apart = _side(measure, by_system[system]), None
+    sides = {system: Side.mean([row.side(measure) for row in own]) for system, own in by_system.items()}
+    ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
+    system, apart = ordered[0], None
     value, u = mean_with_u([(row.measures[measure], row.u.get(measure)) for row in by_system[system]])
-    too_short = (
-        _too_short([row for row in rows if row.system not in by_system]) if _is_energy(measure) else ()
-    )
+    left_out = [row for row in rows if row.system not in by_system]
+    too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
     if len(ordered) > 1:
-        apart = differ(best, _side(measure, by_system[ordered[1][1]]))
+        apart = differ(sides[system], sides[ordered[1]])
     return Best(
         measure,
         rows[0].phase,
@@ -90,11 +85,6 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     )
 
 
-def _side(measure: str, rows: Sequence[PhaseRow]) -> Side:
-    """The mean over records; a measure that states no uncertainty is exact in each of them."""
-    return Side.mean([row.side(measure) for row in rows])
-
-
 def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
     """Mean over the records of one cell with its expanded uncertainty, as a comparison has them.
 
@@ -105,10 +95,6 @@ def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, f
     side = Side.mean([Side(value, (u or 0.0) / COVERAGE_FACTOR, "") for value, u in records])
     stated = side.repeated or all(u is not None for _, u in records)
     return side.value, side.expanded_u if stated else None
-
-
-def _is_energy(measure: str) -> bool:
-    return measure.startswith(_OF_ENERGY)
 
 
 def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:

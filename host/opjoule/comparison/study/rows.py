@@ -6,6 +6,7 @@ Each record of a study is one cell (docs/reference/studies.md); its job may vary
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,7 +17,6 @@ from typing import Any, Final
 import pyarrow.parquet as pq
 
 from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
-from opjoule.comparison.study.answers import disagreements
 from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
@@ -192,7 +192,6 @@ def _opened(path: Path) -> RunRecord | None:
 
 
 def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
-    """The table of one study."""
     in_time = sorted(records, key=lambda each: each.record.run.found.started_utc or "")
     newest = in_time[-1]
     same_job = [each for each in in_time if each.job == newest.job]
@@ -284,7 +283,6 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
 
 
 def _period_s(record: RunRecord) -> float:
-    """Mean distance of the power samples [s]."""
     times = pq.ParquetFile(record.path("power.parquet")).metadata
     groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
     span_ns = max(each.max for each in groups) - min(each.min for each in groups)
@@ -328,3 +326,42 @@ def _measures(
             u["phase_energy_j"] = u["energy_per_operation_j"] * calls
             k["phase_energy_j"] = k["energy_per_operation_j"]
     return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u, k
+
+
+_CLOSE: Final = 1e-6
+"""Relative difference of two numbers that systems sum in different order."""
+
+
+def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
+    """Where systems answered the same phase on the same data differently; a line each."""
+    answers: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        if row.answer is not None and not row.not_supported:
+            answers.setdefault((row.place, row.phase), {}).setdefault(row.system, row.answer)
+    lines = []
+    for (place, phase), found in answers.items():
+        (first, expected), *others = found.items()
+        for system, answer in others:
+            if not agree(expected, answer):
+                where = ", ".join(f"{axis} {value}" for axis, value in place)
+                lines.append(
+                    f"phase {phase} ({where}): {system} answers {_short(answer)}, {first} {_short(expected)}"
+                )
+    return lines
+
+
+def agree(one: Any, other: Any) -> bool:
+    """Are two answers the same, but for the rounding of numbers?"""
+    numbers = isinstance(one, int | float) and isinstance(other, int | float)
+    if numbers and not isinstance(one, bool):
+        return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(agree(*pair) for pair in zip(one, other, strict=True))
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(agree(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+def _short(answer: Any) -> str:
+    text = json.dumps(answer)
+    return text if len(text) <= 60 else f"{text[:57]}..."

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.comparison.compared_run import ComparedRun
-from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged
-from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged, why_not_judged
+from opjoule.comparison.study.rows import StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.paper import PaperConclusion
@@ -145,21 +145,17 @@ def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> C
     a, b = (Side.mean(own) for own in sides)
     if min(a.value, b.value) <= 0:
         return None
-    too_short = any(each.too_short for each in (*one, *other))
-    single = not (a.repeated and b.repeated)
-    cannot = TOO_SHORT_RUNS if too_short else SINGLE_RUNS if single else ""
+    cannot = why_not_judged(a, b, too_short=any(each.too_short for each in (*one, *other)))
     return Contrast(Definition(measure, a.unit, Topic.PART), {}, "", "", a, b, cannot=cannot)
 
 
 def samples_of_job(table: StudyTable) -> list[Sample]:
     """What the records of a study that is a job say, phase by phase."""
     return [
-        Sample(row.cell, row.phase, _sides(row), row.simulated) for row in table.rows if not row.not_supported
+        Sample(row.cell, row.phase, {name: row.side(name) for name in row.measures}, row.simulated)
+        for row in table.rows
+        if not row.not_supported
     ]
-
-
-def _sides(row: PhaseRow) -> dict[str, Side]:
-    return {name: row.side(name) for name in row.measures}
 
 
 def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:

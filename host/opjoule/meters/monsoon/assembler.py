@@ -7,12 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import MeterFault
-from opjoule.meters.arrival_exchanges import ArrivalExchanges
-from opjoule.meters.delay_watch import DelayWatch
 from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterEvent, Samples
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
 from opjoule.meters.monsoon.packets import OBSERVATIONS_MAX, Kind, Packets, decode
+from opjoule.meters.streaming import DelayWatch, StreamAssembler
 from opjoule.trace.power_trace import Gap
 
 Int64Array = npt.NDArray[np.int64]
@@ -24,13 +23,18 @@ UNEXPLAINED_NS: Final = 5_000_000
 
 
 class SampleClock:
-    """Numbers the observations of one run."""
+    """Numbers the observations of one run since the device's start, everything lost counted in.
 
-    def __init__(self) -> None:
+    The device converts once each 200 us whatever happens: a sample's number is its time on the device's own crystal.
+    Samples that its queue of 16 could not hold are in its drop count, packets that the host lost in their sequence
+    number. What neither tells of still shows against the clock of arrival.
+    """
+
+    def __init__(self, delays: DelayWatch) -> None:
         self._next = 0
         self._dropped = NO_COUNT
         self._sequence: int | None = None
-        self._delays = DelayWatch(UNEXPLAINED_NS)
+        self._delays = delays
         self.lost_packets = 0
         """packets missing from the sequence"""
         self.unexplained = 0
@@ -84,18 +88,17 @@ class _Run:
     """slots of calibration since the measurement before"""
 
 
-class MonsoonAssembler:
+class MonsoonAssembler(StreamAssembler):
     """State between start and stop."""
 
     def __init__(self, calibration: Calibration) -> None:
+        super().__init__(DELIVERY_NS, UNEXPLAINED_NS)
         self._calibration = calibration
-        self._clock = SampleClock()
+        self._clock = SampleClock(self._delays)
         self._waiting: list[_Run] = []
         self._calibrations = 0
         self._last: int | None = None
-        self._arrivals = ArrivalExchanges(DELIVERY_NS)
         self._unexplained = 0
-        self._lost = 0
         self._packets = 0
         self._calibration_samples = 0
 

@@ -9,9 +9,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, SensorIdentity
+from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
@@ -26,7 +25,9 @@ from opjoule.meters.monsoon.models import (
     Model,
     Opcode,
 )
-from opjoule.meters.monsoon.reader import LIBRARY, LIBUSB, PERMISSION, ProtocolSource, Reader
+from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, ProtocolSource, Reader
+from opjoule.meters.streaming import StreamingMeter
+from opjoule.meters.usb_link import LIBUSB
 
 CALIBRATION_PERIOD_MS: Final = 1250
 SAMPLES_WITHOUT_END: Final = 0xFFFFFFFF
@@ -88,7 +89,7 @@ class Patience:
     say: Callable[[str], None] = _to_stderr
 
 
-class MonsoonMeter:
+class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
     """A HVPM or LVPM; see Meter for the contract."""
 
     def __init__(
@@ -98,28 +99,20 @@ class MonsoonMeter:
         patience: Patience = Patience(),
     ) -> None:
         self._settings, self._model = settings, settings.checked()
+        super().__init__("monsoon", lambda: self._model.error_bounds(settings.channel))
         self._patience = patience
         self._source = source or ProtocolSource()
-        self._reader: Reader | None = None
-        self._assembler: MonsoonAssembler | None = None
 
-    def open(self) -> MeterIdentity:
-        """Connects; a device that is not there is waited for: it resets when its last user closes it.
-
-        Raises: MeterFault: none there, not allowed (with the udev rule), another model.
-        """
-        self._reader = Reader(self._source)
-        try:
-            code = self._hardware_model()
-            if code != self._model.code:
-                found = next((each.name for each in MODELS.values() if each.code == code), f"model {code}")
-                raise MeterFault(
-                    f"monsoon: it is a {found}, not a {self._model.name}: write monsoon:model={found.lower()}"
-                )
-            return self._identity()
-        except BaseException:
-            self.close()
-            raise
+    def _connect(self) -> MeterIdentity:
+        """A device that is not there is waited for: it resets when its last user closes it."""
+        self._device = Reader(self._source)
+        code = self._hardware_model()
+        if code != self._model.code:
+            found = next((each.name for each in MODELS.values() if each.code == code), f"model {code}")
+            raise MeterFault(
+                f"monsoon: it is a {found}, not a {self._model.name}: write monsoon:model={found.lower()}"
+            )
+        return self._identity()
 
     def _hardware_model(self) -> int:
         """Connects and asks for it, again and again until the time of a reset is over.
@@ -173,37 +166,15 @@ class MonsoonMeter:
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterGone."""
-        return self._events(timeout_s)
-
-    def clock_exchange(self) -> None:
-        """Nothing to ask: every packet's arrival is evidence, and exchanges come from `read` by themselves."""
+        events: list[MeterEvent] = []
+        for batch in self._opened().batches(timeout_s):
+            events += self._started().take(batch.data, np.frombuffer(batch.arrival_ns, np.int64))
+        return events
 
     def stop(self) -> list[MeterEvent]:
         """Stops sampling; gives what was read before. The board stays powered."""
         self._opened().ask("stop")
-        return self._events(0.0)
-
-    def close(self) -> None:
-        """Releases the device, which goes on supplying the board."""
-        if self._reader is not None:
-            reader, self._reader = self._reader, None
-            reader.close()
-
-    def error_bounds(self) -> ErrorBounds:
-        """Error bounds as the vendor states them."""
-        return self._model.error_bounds(self._settings.channel)
-
-    @property
-    def losses(self) -> Losses:
-        """What was lost since start."""
-        return Losses() if self._assembler is None else self._assembler.losses()
-
-    def _events(self, timeout_s: float) -> list[MeterEvent]:
-        events: list[MeterEvent] = []
-        for batch in self._opened().batches(timeout_s):
-            assert self._assembler is not None
-            events += self._assembler.take(batch.data, np.frombuffer(batch.arrival_ns, np.int64))
-        return events
+        return self.read(0.0)
 
     def _check_converter(self) -> None:
         """Some units left the factory with a wrong voltage calibration and put out far more than what was set."""
@@ -227,7 +198,6 @@ class MonsoonMeter:
             firmware_version=str(self._get(Opcode.FIRMWARE, 2)),
             board=self._model.name,
             serial_number=str(self._get(Opcode.SERIAL_NUMBER, 2)),
-            reset_cause="",
             tick_hz=5000,
             sensors=(SensorIdentity(f"{self._model.name} {settings.channel} channel", 0),),
             voltage_at="at the meter's output",
@@ -243,11 +213,6 @@ class MonsoonMeter:
 
     def _set(self, opcode: Opcode, value: int) -> None:
         self._opened().ask("set", int(opcode), value)
-
-    def _opened(self) -> Reader:
-        if self._reader is None:
-            raise MeterFault("monsoon: not open")
-        return self._reader
 
 
 def _monsoon(address: Address, wishes: Wishes) -> MonsoonMeter:

@@ -124,33 +124,20 @@ class Model:
 
     def channel_scale(self, channel: str, get: GetValue) -> ChannelScale:
         """Scale of channel 'main' or 'usb' from the device's memory."""
-        main = channel == "main"
-        if self is HVPM:
-            opcodes = (
-                (
-                    Opcode.MAIN_FINE_SCALE,
-                    Opcode.MAIN_COARSE_SCALE,
-                    Opcode.MAIN_FINE_ZERO,
-                    Opcode.MAIN_COARSE_ZERO,
-                )
-                if main
-                else (
-                    Opcode.USB_FINE_SCALE,
-                    Opcode.USB_COARSE_SCALE,
-                    Opcode.USB_FINE_ZERO,
-                    Opcode.USB_COARSE_ZERO,
-                )
+
+        def read(what: str, length: int, signed: bool) -> tuple[int, int]:
+            """Of the fine range and of the coarse one."""
+            fine, coarse = (
+                get(Opcode[f"{channel.upper()}_{each}_{what}"], length, signed) for each in ("FINE", "COARSE")
             )
-            fine, coarse = (get(opcode, 2, False) for opcode in opcodes[:2])
-            zeros = [float(get(opcode, 2, True)) for opcode in opcodes[2:]]
-            return ChannelScale(fine * 1e-6, coarse * 1e-3, zeros[0], zeros[1])
-        resistors = (
-            (Opcode.MAIN_FINE_RESISTOR, Opcode.MAIN_COARSE_RESISTOR)
-            if main
-            else (Opcode.USB_FINE_RESISTOR, Opcode.USB_COARSE_RESISTOR)
-        )
+            return fine, coarse
+
+        if self is HVPM:
+            fine, coarse = read("SCALE", 2, False)
+            zeros = read("ZERO", 2, True)
+            return ChannelScale(fine * 1e-6, coarse * 1e-3, *map(float, zeros))
         # Steps of 0.1 mohm around 50 mohm, signed (the library reads them as unsigned).
-        ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * get(opcode, 1, True) for opcode in resistors]
+        ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * each for each in read("RESISTOR", 1, True)]
         fine_a, coarse_a = 35_946e-6, 3_103.4e-3
         return ChannelScale(
             fine_a * _NOMINAL_SHUNT_OHM / ohms[0], coarse_a * _NOMINAL_SHUNT_OHM / ohms[1], 0.0, 0.0

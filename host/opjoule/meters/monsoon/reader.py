@@ -23,6 +23,7 @@ from typing import Any, Final, Protocol
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets
+from opjoule.meters.usb_link import LIBUSB
 
 BATCH_NS: Final = 100_000_000
 START_LIMIT_S: Final = 60.0
@@ -41,7 +42,6 @@ PERMISSION: Final = (
 )
 
 LIBRARY: Final = "the Monsoon library is not installed: .venv/bin/pip install -r host/requirements/monsoon.in"
-LIBUSB: Final = "libusb is missing: sudo apt-get install libusb-1.0-0"
 
 
 class MonsoonProtocol(Protocol):
@@ -73,7 +73,7 @@ class MonsoonProtocol(Protocol):
 class ProtocolSource:
     """Where the process finds its connection: a callable that gives a MonsoonProtocol."""
 
-    module: str = "opjoule.meters.monsoon.library"
+    module: str = "opjoule.meters.monsoon.reader"
     name: str = "usb_protocol"
     arguments: Mapping[str, Any] = field(default_factory=dict)
 
@@ -278,3 +278,37 @@ def _in_words(error: Exception, said: str) -> str:
     if isinstance(error, AttributeError | TypeError) and "NoneType" in str(error):
         return f"no answer ({said.strip() or error}): is it plugged in and switched on?"
     return " ".join([*said.split(), str(error) or type(error).__name__])
+
+
+VENDOR: Final = 0x2AB9
+PRODUCT: Final = 0x0001
+
+
+def usb_protocol() -> MonsoonProtocol:
+    """A connection over USB by PyPI's Monsoon library, which is loaded only here, in the reader's process.
+
+    Raises: MeterFault: the library is missing, no Monsoon is plugged in, or this user may not open it.
+    """
+    try:
+        import usb.core  # noqa: PLC0415
+        from Monsoon import pmapi  # noqa: PLC0415
+    except ImportError:
+        raise MeterFault(LIBRARY) from None
+    try:
+        found = list(usb.core.find(find_all=True, idVendor=VENDOR, idProduct=PRODUCT))
+    except usb.core.NoBackendError:
+        raise MeterFault(LIBUSB) from None
+    if not found:
+        raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
+    _check_permission(found, usb.core.USBError)
+    protocol: MonsoonProtocol = pmapi.USB_protocol()
+    return protocol
+
+
+def _check_permission(found: list[Any], usb_error: type[Exception]) -> None:
+    """Reading the serial number needs the right to open the device; the library takes a refusal for absence."""
+    try:
+        for device in found:
+            _ = device.serial_number
+    except (usb_error, ValueError):
+        raise MeterFault(PERMISSION) from None

@@ -111,11 +111,7 @@ class HwmonSource(Source):
         return MeterIdentity(
             kind="hwmon",
             place=str(self._files.place),
-            protocol_version=0,
-            firmware_version="",
             board="this board's kernel",
-            serial_number="",
-            reset_cause="",
             tick_hz=1_000_000_000,
             sensors=(SensorIdentity(self._files.chip, 0),),
             voltage_at=LOAD_SIDE,

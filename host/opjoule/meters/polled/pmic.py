@@ -42,11 +42,7 @@ class PmicSource(Source):
         return MeterIdentity(
             kind="pmic",
             place=self._program,
-            protocol_version=0,
-            firmware_version="",
             board="Raspberry Pi 5 PMIC",
-            serial_number="",
-            reset_cause="",
             tick_hz=1_000_000_000,
             sensors=tuple(SensorIdentity(rail, number) for number, rail in enumerate(self._rails)),
             voltage_at="at the board's own 5 V input",

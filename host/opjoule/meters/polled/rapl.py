@@ -73,11 +73,7 @@ class RaplSource(Source):
         return MeterIdentity(
             kind="rapl",
             place=str(self._root),
-            protocol_version=0,
-            firmware_version="",
             board="processor",
-            serial_number="",
-            reset_cause="",
             tick_hz=1_000_000_000,
             sensors=tuple(SensorIdentity(domain.name, number) for number, domain in enumerate(self._domains)),
             notes=(
@@ -103,10 +99,8 @@ class RaplSource(Source):
         """Bounds of power alone; its step is a count a reading."""
         return ErrorBounds.of_power(
             gain_error_max=GAIN_ERROR_MAX,
-            offset_max_w=0.0,
             step_w=1e-6 / PERIOD_S,
             power_max_w=POWER_MAX_W,
-            seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
 

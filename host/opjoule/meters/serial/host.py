@@ -191,7 +191,6 @@ def _latency(root: Path, tty: str) -> Obstacle | None:
 
 
 def _text(path: Path) -> str:
-    """What a file holds, stripped; nothing where it cannot be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

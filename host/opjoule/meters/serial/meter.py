@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import asdict
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Final
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
@@ -14,6 +14,7 @@ from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import MeterFault
 from opjoule.meters.chips import chip_of
 from opjoule.meters.chips.chip import Chip, ChipScale, ConversionTimes, SensorSettings
+from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.interface import (
     LOAD_SIDE,
     InputEnded,
@@ -23,6 +24,7 @@ from opjoule.meters.interface import (
     MeterIdentity,
     SensorIdentity,
 )
+from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.messages import (
     BAUD,
     Ack,
@@ -47,6 +49,14 @@ from opjoule.meters.messages import (
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, done
+from opjoule.meters.serial.options import (
+    GENUINE,
+    sensor_numbers,
+    setting_changes,
+    shunts,
+    split_options,
+    yes_or_no,
+)
 from opjoule.meters.serial.port import is_pseudo_terminal
 from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
 
@@ -317,20 +327,49 @@ class SerialMeter:
 
 
 def _name(kind: type[ControllerKind] | type[ChipKind] | type[Result] | type[Fault], code: int) -> str:
-    """Name of a code in lower case, or the code itself."""
     return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
 
 
 def _causes(bits: int) -> str:
-    """Reset causes in words."""
     named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
     return ", ".join(named) or "unknown cause"
 
 
 def _reset_advice(bits: int) -> str:
-    """What to look at after a reset by these causes."""
     if bits & ResetCause.WATCHDOG:
         return "its firmware hung: check SDA, SCL, D2 and D8 for loose wires, and flash the firmware anew"
     if bits & ResetCause.EXTERNAL:
         return "another program may have opened its port; or its reset pin or cable is loose"
     return "check its supply and cable"
+
+
+def _serial(address: Address, wishes: Wishes) -> SerialMeter:
+    sensors = sensor_numbers(address.options)
+    resistors = shunts(address.options, wishes.stated_in)
+    genuine = yes_or_no(GENUINE, address.options)
+    changes = setting_changes(address.options)
+    return SerialMeter(
+        address.needed_place(),
+        settings=wishes.settings,
+        changes=changes,
+        sensors=sensors,
+        shunts=resistors,
+        genuine=genuine,
+        clock=wishes.clock,
+    )
+
+
+KIND: Final = MeterKind(
+    name="serial",
+    written="serial:PORT, for example serial:/dev/ttyACM0 or serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%",
+    make=_serial,
+    samples="see the firmware",
+    sync_input="yes, 0.5 µs",
+    runs_on="a microcontroller",
+    # 46.5 mA at 5 V, an Arduino Uno R3 without load (gadgetmakersblog.com, "Arduino power consumption").
+    draw="about 0.25 W for an Arduino Uno, unknown for other boards",
+    on_serial_port=True,
+    shunt_of=ShuntOf.USER,
+    split=split_options,
+    imports={"ina219": ina219_breakout},
+)

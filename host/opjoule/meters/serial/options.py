@@ -116,7 +116,6 @@ def yes_or_no(key: str, options: dict[str, str]) -> bool:
 
 
 def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:
-    """Who says what the shunt is, in words."""
     if ohm:
         return f"shunt= in {stated_in}" + ("" if tolerance else ", its tolerance assumed: unmarked")
     return Shunt.origin + (f"; its tolerance stated in {stated_in}" if tolerance else "")

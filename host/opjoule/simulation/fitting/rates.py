@@ -9,8 +9,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.activities import Intervals
 from opjoule.simulation.fitting.estimate import Estimate, assumed, found
-from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded, Syncs
+from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded
 from opjoule.trace.power_trace import Float64Array
 
 STREAK: Final = 3
@@ -24,7 +25,6 @@ RATE_U: Final = 0.01
 SYNCS_MIN: Final = 8
 CALL_U: Final = 0.01
 """Relative standard uncertainty of a flush besides its scatter: the call itself takes time, too."""
-LEAST_RELATIVE: Final = 1.0
 WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
 
 
@@ -43,7 +43,9 @@ def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
         for one in records
         for each in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
     ]
-    fastest = max((_fastest(one.windows, one.windows.written_bytes) for one in records), default=0.0)
+    fastest = max(
+        (np.max(one.windows.written_bytes / one.windows.span_s, initial=0.0) for one in records), default=0.0
+    )
     why = f"dirty pages never kept it busy for {STREAK} windows in a row; the fastest was {fastest * 1e-6:.3g} MB/s"
     origin = "written bytes while dirty pages waited"
     return _rate("medium.write_bytes_per_s", streaks, prior, origin, why)
@@ -66,10 +68,6 @@ def _waits(windows: ActivityWindows) -> BoolArray:
     joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
     waiting = np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2
     return np.asarray(joined & waiting, np.bool_)
-
-
-def _fastest(windows: ActivityWindows, moved: Float64Array) -> float:
-    return float(np.max(moved / windows.span_s, initial=0.0))
 
 
 def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:
@@ -133,7 +131,7 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
 
 
-def _beyond_s(windows: ActivityWindows, syncs: Syncs, rate: float) -> tuple[Float64Array, Float64Array]:
+def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[Float64Array, Float64Array]:
     """Length of each sync less the time of its bytes, and that time [s], of syncs that are mostly latency.
 
     Bytes of a window belong to its syncs in equal parts.

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault, RecordFault
 from opjoule.opened.recorded import corrected_trace, system_samples
@@ -34,6 +35,7 @@ WINDOWS_MIN: Final = 50
 NOWHERE: Final = -1
 SETTLED_S: Final = 0.002
 """After a change of the load, left out: the board's regulators and the meter follow by then."""
+NO_SYNCS: Final = Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))
 NEEDED: Final = "give a finished record of a measurement with a board"
 
 BoolArray = npt.NDArray[np.bool_]
@@ -93,17 +95,6 @@ class SignatureLevels:
 
 
 @dataclass(frozen=True)
-class Syncs:
-    """Calls that waited for the medium: start and end [board_ns], shape (m,)."""
-
-    start_ns: Int64Array
-    end_ns: Int64Array
-
-    def __len__(self) -> int:
-        return int(self.start_ns.size)
-
-
-@dataclass(frozen=True)
 class Recorded:
     """One record as the fit sees it."""
 
@@ -118,7 +109,8 @@ class Recorded:
     sensor: ErrorBounds | None
     trace: PowerTrace
     signature: SignatureLevels | None
-    syncs: Syncs
+    syncs: Intervals
+    """Calls that waited for the medium, on the board's clock."""
     lag_s: float = 0.0
     """Place of the first window on the record's time axis [s]."""
 
@@ -169,7 +161,7 @@ def read_recorded(path: Path) -> Recorded:
         sensor,
         trace,
         signature_levels(load_changes(events).board_ns, trace, system, clock.to_target),
-        _syncs(events),
+        background(events).get(SYNC, NO_SYNCS),
         float(clock.to_target(int(windows.start_ns[0])) - trace.meter_ns[0] + trace.period_ns // 2) * 1e-9,
     )
 
@@ -256,15 +248,6 @@ def _phase_of(middle_ns: Int64Array, phases: Sequence[Phase]) -> npt.NDArray[np.
     for at, phase in enumerate(phases):
         found[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
     return found
-
-
-def _syncs(events: pa.Table) -> Syncs:
-    kinds = np.array(events["event"].to_pylist(), dtype=object)
-    chosen = (kinds == "sync") & events["end_board_ns"].is_valid().to_numpy()
-    start_ns = events["board_ns"].to_numpy().astype(np.int64)
-    end_ns = np.asarray(events["end_board_ns"].fill_null(0).to_numpy(), np.int64)
-    order = np.argsort(start_ns[chosen], kind="stable")
-    return Syncs(start_ns[chosen][order], end_ns[chosen][order])
 
 
 def signature_levels(

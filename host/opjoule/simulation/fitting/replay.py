@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
-from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded, Syncs
+from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 from opjoule.simulation.power_model import BoardModel, MediumModel
 from opjoule.trace.power_trace import Float64Array
@@ -85,7 +86,7 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
     return found
 
 
-def _flushes(medium: MediumModel, syncs: Syncs) -> list[tuple[int, int]]:
+def _flushes(medium: MediumModel, syncs: Intervals) -> list[tuple[int, int]]:
     flush_ns = round(medium.flush_s * 1e9)
     return [
         (max(end - flush_ns, start), end)

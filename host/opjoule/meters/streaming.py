@@ -1,0 +1,169 @@
+"""Meters that send by themselves and cannot be asked for their time: a sample was measured before it arrived."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, Final, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from opjoule.clocks.exchanges import Exchange
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.errors import MeterFault
+from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.trace.power_trace import Gap
+
+EXCHANGE_PERIOD_NS: Final = 200_000_000
+WATCH_NS: Final = 1_000_000_000
+HOLE_PERIODS: Final = 1.01
+"""Distance of two samples from which on something is missing between them; below it their times are rounded."""
+
+
+class ArrivalExchanges:
+    """One exchange each 0.2 s, from the data that came soonest after their last sample.
+
+    That sample ended before its data arrived, and not longer before than they take at most to be gathered and
+    fetched: the same as a question sent then and answered on arrival.
+    """
+
+    def __init__(self, delivery_ns: int) -> None:
+        """`delivery_ns`: longest time from a sample's end to its arrival when nothing is in the way."""
+        self._delivery_ns = delivery_ns
+        self._soonest: tuple[int, int, int] | None = None
+        """delay, end of the last sample, arrival of the best data since the last exchange"""
+        self._due_ns = 0
+
+    def exchanges(self, end_ns: int, arrival_ns: int) -> list[MeterEvent]:
+        """Takes data whose last sample ended at `end_ns` of the meter; gives the exchange that is due."""
+        delay_ns = arrival_ns - end_ns
+        if self._soonest is None or delay_ns < self._soonest[0]:
+            self._soonest = delay_ns, end_ns, arrival_ns
+        if arrival_ns < self._due_ns:
+            return []
+        self._due_ns = arrival_ns + EXCHANGE_PERIOD_NS
+        _, ended_ns, arrived_ns = self._soonest
+        self._soonest = None
+        return [Exchange(arrived_ns - self._delivery_ns, ended_ns, ended_ns, arrived_ns)]
+
+
+class DelayWatch:
+    """Time that a device's own counts do not explain, seen on the clock of arrival.
+
+    Data arrives late whenever the host is busy, but never early. So it is the least delay over a second that counts:
+    if that grows, samples are missing which no counter told of.
+    """
+
+    def __init__(self, limit_ns: int) -> None:
+        """`limit_ns`: growth of the least delay that buffers alone could cause."""
+        self._limit_ns = limit_ns
+        self._window: tuple[int, int] | None = None
+        """(start on the device's clock, least delay so far) of the present window"""
+        self._usual_ns: int | None = None
+
+    def missing_ns(self, end_ns: npt.NDArray[np.int64], arrival_ns: npt.NDArray[np.int64]) -> int:
+        """Unexplained time before the end of these data [ns], mostly 0; the caller adds it to the device's clock.
+
+        Args:
+            end_ns: ends of pieces of data by the device's counts; arrival_ns: when each came [host_ns]; shape (n,).
+        """
+        least_ns = int((arrival_ns - end_ns).min())
+        if self._window is None:
+            self._window = int(end_ns[0]), least_ns
+            return 0
+        start_ns, so_far_ns = self._window
+        least_ns = min(so_far_ns, least_ns)
+        self._window = start_ns, least_ns
+        if int(end_ns[-1]) - start_ns < WATCH_NS:
+            return 0
+        self._window = None
+        missing_ns = 0 if self._usual_ns is None else least_ns - self._usual_ns
+        if missing_ns <= self._limit_ns:
+            self._usual_ns = least_ns
+            return 0
+        return missing_ns
+
+
+class StreamAssembler:
+    """What came since start as events; state between start and stop."""
+
+    def __init__(self, delivery_ns: int, late_ns: int, gap_reason: str = "samples lost") -> None:
+        """`delivery_ns` as for ArrivalExchanges, `late_ns` as for DelayWatch."""
+        self._arrivals, self._delays = ArrivalExchanges(delivery_ns), DelayWatch(late_ns)
+        self._gap_reason = gap_reason
+        self._last_ns: int | None = None
+        self._lost = 0
+        """samples of the trace, or of the device where its losses() say so"""
+
+    def losses(self) -> Losses:
+        """What was lost so far."""
+        return Losses(lost_samples=self._lost)
+
+    def _following(self, samples: Samples, period_ns: int) -> tuple[list[MeterEvent], int]:
+        """The samples, after the gap that lies between the last ones and them, if any; how many are missing there."""
+        first_ns, before_ns = int(samples.meter_ns[0]), self._last_ns
+        self._last_ns = int(samples.meter_ns[-1])
+        if before_ns is None or first_ns - before_ns < HOLE_PERIODS * period_ns:
+            return [samples], 0
+        start_ns, end_ns = before_ns + period_ns // 2, first_ns - period_ns // 2
+        missing = max(round((end_ns - start_ns) / period_ns), 1)
+        return [GapEvent(0, Gap(start_ns, end_ns, missing, None, self._gap_reason)), samples], missing
+
+
+Device = TypeVar("Device")
+Assembler = TypeVar("Assembler", bound=StreamAssembler)
+
+
+class StreamingMeter(ABC, Generic[Device, Assembler]):
+    """A meter that sends by itself; see Meter for the contract."""
+
+    def __init__(self, name: str, bounds: Callable[[], ErrorBounds]) -> None:
+        """`name`: of its kind, for messages."""
+        self._name, self._bounds = name, bounds
+        self._device: Device | None = None
+        self._assembler: Assembler | None = None
+
+    def open(self) -> MeterIdentity:
+        """Connects. Raises: MeterFault: absent, forbidden, held by another, silent, or another device."""
+        try:
+            return self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    @abstractmethod
+    def _connect(self) -> MeterIdentity:
+        """Sets `_device`."""
+
+    def configure(self) -> None:
+        """Nothing to set."""
+
+    def clock_exchange(self) -> None:
+        """Nothing to ask: arrival is the evidence, and exchanges come from `read` by themselves."""
+
+    def close(self) -> None:
+        """Gives the device back; what it supplies stays on."""
+        device, self._device = self._device, None
+        if device is not None:
+            self._release(device)
+
+    def _release(self, device: Any) -> None:
+        device.close()
+
+    def error_bounds(self) -> ErrorBounds:
+        """Error bounds of what it measures."""
+        return self._bounds()
+
+    @property
+    def losses(self) -> Losses:
+        """What was lost since start."""
+        return Losses() if self._assembler is None else self._assembler.losses()
+
+    def _opened(self) -> Device:
+        if self._device is None:
+            raise MeterFault(f"{self._name}: not open")
+        return self._device
+
+    def _started(self) -> Assembler:
+        if self._assembler is None:
+            raise MeterFault(f"{self._name}: not started")
+        return self._assembler

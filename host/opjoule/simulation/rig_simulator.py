@@ -1,0 +1,80 @@
+"""The rig simulator as a process: the meter's real firmware behind a pty, from its start to its end."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+import weakref
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from opjoule.errors import RigFault
+
+_START_LIMIT_S: Final = 60.0
+
+
+def _end_if_left(process: subprocess.Popen[str]) -> None:
+    """Ends a simulator that nobody has ended."""
+    if process.poll() is None:
+        process.kill()
+
+
+class RigSimulator:
+    """One running rig-sim; end() ends it."""
+
+    def __init__(self, root: Path, folder: Path, options: Sequence[str]) -> None:
+        """Starts it and waits for its pty.
+
+        Args:
+            root: of the checkout, with its builds.
+            folder: for pty and log.
+            options: where its current comes from, and how the rig differs from a perfect one.
+        Raises: RigFault: it does not start.
+        """
+        self.port = folder / "meter"
+        """The pty."""
+        self._log = (folder / "rig-sim.log").open("w+")
+        firmware = ("--elf", str(root / ".pio/build/uno/firmware.elf"), "--pty", str(self.port))
+        self._process = subprocess.Popen(
+            [str(root / "build/rig-sim/rig-sim"), *firmware, *options],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        # A Ctrl-C before anyone owns it: it would wait for its input for ever.
+        weakref.finalize(self, _end_if_left, self._process)
+        try:
+            self._await()
+        except BaseException:  # nobody else can end what nobody has yet
+            self.end()
+            raise
+
+    def _await(self) -> None:
+        limit_s = time.monotonic() + _START_LIMIT_S
+        while not self.port.exists():
+            if self._process.poll() is not None or time.monotonic() > limit_s:
+                raise RigFault(
+                    f"the rig simulator did not start: {self.last_words()}; run host/measure.py doctor --simulate"
+                )
+            time.sleep(0.01)
+
+    def status(self, wait_s: float = 0.0) -> int | None:
+        """Its exit status; None while it runs, and after `wait_s` still does."""
+        try:
+            return self._process.wait(wait_s)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def last_words(self) -> str:
+        """The last line that it wrote."""
+        self._log.seek(0)
+        return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
+
+    def end(self, limit_s: float = 0.0) -> None:
+        """Ends it, unless it does so by itself within `limit_s`; may be called twice."""
+        if self.status(limit_s) is None:
+            self._process.terminate()
+            self._process.wait()
+        self._log.close()
