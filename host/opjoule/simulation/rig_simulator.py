@@ -14,7 +14,7 @@ from opjoule.errors import RigFault
 _START_LIMIT_S: Final = 60.0
 
 
-def _end_if_left(process: subprocess.Popen[str]) -> None:
+def _end_if_left(process: subprocess.Popen[bytes]) -> None:
     """Ends a simulator that nobody has ended."""
     if process.poll() is None:
         process.kill()
