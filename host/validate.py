@@ -26,7 +26,7 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402  # the path is set above
 from opjoule.cli.argument_types import Parser, directory, positive  # noqa: E402
-from opjoule.cli.failures import told  # noqa: E402
+from opjoule.cli.failures import reporting_failures  # noqa: E402
 from opjoule.errors import BadInput, OpJouleError  # noqa: E402
 
 NAME = Path(__file__).name
@@ -81,7 +81,7 @@ def _validate() -> int:
 
 def _over_u(held: list, name: str) -> list[float]:
     """Errors of one figure over their expanded uncertainty."""
-    own = [each for each in held if each.name == name and each.told and each.u_j > 0]
+    own = [each for each in held if each.name == name and each.reporting_failures and each.u_j > 0]
     return [(each.found_j - each.true_j) / each.u_j for each in own]
 
 
@@ -95,8 +95,8 @@ def _print_table(table: list) -> None:
     print("| " + " | ".join(HEADINGS) + " |")
     print("|---" * len(HEADINGS) + "|")
     for each in table:
-        cells = [each.name, f"{each.told} of {each.experiments}"]
-        if each.told:
+        cells = [each.name, f"{each.reporting_failures} of {each.experiments}"]
+        if each.reporting_failures:
             shares = (each.error, each.error_95)
             cells += [f"{100 * each.coverage:.1f} %", f"±{100 * each.width:.2g} %"]
             cells += [f"{100 * share:.2g} %" for share in shares]
@@ -128,4 +128,4 @@ def _parser() -> Parser:
 
 
 if __name__ == "__main__":
-    sys.exit(told(NAME, main))
+    sys.exit(reporting_failures(NAME, main))

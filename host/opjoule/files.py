@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -40,7 +40,18 @@ def write_whole(path: Path, content: bytes) -> None:
     """Replaces a file as a whole: temporary file, fsync, rename, fsync of the directory."""
     with rewriting(path) as file:
         file.write(content)
-    descriptor = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)
+
+
+def on_the_medium(paths: Iterable[Path]) -> None:
+    """Waits until the medium has the files, and their names. Raises: OSError: it cannot take them."""
+    files = list(paths)
+    for path in (*files, *{file.parent for file in files}):
+        _sync(path)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

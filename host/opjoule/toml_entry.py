@@ -77,7 +77,7 @@ def matches(match: Entry, cell: Mapping[str, str]) -> bool:
     )
 
 
-def further(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
+def where_values(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
     """What the tables [[where]] that fit a cell say beside their `when`; later ones win."""
     found: dict[str, Any] = {}
     for each in special:

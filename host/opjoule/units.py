@@ -4,7 +4,8 @@ A number in a result is one of three things: `Measured` (value and expanded unce
 uncertainty is not stated, with the reason) or `Missing` (no value, with the reason); their fields are those of a number
 in result.json. Propagation is first order, for independent inputs unless said otherwise.
 
-Source: JCGM 100:2008 (GUM), 5.1.2 and 6.2.1; coverage factor k = 2 throughout.
+An interval of value +- u holds the truth in 95.45 of 100: k = 2 where the error is normal, less where bounds make most
+of it (`coverage_factor`). Source: JCGM 100:2008 (GUM), 5.1.2, 6.2.1, G.1 and G.2.
 """
 
 from __future__ import annotations
@@ -12,10 +13,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
-COVERAGE_FACTOR = 2.0
-"""k: expanded uncertainty u = k * standard uncertainty."""
+import numpy as np
+from msgspec import Struct
+
+COVERAGE_FACTOR: Final = 2.0
+"""k of a normal error for 95.45 %: expanded uncertainty u = k * standard uncertainty."""
+RECTANGULAR: Final = -1.2
+"""Excess kurtosis of an error of which a bound is all that is known; a normal one has 0."""
+_EXCESS: Final = tuple(-number / 10 for number in range(12, -1, -1))
+_FACTORS: Final = (
+    *(1.653, 1.717, 1.772, 1.817, 1.855, 1.887, 1.913, 1.934, 1.952, 1.968, 1.980, 1.991),
+    COVERAGE_FACTOR,
+)
+"""k for 95.45 % of a symmetric beta distribution (Pearson's type II) with each excess kurtosis of _EXCESS."""
+
+
+def coverage_factor(excess_kurtosis: float) -> float:
+    """k for 95.45 % of a sum of independent errors: 1.65 for one rectangle, 2 for a normal error.
+
+    Args:
+        excess_kurtosis: of the sum, as `excess_kurtosis()` gives it.
+    Returns: k to three decimals, with which 95.2 to 95.9 of 100 of any sum of rectangles and a normal error are held.
+    Source: JCGM 100:2008, G.1.3 and G.2; by moments after R. Willink, Metrologia 42 (2005), 329-343.
+    """
+    found = round(float(np.interp(excess_kurtosis, _EXCESS, _FACTORS)), 3)
+    return found if found < COVERAGE_FACTOR else COVERAGE_FACTOR  # this very object: msgspec then omits it
+
+
+def excess_kurtosis(parts: Iterable[tuple[float, float]]) -> float:
+    """Excess kurtosis of a sum of independent errors: fourth cumulants add, and so do variances.
+
+    Args:
+        parts: standard uncertainty, in one unit, and excess kurtosis of each.
+    """
+    listed = list(parts)
+    variance = math.fsum(u**2 for u, _ in listed)
+    return math.fsum(excess * (u**2 / variance) ** 2 for u, excess in listed) if variance > 0 else 0.0
 
 
 def counted(count: int, noun: str) -> str:
@@ -23,27 +58,34 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A value with its expanded uncertainty u (k = 2), both in `unit`; u = 0 for an exact count."""
+class Measured(Struct, frozen=True, omit_defaults=True):
+    """A value with its expanded uncertainty u (95.45 %), both in `unit`; u = 0 for an exact count."""
 
     value: float
     u: float
     unit: str
+    k: float = COVERAGE_FACTOR
+    """Expanded over standard uncertainty; a number in result.json says it where it is not 2."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and math.isfinite(self.u) and self.u >= 0):
             raise ValueError(f"measured {self.value} +- {self.u} {self.unit} is not a number: use Missing")
 
     @classmethod
-    def from_standard(cls, value: float, standard_u: float, unit: str) -> Measured:
-        """From a standard uncertainty (k = 1)."""
-        return cls(value, COVERAGE_FACTOR * standard_u, unit)
+    def from_standard(cls, value: float, standard_u: float, unit: str, excess: float = 0.0) -> Measured:
+        """From a standard uncertainty (k = 1) and the excess kurtosis of its error."""
+        k = coverage_factor(excess)
+        return cls(value, k * standard_u, unit, k)
 
     @property
     def standard_u(self) -> float:
         """Standard uncertainty (k = 1)."""
-        return self.u / COVERAGE_FACTOR
+        return self.u / self.k
+
+    @property
+    def excess(self) -> float:
+        """Excess kurtosis of its error."""
+        return excess_of(self.k)
 
     @property
     def relative_u(self) -> float:
@@ -54,11 +96,16 @@ class Measured:
 
     def scale(self, factor: float, unit: str | None = None) -> Measured:
         """The value times an exact factor."""
-        return Measured(self.value * factor, self.u * abs(factor), unit or self.unit)
+        return Measured(self.value * factor, self.u * abs(factor), unit or self.unit, self.k)
 
     def covers(self, truth: float) -> bool:
         """True if `truth` lies inside value +- u."""
         return abs(self.value - truth) <= self.u
+
+
+def excess_of(k: float) -> float:
+    """Excess kurtosis of the error whose coverage factor is k."""
+    return float(np.interp(k, _FACTORS, _EXCESS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +146,7 @@ def exact(value: float, unit: str) -> Measured:
 
 
 def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
-    """Sum of independent numbers of one unit; their uncertainties add in quadrature."""
+    """Sum of independent numbers of one unit; their standard uncertainties add in quadrature."""
     listed = list(terms)
     if not listed:
         raise ValueError("a sum needs at least one term")
@@ -107,7 +154,10 @@ def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
     if unit is None and len(units) > 1:
         raise ValueError(f"cannot add {', '.join(sorted(units))}")
     value = math.fsum(term.value for term in listed)
-    return Measured(value, math.hypot(*(term.u for term in listed)), unit or listed[0].unit)
+    excess = excess_kurtosis((term.standard_u, term.excess) for term in listed)
+    return Measured.from_standard(
+        value, math.hypot(*(term.standard_u for term in listed)), unit or listed[0].unit, excess
+    )
 
 
 def subtract(a: Measured, b: Measured) -> Measured:
@@ -121,4 +171,15 @@ def from_json(entry: Mapping[str, Any]) -> Quantity:
         return Missing(str(entry.get("reason", "no reason recorded")), str(entry.get("unit", "")))
     if entry.get("u") is None:
         return Unstated(float(entry["value"]), str(entry["unit"]), str(entry.get("reason", "")))
-    return Measured(float(entry["value"]), float(entry["u"]), str(entry["unit"]))
+    return Measured(float(entry["value"]), float(entry["u"]), str(entry["unit"]), k_of(entry))
+
+
+def k_words(numbers: Iterable[Quantity]) -> str:
+    """ "k = 2", or "k = 1.93 to 2": the coverage factors of what is stated, for beside it."""
+    known = sorted({f"{each.k:.3g}" for each in numbers if isinstance(each, Measured)}) or ["2"]
+    return f"k = {' to '.join(dict.fromkeys((known[0], known[-1])))}"
+
+
+def k_of(entry: Mapping[str, Any]) -> float:
+    """Expanded over standard uncertainty of a number in result.json; 2 where it does not say."""
+    return float(entry.get("k", COVERAGE_FACTOR))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# Test files that use one another lie in folders of their own.
-sys.path += sorted(str(path) for path in Path(__file__).parent.iterdir() if path.is_dir())
+# What test files share.
+sys.path.append(str(Path(__file__).parent / "support"))
 # A shell that runs the tests in the background has them ignore Ctrl-C, and programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 # nohup has them ignore a closed terminal.

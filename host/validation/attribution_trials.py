@@ -36,7 +36,7 @@ class Held:
     """k = 2"""
     whole_j: float
     """Energy above idle, true."""
-    told: bool
+    identified: bool
     """False where the attribution says that the data cannot tell it."""
 
     @property
@@ -65,8 +65,8 @@ def trial(scenario: str, seed: int) -> list[Held]:
     ]
     for name, share in {**found.operations, **found.activities}.items():
         true_j = made.known.true_j.get(name, 0.0)
-        told = not share.unidentified
-        held.append(Held(seed, name, true_j, share.energy_j, 2 * share.standard_u_j, whole_j, told))
+        identified = not share.unidentified
+        held.append(Held(seed, name, true_j, share.energy_j, 2 * share.standard_u_j, whole_j, identified))
     return held
 
 
@@ -76,7 +76,7 @@ class Line:
 
     name: str
     experiments: int
-    told: int
+    identified: int
     coverage: float
     error: float
     """Median of its absolute value."""
@@ -94,17 +94,17 @@ class Line:
 
 def line(name: str, held: Sequence[Held]) -> Line:
     """One line of the table; of figures that were not told only their number counts."""
-    told = [each for each in held if each.told]
-    if not told:
+    identified = [each for each in held if each.identified]
+    if not identified:
         return Line(name, len(held), 0, *([float("nan")] * 7))
-    errors = np.array([each.error for each in told])
-    widths = [each.u_j / (each.true_j or each.whole_j) for each in told]
-    shares = [abs(each.found_j - each.true_j) / each.whole_j for each in told]
+    errors = np.array([each.error for each in identified])
+    widths = [each.u_j / (each.true_j or each.whole_j) for each in identified]
+    shares = [abs(each.found_j - each.true_j) / each.whole_j for each in identified]
     return Line(
         name,
         len(held),
-        len(told),
-        float(np.mean([each.covered for each in told])),
+        len(identified),
+        float(np.mean([each.covered for each in identified])),
         float(np.median(np.abs(errors))),
         float(np.quantile(np.abs(errors), 0.95)),
         float(np.median(errors)),

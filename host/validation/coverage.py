@@ -68,7 +68,13 @@ def _entry(seed: int) -> dict[str, Any]:
 
 def scaled_errors(found: Found, view: str, quantity: str) -> list[float]:
     """Error over stated uncertainty of each measurement: within +-1 the interval holds the truth."""
-    return [(value - truth) / u for value, u, truth in (one[view][quantity] for one in found)]
+    return [(value - truth) / u for value, u, truth, _ in (one[view][quantity] for one in found)]
+
+
+def rms_error(found: Found, view: str, quantity: str) -> float:
+    """Root mean square of the errors over their standard uncertainties."""
+    ratios = [(value - truth) / own_u for value, _, truth, own_u in (one[view][quantity] for one in found)]
+    return float(sum(each**2 for each in ratios) / len(ratios)) ** 0.5
 
 
 def coverage(found: Found, view: str, quantity: str) -> float:
@@ -79,7 +85,7 @@ def coverage(found: Found, view: str, quantity: str) -> float:
 
 def median_u(found: Found, view: str, quantity: str) -> float:
     """Median stated uncertainty, relative to the truth."""
-    return median(u / abs(truth) for _, u, truth in (one[view][quantity] for one in found))
+    return median(u / abs(truth) for _, u, truth, _ in (one[view][quantity] for one in found))
 
 
 def table(found: Found) -> list[str]:
@@ -103,8 +109,9 @@ def by_kind(found: Found, view: str) -> list[str]:
         cells = []
         for kind in kinds:
             some = [one for one in found if one["kind"] == kind]
-            rms = (sum(error**2 for error in scaled_errors(some, view, quantity)) / len(some)) ** 0.5
-            cells.append(f"{100 * coverage(some, view, quantity):.0f} % ({2 * rms:.2f})")
+            cells.append(
+                f"{100 * coverage(some, view, quantity):.0f} % ({rms_error(some, view, quantity):.2f})"
+            )
         lines.append(f"| `{quantity}` | {' | '.join(cells)} |")
     return lines
 

@@ -51,7 +51,7 @@ def _panel(left: int, title: str, errors: Sequence[Sequence[float]], height: int
             f'<text x="{middle + tick * scale}" y="{height - 20}" text-anchor="middle" fill="#222">{tick}</text>'
         )
     parts.append(
-        f'<text x="{middle}" y="{height - 4}" text-anchor="middle" fill="#222">error / stated u (k = 2)</text>'
+        f'<text x="{middle}" y="{height - 4}" text-anchor="middle" fill="#222">error / stated u</text>'
     )
     for row, quantity in enumerate(errors):
         for index, error in enumerate(quantity):

@@ -39,7 +39,7 @@ class Share:
 
     true: float
     found: float
-    told: bool
+    identified: bool
 
     @property
     def off(self) -> float:
@@ -83,19 +83,19 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
     )
     with ProcessPoolExecutor(jobs) as pool:
         made = list(pool.map(partial(_one, timeline), range(seed, seed + trials), chunksize=2))
-    told = [share for share, _ in made if share.told]
-    true, off = np.array([each.true for each in told]), np.array([each.off for each in told])
-    if told:
+    identified = [share for share, _ in made if share.identified]
+    true, off = np.array([each.true for each in identified]), np.array([each.off for each in identified])
+    if identified:
         print(
-            f"compaction: told in {len(told)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the energy above "
-            f"idle; off by {np.median(off):.2f} points (median), {np.quantile(off, 0.95):.2f} (95 of 100), "
+            f"compaction: told in {len(identified)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the energy "
+            f"above idle; off by {np.median(off):.2f} points (median), {np.quantile(off, 0.95):.2f} (95 of 100), "
             f"{off.max():.2f} (most)"
         )
     print("| part | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
     parts = [each for _, some in made for each in some]
     for name in dict.fromkeys(each.name for each in parts):
         own = [each for each in parts if each.name == name]
-        known = [each for each in own if each.told]
+        known = [each for each in own if each.identified]
         cells = [name, f"{len(known)} of {len(own)}", "", "", ""]
         if known:
             width = np.median([each.u_j / (each.true_j or each.whole_j) for each in known])
@@ -103,7 +103,7 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
             covered = np.mean([each.covered for each in known])
             cells[2:] = [f"{100 * covered:.0f} of 100", f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
         print("| " + " | ".join(cells) + " |")
-    return len(told) >= TOLD_MIN * trials and bool(off.max() <= POINTS_MAX)
+    return len(identified) >= TOLD_MIN * trials and bool(off.max() <= POINTS_MAX)
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 """Calibrations of shunts that their own current heats, and energies by them, against the truth. SIMULATED.
 
     .venv/bin/python host/validation/heating_shunt.py --trials 100
-    .venv/bin/python host/validation/heating_shunt.py --trials 400 --unmarked
+    .venv/bin/python host/validation/heating_shunt.py --trials 2000 --unmarked
 
 Each trial draws an INA219 on a shunt of 40 to 200 ppm/K, takes eight points of 60 s from no load to 1.3 or 3 A against
 a bench multimeter or a handheld one over a resistor, calibrates, and measures 10 s of idle and 10 s of a load that

@@ -23,7 +23,7 @@ from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
 from opjoule.databases import background_threads
-from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed
+from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed
 from opjoule.evaluation.evidence import BoardEvents
 from opjoule.evaluation.logged import read_logs
 from opjoule.evaluation.quantities.attribution import READS
@@ -314,18 +314,18 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | No
             wander(second, end_s + 1, second.uniform(0.02, 0.3), 10 ** second.uniform(-4, -2.7)),
             *drawn.medium,
         ]
-        medium = PlacedMedium(measured(second, kind, own, end_s, name="storage"), supply == "board")
+        medium = MediumTrace(measured(second, kind, own, end_s, name="storage"), supply == "board")
         pieces = [*pieces, own[0]] if medium.of_board else pieces[: -len(drawn.medium)]
-    placed = measured(rng, kind, pieces, end_s)
+    aligned = measured(rng, kind, pieces, end_s)
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
     assert cycle
     run = cycle.work
     samples = SystemSamples.of_run(timeline.seen(drawn.written), run.start_board_ns, run.end_board_ns, 4)
-    energies = repeat_energy(placed, phases, 1)
-    of_medium = (lambda: repeat_energy(medium.placed, phases, 1)) if medium else None
+    energies = repeat_energy(aligned, phases, 1)
+    of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)
-    (found,) = attributed(placed, [worked], timeline.events, timeline.database, medium)
+    (found,) = attributed(aligned, [worked], timeline.events, timeline.database, medium)
     if isinstance(found, Missing):
         raise ValueError(found.reason)
     return Trial(found, drawn)

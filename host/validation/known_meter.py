@@ -17,7 +17,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.evaluation.quantities.repeat import RepeatEnergy
-from opjoule.evaluation.repeat_energy import Placed, repeat_energy
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.measuring.plan import IDLE_S, LEAD_IN_MAX_S
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
@@ -106,13 +106,13 @@ def watched(rng: np.random.Generator, kind: Kind, known: Known) -> Experiment:
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
         bursts(rng, end_s + 1, rng.uniform(1, 10), 10 ** rng.uniform(-3, -1.7)),
     ]
-    placed = measured(rng, kind, [*idle, *known.pieces], end_s)
-    energies = repeat_energy(placed, phases(known), 1)
+    aligned = measured(rng, kind, [*idle, *known.pieces], end_s)
+    energies = repeat_energy(aligned, phases(known), 1)
     marginal = energies.marginal
     assert energies.idle and marginal
     operations = _operations(known)
     seen = Work(
-        placed.cells, placed.board_to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
+        aligned.cells, aligned.board_to_meter, _ns(known.start_s), _ns(known.end_s), _ns(known.settled_s),
         energies.idle, lambda: marginal, operations, background(_events(known)), known.one_thread, _counters(known),
         kind.bounds.seen_fraction,
     )  # fmt: skip
@@ -132,7 +132,7 @@ def measured(
     end_s: float,
     sensor: Sensor | None = None,
     name: str = "known",
-) -> Placed:
+) -> AlignedTrace:
     """Samples on the meter's clock, the map to it with its error, and what the sensor states; a calibrated one is
     drawn if none is given."""
     own = 1 + rng.uniform(-0.1, 0.1)
@@ -154,7 +154,7 @@ def measured(
     centre_ns = np.rint((start_s + conversion_s / 2) * rate * 1e9 + moved_ns).astype(np.int64) + 10**10
     trace = PowerTrace.of(centre_ns, read_a, voltage_v)
     to_meter = ClockMap("board", "meter", BOARD_NS, 10**10, rate, u_ns, 1e-9, "truth", 0, 100)
-    return Placed(Cells.of(trace), sensor.bounds, to_meter)
+    return AlignedTrace(Cells.of(trace), sensor.bounds, to_meter)
 
 
 def phases(known: Known) -> list[Phase]:

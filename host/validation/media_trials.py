@@ -30,7 +30,7 @@ sys.path[:0] = [str(HOST), str(HOST / "validation")]
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
-from opjoule.comparison.side import side_of  # noqa: E402
+from opjoule.comparison.side import comparison_side  # noqa: E402
 from opjoule.energy.comparison import Side, differ, ratio_limits  # noqa: E402
 from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
 from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
@@ -118,7 +118,7 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
     for _, which in block_order(len(names), REPEATS, seed):
         factor = factors[names[which]] * rng.normal(1, spread)
         numbers = one_run(rng, kind, known, sensor, factor, idle_w)
-        runs[names[which]].append(side_of(numbers, QUANTITIES.headline))
+        runs[names[which]].append(comparison_side(numbers, QUANTITIES.headline))
     base, again, dearer = (Side.mean(each) for each in runs.values())
     return _verdict(dearer, base, 1.0 + difference), _verdict(again, base, 1.0)
 

@@ -27,9 +27,9 @@ from opjoule.clocks.clock_map import ClockMap  # noqa: E402
 from opjoule.energy.baseline import idle_power  # noqa: E402
 from opjoule.energy.cells import Cells  # noqa: E402
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX  # noqa: E402
-from opjoule.evaluation.by_phase import phase_figures  # noqa: E402
+from opjoule.evaluation.marked_phases import phase_figures  # noqa: E402
 from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
-from opjoule.evaluation.repeat_energy import Placed  # noqa: E402
+from opjoule.evaluation.repeat_energy import AlignedTrace  # noqa: E402
 from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
 from opjoule.operations.operation_table import OperationTable  # noqa: E402
 from opjoule.record.phases import Phase, Role  # noqa: E402
@@ -104,7 +104,7 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
     late_ns = round(float(rng.normal(0, map_u_s)) * 1e9)
     rate = sensor.meter_rate / board_rate
     board_to_meter = ClockMap("board", "meter", 0, late_ns, rate, map_u_s * 1e9, 0.0, "trial", 0.0, 9)
-    placed = Placed(Cells.of(trace), known(bounds), board_to_meter)
+    aligned = AlignedTrace(Cells.of(trace), known(bounds), board_to_meter)
 
     def board_ns(time_s: float) -> int:
         return round(time_s * board_rate * 1e9)
@@ -113,10 +113,10 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
     idles = [
         Phase("idle", 1, board_ns(a), board_ns(a + 2.0), role=Role.BASELINE) for a in (0.2, LENGTH_S - 2.2)
     ]
-    idle = idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
+    idle = idle_power(aligned.cells, [aligned.window(each, each) for each in idles], aligned.sensor)
     power_w = supply.current_a * supply.voltage_v
     idle_w = float(power_w[: round(IDLE_S / GRID_S)].mean())
-    found = phase_figures(placed, marked, idle, OperationTable.empty())
+    found = phase_figures(aligned, marked, idle, OperationTable.empty())
     made = []
     for n, (start_s, end_s) in enumerate(spans):
         energy_j = float(power_w[round(start_s / GRID_S) : round(end_s / GRID_S)].sum()) * GRID_S

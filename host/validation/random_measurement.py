@@ -29,9 +29,9 @@ from opjoule.errors import OpJouleError  # noqa: E402
 from opjoule.evaluation.alignment import ClockEvidence, align  # noqa: E402
 from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
 from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
-from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
+from opjoule.evaluation.quantities.figures import over_repeats  # noqa: E402
 from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
-from opjoule.evaluation.repeat_energy import Placed, repeat_energy  # noqa: E402
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy  # noqa: E402
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX  # noqa: E402
 from opjoule.meters.chips.ina219 import INA219  # noqa: E402
 from opjoule.meters.serial.sensors import default_settings  # noqa: E402
@@ -40,6 +40,7 @@ from opjoule.record.phases import Phase  # noqa: E402
 from opjoule.simulation.imperfections import Imperfections  # noqa: E402
 from opjoule.trace.journal import read_edges  # noqa: E402
 from opjoule.trace.power_trace import PowerTrace  # noqa: E402
+from opjoule.units import Measured  # noqa: E402
 from random_load import Load, draw_load  # noqa: E402
 from rig_session import record  # noqa: E402
 
@@ -54,6 +55,7 @@ QUANTITIES = (
 )
 BOARD_START_NS = 5_000_000_000_000
 SETTINGS = default_settings(0, INA219)
+NOMINAL_OHM = 0.1
 
 
 @dataclass(frozen=True)
@@ -62,9 +64,9 @@ class Measurement:
 
     seed: int
     kind: str
-    delivered: Mapping[str, tuple[float, float, float]]
-    """quantity -> value, stated expanded uncertainty, truth; the sensor as it is delivered"""
-    known: Mapping[str, tuple[float, float, float]]
+    delivered: Mapping[str, tuple[float, float, float, float]]
+    """quantity -> value, u as it is printed, truth, standard uncertainty; the sensor as it is delivered"""
+    known: Mapping[str, tuple[float, float, float, float]]
     """the same with gain and offset known"""
     budget: Mapping[str, Mapping[str, float]]
     """quantity -> part -> standard uncertainty, gain and offset known"""
@@ -100,13 +102,13 @@ def measure(seed: int) -> Measurement:
     truth = _truth(load, rig.truth, drawn)
 
     def evaluate(trace: PowerTrace, sensor: ErrorBounds) -> tuple[dict[str, Any], dict[str, Any]]:
-        energies = repeat_energy(Placed(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
+        energies = repeat_energy(AlignedTrace(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
         figures = Quantities(COMMON).figures(Repeat(1, energies, run_s))
         found = {}
         for name in QUANTITIES:
-            figure = figures[name]
-            assert isinstance(figure, Figure)
-            found[name] = (figure.value, 2 * figure.standard_u, truth[name])
+            printed = over_repeats([figures[name]])
+            assert isinstance(printed, Measured)
+            found[name] = (printed.value, printed.u, truth[name], printed.standard_u)
         budgets = {
             "run_energy_j": energies.run,
             "marginal_energy_j": energies.marginal,
@@ -182,20 +184,20 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
 
 
 def unmarked(drawn: Imperfections, chance: random.Random) -> Imperfections:
-    """The rig with a shunt of unmarked tolerance behind some copper, and a chip that may be a copy."""
+    """The rig with an unmarked shunt in the place of its own, behind some copper, and a chip that may be a copy."""
     cold = 1 + chance.uniform(-1, 1) * UNMARKED_TOLERANCE
     copper_ohm = chance.uniform(0, COPPER_MAX_OHM)
     return replace(
         drawn,
-        shunt_ohm=round(drawn.shunt_ohm * cold + copper_ohm, 8),
+        shunt_ohm=round(NOMINAL_OHM * cold + copper_ohm, 8),
         bus_gain_error=round(chance.uniform(-1, 1) * COPY_BUS_GAIN_ERROR_MAX, 7),
     )
 
 
 def _exact(drawn: Imperfections) -> SensorCalibration:
     """A perfect calibration of gain, offset and heating."""
-    gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error)
-    offset_a = drawn.offset_uv * 1e-6 / 0.1
+    gain = drawn.shunt_ohm / NOMINAL_OHM * (1 + drawn.gain_error)
+    offset_a = drawn.offset_uv * 1e-6 / NOMINAL_OHM
     k_per_w, tau_s = map(float, drawn.shunt_thermal.split(","))
     per_a2 = drawn.shunt_ppm * 1e-6 * k_per_w * drawn.shunt_ohm / gain**2
     return SensorCalibration(

@@ -41,13 +41,13 @@ def measured(out: Path, options: list[str], seed: int) -> float:
 
 def row(about: str, own: list[KnownFigure]) -> str:
     """How often one figure was told and held its truth, how wide it was and how far off."""
-    told = [each for each in own if each.told]
-    cells = [about, f"{len(told)} of {len(own)}", "", "", ""]
-    if told:
-        width = median((each.u or 0.0) / abs(each.true) for each in told)
-        off = median(abs((each.value or 0.0) - each.true) / abs(each.true) for each in told)
-        held = sum(each.holds for each in told)
-        cells[2:] = [f"{held} of {len(told)}", f"±{100 * width:.2g} %", f"{100 * off:.2g} %"]
+    identified = [each for each in own if each.identified]
+    cells = [about, f"{len(identified)} of {len(own)}", "", "", ""]
+    if identified:
+        width = median((each.u or 0.0) / abs(each.true) for each in identified)
+        off = median(abs((each.value or 0.0) - each.true) / abs(each.true) for each in identified)
+        held = sum(each.holds for each in identified)
+        cells[2:] = [f"{held} of {len(identified)}", f"±{100 * width:.2g} %", f"{100 * off:.2g} %"]
     return "| " + " | ".join(cells) + " |"
 
 

@@ -37,19 +37,19 @@ def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
     true_j = sum(each.true_j for each in parts if each.name in made.found.operations)
     all_kinds = made.found.foreground
-    told = not all_kinds.unidentified
+    identified = not all_kinds.unidentified
     u_j = 2 * all_kinds.standard_u_j
-    return [*parts, Held(seed, FOREGROUND, true_j, all_kinds.energy_j, u_j, whole_j, told)]
+    return [*parts, Held(seed, FOREGROUND, true_j, all_kinds.energy_j, u_j, whole_j, identified)]
 
 
 def line(name: str, parts: Sequence[Held]) -> str:
     """One line of the table: how many are told, hold the truth, and how wide their intervals are."""
-    told = [each for each in parts if each.told]
-    cells = [name, f"{len(told)} of {len(parts)}", "", "", ""]
-    if told:
-        width = np.median([each.u_j / (each.true_j or each.whole_j) for each in told])
-        error = np.median([abs(each.error) for each in told])
-        cells[2] = f"{100 * np.mean([each.covered for each in told]):.1f} of 100"
+    identified = [each for each in parts if each.identified]
+    cells = [name, f"{len(identified)} of {len(parts)}", "", "", ""]
+    if identified:
+        width = np.median([each.u_j / (each.true_j or each.whole_j) for each in identified])
+        error = np.median([abs(each.error) for each in identified])
+        cells[2] = f"{100 * np.mean([each.covered for each in identified]):.1f} of 100"
         cells[3:] = [f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
     return "| " + " | ".join(cells) + " |"
 
@@ -91,7 +91,7 @@ def main() -> int:
         print(line(name, [each for each in everything if each.name == name]))
     print(line("**all**", everything))
     for each in everything:
-        if each.told and not each.covered:
+        if each.identified and not each.covered:
             print(
                 f"missed: seed {each.seed}, {each.name} {each.found_j:.3g} ± {each.u_j:.2g} J, true {each.true_j:.3g} J"
             )

@@ -285,8 +285,10 @@ Status MongoDatabase::read_server() {
     return status;
   settings_["mongodb.server_version"] = text_in(reply.get(), "version");
   const std::string build = text_in(reply.get(), "gitVersion");
-  settings_["mongodb.server"] =
-      build.empty() ? "not mongod: a stand-in that speaks its protocol" : "mongod " + build;
+  const bool is_ferretdb = !text_in(reply.get(), "ferretdbVersion").empty();
+  settings_["mongodb.server"] = is_ferretdb     ? "FerretDB: not mongod, speaks its protocol"
+                                : build.empty() ? "not mongod: a stand-in that speaks its protocol"
+                                                : "mongod " + build;
   BSON_APPEND_INT32(command.empty(), "serverStatus", 1);
   if (connection_.command("admin", command.get(), &reply).is_ok())
     if (const std::string name = text_in(reply.get(), "storageEngine.name"); !name.empty())

@@ -53,7 +53,7 @@ void RealSyncs::submit(Job job) {
 
 std::vector<RealSyncs::Result> RealSyncs::take() {
   uint64_t count = 0;
-  static_cast<void>(::read(ready_.get(), &count, sizeof count));
+  [[maybe_unused]] const ssize_t taken = ::read(ready_.get(), &count, sizeof count);
   const std::lock_guard lock(mutex_);
   return std::exchange(results_, {});
 }
@@ -74,7 +74,7 @@ void RealSyncs::work() {
     lock.lock();
     results_.push_back(result);
     const uint64_t one = 1;
-    static_cast<void>(::write(ready_.get(), &one, sizeof one));
+    [[maybe_unused]] const ssize_t told = ::write(ready_.get(), &one, sizeof one);
   }
 }
 

@@ -4,6 +4,9 @@ import datetime
 
 from queries import THRESHOLD
 
+_NOT_IMPLEMENTED = 238
+"""Error code of a server that speaks MongoDB's protocol and lacks a command."""
+_MEANS = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
 EPOCH = datetime.datetime(1970, 1, 1)
 
 
@@ -20,14 +23,25 @@ class MongoDb:
 
         self._client = pymongo.MongoClient(address, w=1, serverSelectionTimeoutMS=30_000)
         self._points = self._client["study"]["readings"]
+        self.cannot = {}
+        """Query -> why this server does not answer it; known from create() on."""
 
     def version(self):
         """The server's."""
-        return self._client.server_info()["version"]
+        info = self._client.server_info()
+        return info["version"] + (", FerretDB: not mongod" if "ferretdbVersion" in info else "")
 
     def create(self):
         """An empty collection."""
+        import pymongo.errors
+
         self._client.drop_database("study")
+        try:
+            self.q3()
+        except pymongo.errors.OperationFailure as error:
+            if error.code != _NOT_IMPLEMENTED:
+                raise
+            self.cannot["Q3"] = (error.details or {}).get("errmsg") or str(error)
 
     def insert(self, points):
         """One batch, acknowledged."""
@@ -84,8 +98,7 @@ class MongoDb:
 
     def q3(self):
         """Means."""
-        groups = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
-        found = {each["_id"]: each["mean"] for each in self._points.aggregate(groups)}
+        found = {each["_id"]: each["mean"] for each in self._points.aggregate(_MEANS)}
         return [found.get("temperature"), found.get("humidity")]
 
     def close(self):

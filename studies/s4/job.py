@@ -101,6 +101,8 @@ class Measurement:
         self._options, self._server = options, server
         self._path = options.dataset or os.path.join(options.storage, "points.csv")
         self._client, self._kept, self._told_s = None, True, 0.0
+        self._cannot = {}
+        """Query -> why the server does not answer it."""
         self._stopped_bytes = None
         self._digests = {}
         """Query -> (number of its rows, their digest)."""
@@ -128,12 +130,14 @@ class Measurement:
         self._server.start()
         self._client = SYSTEMS[options.system](self._server.address)
         self._client.create()
+        self._cannot = getattr(self._client, "cannot", {})
         self._timed("INGEST", lambda: self._ingest(count))
         sizes = {"allocated_bytes": self._server.stored_bytes()}
         self._check("INGEST", [self._client.count()], [count])
         self._see_what_is_kept(count)
         for query in QUERIES:
-            self._query(query, wanted[query], count)
+            if query not in self._cannot:
+                self._query(query, wanted[query], count)
         self._client.close()
         self._tell(wanted, count, {**sizes, "stored_bytes": self._stopped_bytes})
 
@@ -262,9 +266,10 @@ class Measurement:
         ):
             query = name[:2] if name[:2] in rows else ""
             if name not in self._seconds:
-                print(f"{name}: not supported: {NOT_KEPT}", flush=True)
+                why = self._cannot.get(query, NOT_KEPT)
+                print(f"{name}: not supported: {why}", flush=True)
                 if results:
-                    results.add(name, not_supported=NOT_KEPT)
+                    results.add(name, not_supported=why)
                 continue
             each = self._seconds[name]
             figures = {"mean_s": sum(each) / len(each), "least_s": min(each), "greatest_s": max(each)}

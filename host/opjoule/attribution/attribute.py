@@ -227,7 +227,7 @@ def _media(
         return MediumModels(MediumColumns.none(above_j.size))
     far, free = columns.sets.far, columns.sets.free
     likelihood = Likelihood(columns.matrix[:, far], free[far], above_j, columns.group)
-    return medium_models(known, likelihood.unlikely)
+    return medium_models(known, likelihood.deviance)
 
 
 def _seen_j(

@@ -45,8 +45,8 @@ def delay_ns(
         return 0
     tried_ns = np.arange(-FARTHEST_NS, FARTHEST_NS + 1, STEP_NS)
     left = np.array([_left(edges_ns - late_ns, energy_j, chosen, waits) for late_ns in tried_ns.tolist()])
-    unlikely = energy_j.size * np.log(left) + (tried_ns / math.hypot(SUPPLY_U_NS, map_u_ns)) ** 2
-    return round(_lowest(tried_ns, unlikely))
+    deviance = energy_j.size * np.log(left) + (tried_ns / math.hypot(SUPPLY_U_NS, map_u_ns)) ** 2
+    return round(_lowest(tried_ns, deviance))
 
 
 def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int]:

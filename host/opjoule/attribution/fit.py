@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.attribution.columns import ColumnSets
 from opjoule.attribution.least_squares import inverse, non_negative
-from opjoule.attribution.near_and_far import Equations, Groups
+from opjoule.attribution.window_groups import Equations, Groups
 from opjoule.energy.repeats import student_t
 from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
@@ -307,8 +307,8 @@ def _iterated(
         variance = equations.variance(x)
         kinds_j, usual_s = float(total[sets.count] @ x[sets.count]), float(total[sets.usual].sum())
         strays_w2 = (NEIGHBOURS_U * kinds_j / usual_s) ** 2 if usual_s > 0.0 else 0.0
-        told = strays_w2 > (_NO_POWER * whole_j) ** 2
-        usual = sets.usual / strays_w2 if told else np.zeros(total.size)
+        significant = strays_w2 > (_NO_POWER * whole_j) ** 2
+        usual = sets.usual / strays_w2 if significant else np.zeros(total.size)
     return x, variance, usual
 
 

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.least_squares import non_negative
-from opjoule.attribution.near_and_far import Groups, IntArray
+from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 INDEPENDENT_S: Final = 0.25
@@ -34,7 +34,7 @@ class Likelihood:
         lasted_s = np.bincount(self._settling, group.lasted_s, 2)
         self._independent = lasted_s / INDEPENDENT_S
 
-    def unlikely(self, own: list[Float64Array]) -> float:
+    def deviance(self, own: list[Float64Array]) -> float:
         """Minus twice the logarithm of the likelihood with more columns, each of shape (n,), but for a constant."""
         sums = [self._sums(own[0]), *(self._group.sum(each) for each in own[1:])]
         added = _unit(np.stack(sums, axis=1) / self._root[:, None])

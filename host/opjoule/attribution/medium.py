@@ -145,20 +145,20 @@ class MediumRun:
         return np.asarray(np.add.reduceat(of_moments, self.first), np.float64)
 
 
-def medium_models(runs: Sequence[MediumRun], unlikely: Callable[[list[Float64Array]], float]) -> MediumModels:
+def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float]) -> MediumModels:
     """What the medium may have done in each window. How far the energies of rivals disagree is the model's uncertainty.
 
     Args:
         runs: one or more on the same medium; their windows follow on each other in every column.
-        unlikely: minus twice the logarithm of the windows' likelihood with some columns of the medium.
+        deviance: minus twice the logarithm of the windows' likelihood with some columns of the medium.
     """
     if all(each.idle for each in runs):
         return MediumModels(MediumColumns.none(sum(each.first.size for each in runs)))
-    return _Search(runs, unlikely).models()
+    return _Search(runs, deviance).models()
 
 
 class _Tried(NamedTuple):
-    """A model of the medium, and how unlikely the windows are with it, what its assumptions must be worth included."""
+    """A model of the medium, and the windows' deviance with it, what its assumptions must be worth included."""
 
     value: float
     tail_length_s: float
@@ -172,7 +172,7 @@ class _Search:
     """The tail's length by a coarse grid, then ever finer around the best, for each assumption."""
 
     runs: Sequence[MediumRun]
-    unlikely: Callable[[list[Float64Array]], float]
+    deviance: Callable[[list[Float64Array]], float]
     tried: list[_Tried] = field(default_factory=list)
 
     @property
@@ -241,7 +241,7 @@ class _Search:
         for length_s in lengths_s:
             tail = [self._tail_s(writing, length_s, held)] if length_s else []
             found = _Tried(0.0, length_s, place, held)
-            made.append(found._replace(value=self.unlikely([*own, *tail]) + self._worth(found)))
+            made.append(found._replace(value=self.deviance([*own, *tail]) + self._worth(found)))
         self.tried.extend(made)
         return min(made)
 

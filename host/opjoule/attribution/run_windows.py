@@ -10,9 +10,9 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, background_s, changes_ns
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.delay import delay_ns
-from opjoule.attribution.near_and_far import groups, stretch_edges_ns
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
 from opjoule.attribution.storage import SensedMedium
+from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
 from opjoule.trace.power_trace import Float64Array, Int64Array

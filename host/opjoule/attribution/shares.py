@@ -60,7 +60,7 @@ class Attribution:
         missing = [name for name, share in parts.items() if share.unidentified]
         if not missing:
             return Share(0.0, 0.0)
-        told = [share for share in parts.values() if not share.unidentified]
-        u_j = math.hypot(self.whole.standard_u_j, *(share.standard_u_j for share in told))
-        told_j = math.fsum(share.energy_j for share in told)
+        identified = [share for share in parts.values() if not share.unidentified]
+        u_j = math.hypot(self.whole.standard_u_j, *(share.standard_u_j for share in identified))
+        told_j = math.fsum(share.energy_j for share in identified)
         return Share(self.whole.energy_j - told_j, u_j, ", ".join(missing))

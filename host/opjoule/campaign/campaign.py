@@ -15,7 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule.comparison.index import NOT_MEASURED, ConditionRun, look, read_index
+from opjoule.comparison.index import NOT_MEASURED, ConditionRun, as_recorded, read_index
 from opjoule.errors import FAULTY_EXIT, BadInput, OpJouleError
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
@@ -146,7 +146,7 @@ class Campaign:
         if cell is None:
             return None
         pending = cell.runs.pop() if cell.is_missing else cell.runs[-1]
-        cell.runs.append(look(self.folder, self._new(cell, pending, record.directory.name)))
+        cell.runs.append(as_recorded(self.folder, self._new(cell, pending, record.directory.name)))
         self._took(cell, _length_s(record))
         self.made_by(record)
         if record.is_finished and not _was_interrupted(record):

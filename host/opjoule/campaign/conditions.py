@@ -19,7 +19,7 @@ from opjoule.campaign.axes import AXES
 from opjoule.campaign.campaign import Campaign, program_words
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
-from opjoule.comparison.index import look, write_index
+from opjoule.comparison.index import as_recorded, write_index
 from opjoule.comparison.index_file import INDEX
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput, Interrupted, OpJouleError
@@ -95,10 +95,10 @@ def run_conditions(
         return _run_held(campaign, folder, measure_one, json=json)
 
 
-def warn_of_programs(campaign: Campaign, told: str = "") -> str:
+def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
     """Warns, once, of runs made by several versions of the program; gives what has been told."""
     line = campaign.changed_program()
-    if line and line != told:
+    if line and line != warned:
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     return line
 
@@ -112,7 +112,7 @@ def save_index(campaign: Campaign) -> None:
 def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json: bool) -> int:
     if campaign.missing:
         campaign.programs[program_words(__version__, program_commit())] = None
-    told = warn_of_programs(campaign)
+    warned = warn_of_programs(campaign)
     save_index(campaign)
     try:
         for cell in campaign.missing:
@@ -122,11 +122,11 @@ def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json
                 started_s = time.monotonic()
                 run = cell.runs[-1]
                 status, place, why = _tried(measure_one, cell.plan, folder / run.folder)
-                cell.runs[-1] = look(folder, replace(run, folder=place.name, why=why))
+                cell.runs[-1] = as_recorded(folder, replace(run, folder=place.name, why=why))
                 if why:
                     print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
                 campaign.measured(cell, time.monotonic() - started_s, status)
-                told = warn_of_programs(campaign, told)
+                warned = warn_of_programs(campaign, warned)
                 save_index(campaign)
             cell.status = status
     finally:

@@ -30,6 +30,7 @@ from opjoule.cli.measure.arguments import add_live, again_parser, measure_parser
 from opjoule.cli.measure.command_arguments import command_parser
 from opjoule.cli.runs.arguments import ACTIONS as ACTIONS_ON_RUNS
 from opjoule.cli.runs.arguments import runs_parser, view_parser
+from opjoule.cli.sudoers.arguments import sudoers_parser
 from opjoule.cli.twin.arguments import twin_parser
 from opjoule.errors import BadInput
 from opjoule.suggestion import suggestion
@@ -45,6 +46,7 @@ COMMANDS = (
         "report",
         "verify",
         "restore",
+        "sudoers",
         "virtual-board",
         "command",
         "again",
@@ -94,6 +96,7 @@ def parse(argv: list[str]) -> Asked:
             "report": _report,
             "verify": _verify,
             "restore": _restore,
+            "sudoers": sudoers_parser,
             "virtual-board": _virtual_board,
             "view": view_parser,
             "compare": compare_parser,
@@ -110,8 +113,7 @@ def parse(argv: list[str]) -> Asked:
             figures=bool(getattr(options, "plot", None)),
             options=options,
         )
-    if argv == ["help"]:
-        argv = ["--help"]
+    argv = ["--help"] if argv == ["help"] else argv
     if argv and not measuring and not argv[0].startswith("-"):
         _unknown(argv[0])
     if not argv:

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from functools import partial
 
 from opjoule.cli import arguments
-from opjoule.cli.failures import told
+from opjoule.cli.failures import reporting_failures
 from opjoule.scripts import script_name
 
 
 def main(argv: list[str]) -> int:
     """One command line; every failure is one line on stderr and its exit status."""
-    return told(script_name(argv), loaded(argv))
+    return reporting_failures(script_name(argv), loaded(argv))
 
 
 def loaded(argv: list[str]) -> Callable[[], int]:

@@ -10,13 +10,17 @@ import contextlib
 import os
 import subprocess
 import sys
+import threading
+import traceback
 from collections.abc import Callable
+from types import TracebackType
 
 from opjoule.errors import Interrupted, OpJouleError
+from opjoule.passwords import masked
 from opjoule.system_errors import of_system
 
 
-def told(program: str, run: Callable[[], int]) -> int:
+def reporting_failures(program: str, run: Callable[[], int]) -> int:
     """The exit status of `run`; what kept it from its end is one line on stderr."""
     try:
         status = run()
@@ -57,7 +61,18 @@ def plain_output() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
+def masked_tracebacks() -> None:
+    """A defect of the program shows its traceback without passwords, of threads as well."""
+
+    def show(kind: type[BaseException], fault: BaseException | None, trace: TracebackType | None) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            print(masked("".join(traceback.format_exception(kind, fault, trace))), end="", file=sys.stderr)
+
+    sys.excepthook = show
+    threading.excepthook = lambda ended: show(ended.exc_type, ended.exc_value, ended.exc_traceback)
+
+
 def _say(program: str, why: str, status: int) -> int:
     with contextlib.suppress(OSError, ValueError):
-        print(f"{program}: {one_line(why)}", file=sys.stderr)
+        print(f"{program}: {masked(one_line(why))}", file=sys.stderr)
     return status

@@ -30,7 +30,7 @@ from opjoule.measuring.supply_path import (
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
 from opjoule.studies.command.study import CommandStudy
-from opjoule.studies.command.suite import SuiteStudy
+from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.core import YcsbCore, file_properties
@@ -51,7 +51,7 @@ SEED = 1
 ROOT = Path(__file__).resolve().parents[3]
 CALIBRATIONS = ROOT / FOLDER
 """Where the sensors' calibrations are."""
-ALONG = (
+JOB_FILES = (
     ROOT / "loader-cpp/probe/opjoule_marks.py",
     *(ROOT / "studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
 )
@@ -179,12 +179,12 @@ def _command(options: argparse.Namespace) -> CommandStudy:
     return CommandStudy(tuple(options.command), tuple(options.file), before=options.before or "")
 
 
-def _suite(options: argparse.Namespace) -> SuiteStudy:
-    return SuiteStudy.of(
+def _suite(options: argparse.Namespace) -> JobStudy:
+    return JobStudy.of(
         find_study(options.folder),
         options.cell,
         options.parts,
-        along=ALONG,
+        along=JOB_FILES,
         scale=options.scale,
         seed=options.seed,
         dataset=options.dataset,
@@ -193,8 +193,8 @@ def _suite(options: argparse.Namespace) -> SuiteStudy:
     )
 
 
-def _written_suite(entry: Mapping[str, Any]) -> SuiteStudy:
-    return SuiteStudy.written(entry, ALONG, WHEELS)
+def _written_suite(entry: Mapping[str, Any]) -> JobStudy:
+    return JobStudy.written(entry, JOB_FILES, WHEELS)
 
 
 def _written_ycsb(entry: Mapping[str, Any]) -> YcsbStudy:
@@ -214,7 +214,7 @@ class _Kind:
 _STUDIES: Mapping[str, _Kind] = {
     YcsbStudy.name: _Kind(_ycsb, _written_ycsb),
     CommandStudy.name: _Kind(_command, CommandStudy.from_json),
-    SuiteStudy.name: _Kind(_suite, _written_suite),
+    JobStudy.name: _Kind(_suite, _written_suite),
 }
 
 
@@ -229,7 +229,7 @@ def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
 
 
 @dataclass(frozen=True)
-class Desk:
+class RigWords:
     """The rig in words, for the plan."""
 
     meter: str
@@ -244,19 +244,19 @@ SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
 """Stands for the simulated rig's own address, which is known once it runs."""
 
 
-def desk_supply(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
+def supply_of_rig(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
     """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
     if rig is None:
         return supply_path(plan.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
     return supply_path(plan.profile, options.meter or rig.meter, stated_in(vars(options)), rig.supply)
 
 
-def desk_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> list[str]:
+def rig_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> list[str]:
     """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
     if rig is None:
         return []
     found = [
-        desk_supply(plan, rig, options).warning,
+        supply_of_rig(plan, rig, options).warning,
         local_meter_warning(rig.device(plan.profile.name).connection, options.meter or rig.meter),
         commissioning_note(rig.path, plan.profile.name, _other_meter(rig, options)),
     ]
@@ -268,7 +268,7 @@ def _other_meter(rig: Rig, options: argparse.Namespace) -> str | None:
     return options.meter if options.meter and options.meter != rig.meter else None
 
 
-def show_plan(plan: Plan, desk: Desk, directory: str) -> None:
+def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
     """Prints what a run would do, on stdout."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from opjoule.cli.failures import plain_output, told
+from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
 from opjoule.cli.signals import answer_with, interrupt, leave
 from opjoule.scripts import script_name
 
@@ -12,6 +12,7 @@ from opjoule.scripts import script_name
 def main(argv: list[str]) -> int:
     """Runs one command line; SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does."""
     plain_output()
+    masked_tracebacks()
 
     def run() -> int:
         answer_with(leave)
@@ -21,7 +22,7 @@ def main(argv: list[str]) -> int:
         answer_with(interrupt)
         return command()
 
-    status = told(script_name(argv), run)
+    status = reporting_failures(script_name(argv), run)
     # A Ctrl-C while text is executed, as by dataclasses when a module loads, leaves a mark in CPython: it then ends by
     # SIGINT, although the exception was handled. The next text clears it (Python/pythonrun.c, run_eval_code_obj).
     exec("")

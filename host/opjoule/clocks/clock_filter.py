@@ -88,10 +88,10 @@ def filter_forward(series: Series, walks: Float64Array) -> Filtered:
             updates[:, number] = surprise, precision, gain, turn
         states[:, number] = offset, rate, p00, p01, p11
     # The first comparison is the start, the second has a rate to find: neither says anything of the scatter.
-    told = np.flatnonzero(np.isfinite(series.variance))[2:]
-    surprise, precision = updates[0, told], updates[1, told]
+    measured = np.flatnonzero(np.isfinite(series.variance))[2:]
+    surprise, precision = updates[0, measured], updates[1, measured]
     squares, logs = (surprise**2 * precision).sum(axis=0), -np.log(precision).sum(axis=0)
-    return Filtered(states, updates, squares, logs, float(told.size))
+    return Filtered(states, updates, squares, logs, float(measured.size))
 
 
 @dataclass(frozen=True)

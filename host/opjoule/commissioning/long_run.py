@@ -29,11 +29,11 @@ def take_long(desk: OpenDesk) -> DeskRecording:
 def judge_errors(recorded: DeskRecording) -> Verdict:
     """Whether the chain from the sensor to this computer lost or damaged anything."""
     captured = recorded.captured
-    told: dict[str, int] = {name: count for name, count in captured.losses.faults.items() if count}
+    counts: dict[str, int] = {name: count for name, count in captured.losses.faults.items() if count}
     damaged = {name: captured.losses.link.get(name, 0) for name in _LINK if captured.losses.link.get(name)}
-    bus: dict[str, int] = {name: told[name] for name in _BUS if name in told}
-    line = {name: told[name] for name in _LINE if name in told} | damaged
-    missed = told.get("conversion_missed", 0) + captured.losses.lost_samples
+    bus: dict[str, int] = {name: counts[name] for name in _BUS if name in counts}
+    line = {name: counts[name] for name in _LINE if name in counts} | damaged
+    missed = counts.get("conversion_missed", 0) + captured.losses.lost_samples
     seconds = float(recorded.trace.meter_ns[-1] - recorded.trace.meter_ns[0]) * 1e-9
     figures = {
         "bus_errors": CheckedFigure(sum(bus.values()), "", "none"),

@@ -101,8 +101,8 @@ def look_at(board: Board, name: str) -> MediumLook:
     link = run(["readlink", f"/sys/dev/block/{number}"]).text().strip()
     stated = ""
     if place.device:
-        told = run(["stat", "-L", "-c", "0x%t:0x%T", place.device]).text().strip()
-        stated = device_number(told)
+        device = run(["stat", "-L", "-c", "0x%t:0x%T", place.device]).text().strip()
+        stated = device_number(device)
     return MediumLook(name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated)
 
 

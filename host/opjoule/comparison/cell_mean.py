@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from opjoule.comparison.side import COUNTED, side_of
+from opjoule.comparison.side import COUNTED, comparison_side
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.quantities import quantity
@@ -19,7 +19,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
 
     Args:
         results: result.json of each run.
-    Returns: value, u (k = 2, widened by Student's t for the number of runs), unit and runs; with a reason where
+    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and runs; with a reason where
         value or u is null.
     """
     sides = sides_of(results, of)
@@ -41,7 +41,7 @@ def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]
     found = []
     for each in results:
         try:
-            found.append(side_of(each, of))
+            found.append(comparison_side(each, of))
         except ValueError:
             continue
     return found

@@ -38,7 +38,7 @@ def check_comparable(
     Raises: BadInput: something else differs.
     """
     refused: dict[str, Disagreement] = {}
-    told: dict[str, str] = {}
+    lines: dict[str, str] = {}
     allowed, is_change = set(although), tuple(by) == (SIDE,)
     explained = {RIG} | {group for axis in by if axis != SIDE for group in groups_of(axis)}
     if is_change:
@@ -54,18 +54,18 @@ def check_comparable(
             if cells and (one.group, one.key) == STUDY_CELL:
                 continue
             if one.group in allowed:
-                told[line] = f"compared although they differ: {line}"
+                lines[line] = f"compared although they differ: {line}"
             elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):
-                told[line] = f"beside {', '.join(by)} the campaign's file varies {line}"
+                lines[line] = f"beside {', '.join(by)} the campaign's file varies {line}"
             else:
                 refused[line] = one
         if is_change:
-            told |= {
+            lines |= {
                 str(one): f"the change: {one}" for one in disagreements(everything) if one.group in VERSIONS
             }
     if refused:
         raise BadInput(_refusal(refused))
-    return list(told.values())
+    return list(lines.values())
 
 
 def allowed_groups(text: str | None) -> frozenset[str]:

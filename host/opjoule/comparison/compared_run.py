@@ -11,7 +11,7 @@ from typing import Any
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
 from opjoule.comparison.index_file import has_index
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
-from opjoule.comparison.side import side_of
+from opjoule.comparison.side import comparison_side
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault
@@ -74,7 +74,7 @@ class ComparedRun:
 
     def side(self, quantity: Definition) -> Side:
         """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
-        return side_of(self.numbers, quantity)
+        return comparison_side(self.numbers, quantity)
 
 
 def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:

@@ -93,7 +93,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
 
 def _table(columns: Sequence[str], *, simulated: bool) -> Table:
     """An empty table with its title."""
-    shown = Table("", *columns, box=None, title=f"means of the blocks{_marked(simulated)}, k = 2")
+    shown = Table("", *columns, box=None, title=f"means of the blocks{_marked(simulated)}, 95 %")
     shown.title_justify = "left"
     return shown
 

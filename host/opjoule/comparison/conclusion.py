@@ -187,7 +187,7 @@ def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
     """A row a group."""
     axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-    shown = Table(*axes, by, "mean (k = 2)", "runs", box=None)
+    shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
     shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
     for at, group in enumerate(compared.groups):
         known = (quantity.key, at) in compared.sides

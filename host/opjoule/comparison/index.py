@@ -14,7 +14,7 @@ from typing import Any, Final
 from msgspec import Struct
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.index_file import INDEX, MEDIA_INDEX, has_index
+from opjoule.comparison.index_file import INDEX, has_index
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.answer import open_answer
@@ -24,7 +24,6 @@ from opjoule.record.run_record import RunRecord
 SCHEMA: Final = Schema("conditions", 2)
 NOT_MEASURED: Final = "not measured"
 COMPLETE: Final = "complete"
-_MEDIA_SCHEMA: Final = Schema("media", 2)
 
 
 @dataclass(frozen=True)
@@ -135,17 +134,16 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
 
     Raises: RecordFault: the index is missing or damaged. NewerSchema: it is of a newer version.
     """
-    old = not (directory / INDEX).exists() and (directory / MEDIA_INDEX).exists()
-    path, schema = (directory / MEDIA_INDEX, _MEDIA_SCHEMA) if old else (directory / INDEX, SCHEMA)
+    path = directory / INDEX
     try:
-        document = read_json(path, schema)
+        document = read_json(path, SCHEMA)
     except FileNotFoundError:
         raise RecordFault(f"{path} is not there") from None
-    index = as_value(document, _Index, path, _of_media if old else None)
+    index = as_value(document, _Index, path)
     named = [
         ConditionRun(each.block, each.condition, each.folder, each.why, rank=each.rank) for each in index.runs
     ]
-    return [look(directory, each) for each in named], index.simulated
+    return [as_recorded(directory, each) for each in named], index.simulated
 
 
 class _Entry(Struct, frozen=True):
@@ -161,17 +159,7 @@ class _Index(Struct, frozen=True):
     runs: tuple[_Entry, ...]
 
 
-def _of_media(index: Mapping[str, Any]) -> dict[str, Any]:
-    """Today's form of a media.json; version 1 has the order alone, from which its folders follow."""
-    if index["schema"]["version"] == 1:
-        order = enumerate(index["order"], 1)
-        runs = [{**each, "folder": f"{number:02}-{each['medium']}"} for number, each in order]
-    else:
-        runs = index["runs"]
-    return {**index, "runs": [{**each, "condition": {"storage": each["medium"]}} for each in runs]}
-
-
-def look(directory: Path, run: ConditionRun) -> ConditionRun:
+def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
     """The run as its record stands now: status and result, or why there is none."""
     place = directory / run.folder
     if not (place / "run.json").exists():

@@ -21,7 +21,7 @@ Workloads: {work}.
 Meter: {meters}.
 Energy is the integral of voltage times current at the board's supply, over the run, and above idle over the time after
 it until writes were done and the power was back at rest. Energy above idle excludes idle power, which was measured
-before and after each run. Intervals are expanded uncertainties (k = 2), which hold the sensor's errors, noise, lost
+before and after each run. Intervals are expanded uncertainties (95 %), which hold the sensor's errors, noise, lost
 samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008); where none is drawn, none is stated.
 """
 

@@ -75,8 +75,8 @@ class PlottedCell:
 
     def _told(self, path: str) -> float | None:
         """Mean of a part that every run tells; a part that one of them refuses is not drawn."""
-        told = [of.value for of in self.numbers(path)]
-        return None if None in told else self.number(path).value
+        known = [of.value for of in self.numbers(path)]
+        return None if None in known else self.number(path).value
 
     def _foreground(self) -> dict[str, float]:
         """By kind where every kind is known, else as one, else nothing."""

@@ -12,7 +12,7 @@ COUNTED = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: one repeat states no uncertainty; only the spread of runs does."""
 
 
-def side_of(numbers: Mapping[str, Any], of: Definition) -> Side:
+def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
     """A quantity with its interval, what other results have in common with it, and how much its repeats differ.
 
     Args:

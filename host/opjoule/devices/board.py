@@ -15,10 +15,9 @@ from opjoule.databases.registry import database_called
 from opjoule.devices.connection.fetching import stop_and_fetch
 from opjoule.devices.connection.sessions import database_folder, remove_sessions
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.media.free_space import read_free_bytes
 from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
 from opjoule.devices.media.kept_databases import KeptDatabases
-from opjoule.devices.media.medium import Medium
+from opjoule.devices.media.medium import Medium, read_free_bytes
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.programs.binaries import Programs
 from opjoule.devices.programs.disturbance import TAG as DISTURBANCE
@@ -38,7 +37,7 @@ class ProbeOptions:
     sync: str | None = None
     """Carrier of the sync line; None for none."""
     period_ms: int = PERIOD_MS
-    further: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
     """Options of `probe serve`."""
     under: tuple[str, ...] = ()
     """A command that starts each program whose use is counted, with the program behind it."""
@@ -121,7 +120,7 @@ class Board:
         options = ["--path", self.medium.path, "--period-ms", str(self._options.period_ms)]
         options += ["--sync", self._options.sync] if self._options.sync else []
         folder = f"{self.runner.folder}/{PROBE_FOLDER}"
-        probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.further])
+        probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.extra])
         self._probe = self._options.through(probe)
         if self._disturbance:
             self._disturbing = RunningDisturbance(self.runner, self._disturbance, self.medium.path)
@@ -219,17 +218,17 @@ class Board:
         if made.status != 0:
             raise DeviceFault(f"cannot make {path} on the board: {made.last_line()}; run measure.py restore")
 
-    def remove_database(self, path: str) -> None:
-        """Removes one database that database_path() gave, a server with it; a lost link leaves it to `restore`."""
-        if "://" in path:
+    def remove_database(self, database: str) -> None:
+        """Removes this session's database of one name, or its server; a lost link leaves it to `restore`."""
+        found = database_called(database)
+        if found and found.is_server:
             server, self._server = self._server, None
             if server:
                 server.stop()
             return
-        own = database_folder(self.medium.path, self._session, "")
-        name = path.removeprefix(own)
-        if name in ("", path) or "/" in name:
-            raise DeviceFault(f"refusing to remove {path}: this measurement's databases are {own}NAME")
+        path = database_folder(self.medium.path, self._session, database)
+        if "/" in database or not database:
+            raise DeviceFault(f"refusing to remove {path}: '{database}' is no database's name")
         if self.shell.is_up():
             remove_sessions(self.shell, [path])
 

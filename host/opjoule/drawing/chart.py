@@ -36,7 +36,7 @@ def chart_content(
 
     Args:
         panels: from top to bottom; each names its track.
-        idle_power: value and uncertainty (k = 2) [W], for the energy above idle in view; None if unknown.
+        idle_power: value and uncertainty (95 %) [W], for the energy above idle in view; None if unknown.
     """
     return {
         "duration_s": duration_s,

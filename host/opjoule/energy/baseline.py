@@ -17,7 +17,7 @@ from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
 from opjoule.trace.power_trace import Float64Array, PowerTrace
-from opjoule.units import Measured, Unstated
+from opjoule.units import Measured, Unstated, excess_kurtosis
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,7 @@ class IdlePower:
     """Mean power of the idle windows."""
 
     power: Measured
-    """[W], k = 2, every source of uncertainty."""
+    """[W], expanded, every source of uncertainty."""
     standard_u_w: float
     """Standard uncertainty from noise, ripple, lost samples and drift alone [W]."""
     noise_w_root_s: float
@@ -48,7 +48,7 @@ class MarginalEnergy:
     """Energy of a window beyond idle power times its duration, or times a part of it."""
 
     energy: Measured | Unstated
-    """[J], k = 2; without an uncertainty if samples of the window or of idle are clipped."""
+    """[J], expanded; without an uncertainty if samples of the window or of idle are clipped."""
     budget: Budget
 
 
@@ -77,9 +77,13 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     steps_w = steps_u_w(cells, [(window.start_ns, window.end_ns) for window in windows], sensor)
     watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
     shared = systematic(sensor, mean)
-    systematic_w = math.hypot(*shared.parts.values(), watt_per_ohm * results[0].voltage.resistance_u_ohm)
+    resistance_w = watt_per_ohm * results[0].voltage.resistance_u_ohm
+    noise_w = math.hypot(resistance_w, standard_u_w, steps_w)
+    excess = excess_kurtosis(
+        [(noise_w, 0.0), *((each, shared.excess.get(name, 0.0)) for name, each in shared.parts.items())]
+    )
     return IdlePower(
-        power=Measured.from_standard(power_w, math.hypot(systematic_w, standard_u_w, steps_w), "W"),
+        power=Measured.from_standard(power_w, math.hypot(*shared.parts.values(), noise_w), "W", excess),
         standard_u_w=standard_u_w,
         noise_w_root_s=math.sqrt(
             sum(u_w**2 * each.window.duration_s for u_w, each in zip(mean_u_w, results, strict=True)) / count
@@ -121,6 +125,7 @@ def marginal_energy(
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
         shared.shared,
+        shared.excess,
     )
     if idle.clipped_samples:
         reason = f"{idle.clipped_samples} samples of idle at the end of the meter's range"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from opjoule.units import COVERAGE_FACTOR, Measured
+from opjoule.units import Measured, coverage_factor, excess_kurtosis
 
 PARTS = (
     *("gain", "offset", "heating", "wire", "quantisation", "voltage", "timebase", "alignment", "loss"),
@@ -28,6 +28,8 @@ class Budget:
     shared: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
     """What other figures of the same sensor, or reference, have in common with this one, as it is in gain and offset:
     source -> contribution of one standard uncertainty [J], with sign."""
+    excess: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
+    """Excess kurtosis by part: below 0 where bounds make most of it; the others count as normal."""
 
     def __post_init__(self) -> None:
         unknown = set(self.parts) | set(self.absent)
@@ -39,34 +41,44 @@ class Budget:
         """Combined standard uncertainty [J]."""
         return math.hypot(*self.parts.values())
 
+    @property
+    def k(self) -> float:
+        """Coverage factor for 95.45 %, from the kurtosis of the sum of the parts."""
+        return coverage_factor(self._excess)
+
+    @property
+    def _excess(self) -> float:
+        return excess_kurtosis((part, self.excess.get(name, 0.0)) for name, part in self.parts.items())
+
     def with_part(self, name: str, standard_u: float) -> Budget:
         """The budget with one part set."""
         absent = {part: reason for part, reason in self.absent.items() if part != name}
-        return Budget({**self.parts, name: standard_u}, absent, self.shared)
+        return replace(self, parts={**self.parts, name: standard_u}, absent=absent)
 
     def scaled(self, factor: float) -> Budget:
         """The budget of the energy times an exact factor."""
         parts = {name: abs(factor) * part for name, part in self.parts.items()}
-        return Budget(parts, self.absent, {name: factor * part for name, part in self.shared.items()})
+        shared = {name: factor * part for name, part in self.shared.items()}
+        return replace(self, parts=parts, shared=shared)
 
     def energy(self, value_j: float) -> Measured:
         """The energy [J] with the budget's expanded uncertainty."""
-        return Measured.from_standard(value_j, self.standard_u, "J")
+        return Measured.from_standard(value_j, self.standard_u, "J", self._excess)
 
     def stated(self) -> dict[str, Any]:
-        """As it stands in result.json: each part's contribution [J], k = 2, and its share of the variance."""
-        variance = self.standard_u**2
+        """As it stands in result.json: each part's contribution to u [J] and its share of the variance."""
+        variance, k = self.standard_u**2, self.k
         entries: dict[str, Any] = {}
         for name in PARTS:
             if name in self.parts:
                 part = self.parts[name]
                 share = part**2 / variance if variance > 0 else 0.0
                 entries[name] = {
-                    "value": COVERAGE_FACTOR * part,
+                    "value": k * part,
                     "u": None,
                     "unit": "J",
                     "share": share,
-                    "reason": "itself an expanded uncertainty (k = 2)",
+                    "reason": f"itself an expanded uncertainty (k = {k:.3g})",
                 }
             else:
                 entries[name] = {"value": None, "u": None, "unit": "J", "reason": self.absent[name]}

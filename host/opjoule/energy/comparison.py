@@ -17,7 +17,15 @@ from statistics import fmean, stdev
 from typing import Any
 
 from opjoule.energy.repeats import repeat_standard_u, student_probability, student_t, student_t_of
-from opjoule.units import COVERAGE_FACTOR, Measured
+from opjoule.units import (
+    COVERAGE_FACTOR,
+    RECTANGULAR,
+    Measured,
+    coverage_factor,
+    excess_kurtosis,
+    excess_of,
+    k_of,
+)
 
 
 @dataclass(frozen=True)
@@ -34,6 +42,9 @@ class Side:
     """Standard error of the mean, from how much repeats differ: a part of `standard_u`."""
     freedom: float = math.inf
     """Degrees of freedom of `spread_u`; infinite for one run, whose spread is not known at all."""
+    excess: float = 0.0
+    """Excess kurtosis of all but the spread: what the figure's own interval needs. What is left of a difference counts
+    as normal."""
 
     @classmethod
     def of(
@@ -52,11 +63,13 @@ class Side:
         if number.get("value") is None or number.get("u") is None:
             raise ValueError(str(number.get("reason") or "no value with an uncertainty"))
         value, unit = float(number["value"]), str(number["unit"])
-        standard_u = float(number["u"]) / COVERAGE_FACTOR
+        k = k_of(number)
+        standard_u = float(number["u"]) / k
         if len(values) < 2:
-            return cls(value, standard_u, unit, shared or {})
+            return cls(value, standard_u, unit, shared or {}, excess=excess_of(k))
         common_u = math.sqrt(max(standard_u**2 - repeat_standard_u(values) ** 2, 0.0))
-        return cls._repeated(value, common_u, unit, shared or {}, values)
+        excess = excess_of(k) * (standard_u / common_u) ** 4 if common_u else 0.0
+        return cls._repeated(value, common_u, unit, shared or {}, values, max(excess, RECTANGULAR))
 
     @classmethod
     def mean(cls, runs: Sequence[Side]) -> Side:
@@ -73,15 +86,22 @@ class Side:
         names = sorted({name for each in runs for name in each.shared})
         shared = {name: fmean(each.shared.get(name, 0.0) for each in runs) for name in names}
         common_u = math.hypot(fmean(each.own_u for each in runs), *shared.values())
-        values = [each.value for each in runs]
-        return cls._repeated(fmean(values), common_u, units.pop(), shared, values)
+        values, excess = [each.value for each in runs], fmean(each.excess for each in runs)
+        return cls._repeated(fmean(values), common_u, units.pop(), shared, values, excess)
 
     @classmethod
     def _repeated(
-        cls, value: float, common_u: float, unit: str, shared: Mapping[str, float], values: Sequence[float]
+        cls,
+        value: float,
+        common_u: float,
+        unit: str,
+        shared: Mapping[str, float],
+        values: Sequence[float],
+        excess: float,
     ) -> Side:
         spread_u = stdev(values) / math.sqrt(len(values))
-        return cls(value, math.hypot(common_u, spread_u), unit, shared, spread_u, len(values) - 1.0)
+        standard_u = math.hypot(common_u, spread_u)
+        return cls(value, standard_u, unit, shared, spread_u, len(values) - 1.0, excess)
 
     @property
     def own_u(self) -> float:
@@ -97,8 +117,10 @@ class Side:
         states.
         """
         common_u = math.sqrt(max(self.standard_u**2 - self.spread_u**2, 0.0))
-        widened = COVERAGE_FACTOR if math.isinf(self.freedom) else student_t(max(self.freedom, 1.0))
-        return math.hypot(COVERAGE_FACTOR * common_u, widened * self.spread_u)
+        t = COVERAGE_FACTOR if math.isinf(self.freedom) else student_t(max(self.freedom, 1.0))
+        widened_u = self.spread_u * t / COVERAGE_FACTOR
+        k = coverage_factor(excess_kurtosis([(common_u, self.excess), (widened_u, 0.0)]))
+        return k * math.hypot(common_u, widened_u)
 
     @property
     def repeated(self) -> bool:

@@ -16,6 +16,7 @@ from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, WIRE, ErrorBounds
 from opjoule.energy.sensor_calibration import CALIBRATION, PARAMETERS, Correction, SensorCalibration
 from opjoule.energy.shunt_heat import Heating, heat_integral
+from opjoule.units import RECTANGULAR, excess_kurtosis
 
 _BOW = PARAMETERS[-1]
 
@@ -81,6 +82,8 @@ class Systematic:
     """Of the shunt's own heat."""
     wire: Mapping[str, float] = field(default_factory=dict)
     """Of what lies between the sense point and the board."""
+    bounded: bool = False
+    """Bounds are all that is known of each source: rectangular, as delivered."""
     drift_u: float = 0.0
     """Standard uncertainty of the gain since the calibration, of this figure alone."""
     sensor_known: bool = False
@@ -114,6 +117,17 @@ class Systematic:
             "offset": self.offset_u,
             "heating": self.heating_u,
             "wire": self.wire_u,
+        }
+
+    @property
+    def excess(self) -> dict[str, float]:
+        """Excess kurtosis by part of the budget."""
+        everything = (
+            {"gain": self.gain, "offset": self.offset, "heating": self.heating} if self.bounded else {}
+        )
+        return {
+            name: excess_kurtosis((each, RECTANGULAR) for each in part.values())
+            for name, part in {**everything, "wire": self.wire}.items()
         }
 
     @property
@@ -184,7 +198,7 @@ def _as_delivered(sensor: ErrorBounds, of: Integrals, wire: Mapping[str, float])
     heating = {}
     if sensor.heating_max_per_a2:
         heating = {f"{sensor.sensor_id}: {HEAT}": -of.heat_ja2 * sensor.heating_max_per_a2 / SQRT3}
-    return Systematic(gain, offset, heating, wire, sensor_known=bool(sensor.sensor_id))
+    return Systematic(gain, offset, heating, wire, bounded=True, sensor_known=bool(sensor.sensor_id))
 
 
 def _voltage_as_delivered(sensor: ErrorBounds, of: Integrals) -> dict[str, float]:

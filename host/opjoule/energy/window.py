@@ -72,7 +72,7 @@ class EnergyResult:
     """Energy of a window and where its uncertainty comes from; idle power is not subtracted."""
 
     energy: Measured | Unstated
-    """[J], k = 2; without an uncertainty if samples of the window are clipped: it is then a lower bound."""
+    """[J], expanded; without an uncertainty if samples of the window are clipped: it is then a lower bound."""
     budget: Budget
     window: Window
     timebase: Timebase
@@ -101,7 +101,7 @@ class EnergyResult:
 
     @property
     def power(self) -> Measured:
-        """Energy over duration [W], k = 2. The timebase is in both, and so in neither part of the quotient."""
+        """Energy over duration [W], expanded. The timebase is in both, and so in neither part of the quotient."""
         budget = self.budget.with_part("timebase", 0.0)
         return budget.energy(self.energy.value).scale(1.0 / self.window.duration_s, "W")
 
@@ -120,7 +120,7 @@ def window_energy_j(
         window: start and end on the meter clock [ns], with their standard uncertainty.
         sensor: error bounds and range of the sensor.
         lost_fraction_max: largest part of the window that may be lost without its charge being known.
-    Returns: energy [J] with expanded uncertainty (k = 2) and budget; idle power is not subtracted.
+    Returns: energy [J] with expanded uncertainty and budget; idle power is not subtracted.
     Raises:
         WindowError: the window is empty or reaches outside the trace.
         GapError: lost samples cover more of the window than the limit.
@@ -147,7 +147,7 @@ def window_energy_j(
         "loss": loss.standard_u_j * rate,
     }
     absent = {"baseline": "idle power is not subtracted", "repeats": "one run"}
-    budget = Budget(parts, absent, shared.shared)
+    budget = Budget(parts, absent, shared.shared, shared.excess)
     clipped_samples = cells.clipped_samples(*span)
     return EnergyResult(
         energy=stated_energy(budget, energy_j, clipped_samples),

@@ -18,10 +18,10 @@ from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
 from opjoule.databases import background_threads
 from opjoule.energy.baseline import MarginalEnergy
-from opjoule.evaluation.quantities.attribution import READS, told
+from opjoule.evaluation.quantities.attribution import READS, share_figure
 from opjoule.evaluation.quantities.figures import Figure, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, SystemSamples
-from opjoule.evaluation.repeat_energy import Placed, repeat_idle
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Role
@@ -49,20 +49,20 @@ class WorkedRun:
 
 
 @dataclass(frozen=True)
-class PlacedMedium:
+class MediumTrace:
     """The sensor in the medium's own supply."""
 
-    placed: Placed
+    aligned: AlignedTrace
     of_board: bool
     """The medium draws from the board's supply: its energy is part of the board's."""
 
 
 def attributed(
-    placed: Placed,
+    aligned: AlignedTrace,
     runs: Sequence[WorkedRun],
     events: pa.Table,
     database: str,
-    medium: PlacedMedium | None = None,
+    medium: MediumTrace | None = None,
 ) -> list[Attribution | Missing]:
     """Whose joules those of each repeat are, by what all repeats tell together.
 
@@ -72,7 +72,7 @@ def attributed(
         medium: the sensor in the medium's own supply.
     Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
-    works = [_work(placed, each, events, database, medium) for each in runs]
+    works = [_work(aligned, each, events, database, medium) for each in runs]
     known = [each for each in works if isinstance(each, Work)]
     try:
         found = iter(attribute_runs(known) if known else [])
@@ -82,16 +82,16 @@ def attributed(
 
 
 def _work(
-    placed: Placed, run: WorkedRun, events: pa.Table, database: str, medium: PlacedMedium | None
+    aligned: AlignedTrace, run: WorkedRun, events: pa.Table, database: str, medium: MediumTrace | None
 ) -> Work | Missing:
     cycle = run.cycle
-    idle = repeat_idle(placed, cycle)
+    idle = repeat_idle(aligned, cycle)
     if idle is None:
         return Missing(NO_IDLE, "J")
     if not len(run.operations):
         return Missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
-    period_s = placed.cells.period_ns * 1e-9
+    period_s = aligned.cells.period_ns * 1e-9
     if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
         return Missing(
             f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, and the meter samples every "
@@ -101,8 +101,8 @@ def _work(
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
     stamps = events["board_ns"].to_numpy()
     return Work(
-        placed.cells,
-        placed.board_to_meter,
+        aligned.cells,
+        aligned.board_to_meter,
         start_ns,
         cycle.work.end_board_ns,
         end_ns,
@@ -112,20 +112,20 @@ def _work(
         background(events.filter(pa.array((stamps >= start_ns) & (stamps < end_ns)))),
         background_threads(database) == 1,
         _counters(run.samples),
-        placed.sensor.seen_fraction,
+        aligned.sensor.seen_fraction,
         _storage(medium, run) if medium else None,
     )
 
 
-def _storage(medium: PlacedMedium, run: WorkedRun) -> StorageTrace | None:
+def _storage(medium: MediumTrace, run: WorkedRun) -> StorageTrace | None:
     """The trace of the medium's sensor; None where its idle power is not known."""
-    idle = repeat_idle(medium.placed, run.cycle)
+    idle = repeat_idle(medium.aligned, run.cycle)
     if idle is None or run.medium is None:
         return None
     energy = run.medium
     return StorageTrace(
-        medium.placed.cells,
-        medium.placed.board_to_meter,
+        medium.aligned.cells,
+        medium.aligned.board_to_meter,
         idle,
         lambda: _marginal(energy()),
         medium.of_board,
@@ -183,7 +183,7 @@ def _foreground(of: Repeat, kind: str) -> Figure | Missing:
     share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
     if share is None or not count:
         return Missing(f"no {kind} in this repeat", "J")
-    found = told(share)
+    found = share_figure(share)
     return found if isinstance(found, Missing) else found.scale(1.0 / count)
 
 

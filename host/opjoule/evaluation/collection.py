@@ -23,9 +23,10 @@ from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.evidence import BoardEvents, Evidence
 from opjoule.evaluation.logged import LoggedOperations, read_logs
-from opjoule.evaluation.repeat_energy import Placed
+from opjoule.evaluation.marked_phases import marked_phases, marks_of
+from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.result_file import write_result
-from opjoule.evaluation.summary import build_result, sensor_energies
+from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.evaluation.supply_check import check_supply
 from opjoule.evaluation.trace_faults import TraceFault
 from opjoule.evaluation.withheld import withhold
@@ -74,6 +75,7 @@ def collect(
         raw = attempt(lambda: _trace(record, file=file))
         trace_files = beside.submit(_trace_files, record, raw, power_file)
         attempt(lambda: _tables(record, events))
+        attempt(lambda: _mark_phases(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
         if raw and raw.bus:  # the file has its voltages, not the journal's
             attempt(trace_files.result)
@@ -175,6 +177,15 @@ def _tables(record: RunRecord, events: BoardEvents) -> None:
     parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
     write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
+
+
+def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
+    """The phases that the work has marked inside its own into run.json; a mark without its other end is a fault."""
+    found, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
+    for line in wrong:
+        record.add_fault(line)
+    if found:
+        record.update(marked_phases=found)
 
 
 def _check_supply(
@@ -287,31 +298,31 @@ def _entries(
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
     recorded = further_numbers(record.directory)
-    further = {
+    other_sensors = {
         number: CorrectedTrace.of(_trace(record, number), bounds)
         for number, bounds in evidence.further_sensors.items()
         if number in recorded
     }
-    placed = {
-        number: Placed(Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor))
-        for number, each in further.items()
+    aligned = {
+        number: AlignedTrace(
+            Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor)
+        )
+        for number, each in other_sensors.items()
     }
     of_storage = record.run.found.storage_sensor
+    board = AlignedTrace(Cells.of(trace), supply.sensor, alignment.board_to_meter)
+    storage = aligned.get(of_storage.number) if of_storage else None
     entries, faults = build_result(
-        record,
-        phases,
-        trace,
-        supply.sensor,
-        alignment,
-        logged.table,
-        evidence.cores,
-        events.table,
-        placed.get(of_storage.number) if of_storage else None,
+        AlignedRun(record, phases, board, alignment, logged.table, evidence.cores, events.table, storage)
     )
-    if placed:
-        entries["by_sensor"] = {str(number): sensor_energies(phases, each) for number, each in placed.items()}
+    if aligned:
+        entries["by_sensor"] = {
+            str(number): sensor_energies(phases, each) for number, each in aligned.items()
+        }
     refusals = [
-        TraceFault(f"sensor {number}: {each.refusal}") for number, each in further.items() if each.refusal
+        TraceFault(f"sensor {number}: {each.refusal}")
+        for number, each in other_sensors.items()
+        if each.refusal
     ]
     return entries, faults + refusals
 

@@ -24,7 +24,7 @@ HARNESS = "harness"
 
 
 @dataclass(frozen=True)
-class Placed:
+class AlignedTrace:
     """What is needed to integrate a phase: the trace's cells, sensor, and the map onto their clock."""
 
     cells: Cells
@@ -40,7 +40,7 @@ class Placed:
         return window_energy_j(self.cells, self.window(first, last), self.sensor)
 
 
-def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:
+def repeat_energy(aligned: AlignedTrace, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:
     """Integrates one repeat.
 
     Raises: DataFault: the run is missing, outside the trace or mostly lost.
@@ -49,23 +49,23 @@ def repeat_energy(placed: Placed, phases: Sequence[Phase], repeat: int) -> Repea
     if cycle is None:
         raise DataFault(f"repeat {repeat} has no complete run")
     run, last = cycle.work, cycle.drain or cycle.work
-    during, whole = placed.energy(run, run), placed.energy(run, last)
-    idle = repeat_idle(placed, cycle)
+    during, whole = aligned.energy(run, run), aligned.energy(run, last)
+    idle = repeat_idle(aligned, cycle)
     if idle is None:
         return RepeatEnergy(during, whole, None, None, None, None)
-    settle = placed.energy(last, last) if cycle.drain else None
+    settle = aligned.energy(last, last) if cycle.drain else None
     settle_s = settle.window.duration_s if settle else 0.0
     return RepeatEnergy(
         during,
         whole,
         idle,
-        energy=marginal_energy(whole, idle, placed.sensor, settle_s),
-        marginal=marginal_energy(whole, idle, placed.sensor),
-        write_back=marginal_energy(settle, idle, placed.sensor) if settle else None,
+        energy=marginal_energy(whole, idle, aligned.sensor, settle_s),
+        marginal=marginal_energy(whole, idle, aligned.sensor),
+        write_back=marginal_energy(settle, idle, aligned.sensor) if settle else None,
     )
 
 
-def repeat_idle(placed: Placed, cycle: Cycle) -> IdlePower | None:
+def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
     """Idle power of one repeat; None where it was not measured.
 
     Raises: WindowError, GapError: an idle phase lies outside the trace, or is mostly lost.
@@ -73,11 +73,11 @@ def repeat_idle(placed: Placed, cycle: Cycle) -> IdlePower | None:
     idles = [phase.steady for phase in cycle.baselines]
     if not idles:
         return None
-    return idle_power(placed.cells, [placed.window(each, each) for each in idles], placed.sensor)
+    return idle_power(aligned.cells, [aligned.window(each, each) for each in idles], aligned.sensor)
 
 
 def harness_energy(
-    placed: Placed, phases: Sequence[Phase], idle: IdlePower | None, operations: float
+    aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None, operations: float
 ) -> Quantity:
     """What the loader itself costs for `operations`: the harness phase, less idle power, scaled by its own count.
 
@@ -90,5 +90,5 @@ def harness_energy(
         return Missing(NO_IDLE, "J")
     if not found[0].operations:
         return Missing("the harness executed no operation", "J")
-    marginal = marginal_energy(placed.energy(found[0], found[0]), idle, placed.sensor)
+    marginal = marginal_energy(aligned.energy(found[0], found[0]), idle, aligned.sensor)
     return marginal.energy.scale(operations / found[0].operations)

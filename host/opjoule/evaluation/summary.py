@@ -12,23 +12,20 @@ import pyarrow as pa
 
 from opjoule.attribution.shares import Attribution
 from opjoule.energy.budget import Budget
-from opjoule.energy.cells import Cells
-from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
-from opjoule.evaluation.attributed import PlacedMedium, WorkedRun, attributed, by_operation, course_table
-from opjoule.evaluation.by_phase import by_phase, phase_figures
+from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed, by_operation, course_table
+from opjoule.evaluation.marked_phases import by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
 from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
-from opjoule.evaluation.repeat_energy import Placed, harness_energy, repeat_energy
-from opjoule.evaluation.server_samples import server_usage
+from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
 from opjoule.evaluation.short_runs import short_run_warnings
-from opjoule.evaluation.system_samples import read_samples
+from opjoule.evaluation.system_samples import read_samples, server_usage
 from opjoule.evaluation.trace_faults import TraceFault, trace_faults
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of
@@ -39,33 +36,37 @@ from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repe
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.parquet_file import write_parquet
-from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Missing, Quantity
 
 HARNESS_ENERGY = "harness_energy_j"
 
 
-def build_result(
-    record: RunRecord,
-    phases: Sequence[Phase],
-    trace: PowerTrace,
-    sensor: ErrorBounds,
-    alignment: Alignment,
-    operations: OperationTable,
-    cores: int,
-    events: pa.Table,
-    storage: Placed | None = None,
-) -> tuple[dict[str, Any], list[TraceFault]]:
+@dataclass(frozen=True)
+class AlignedRun:
+    """A run whose trace and operations are on one clock: what result.json is computed from."""
+
+    record: RunRecord
+    phases: Sequence[Phase]
+    """Those of whole repeats, and the controls."""
+    aligned: AlignedTrace
+    """Trace of the board's supply."""
+    alignment: Alignment
+    operations: OperationTable
+    cores: int
+    events: pa.Table
+    storage: AlignedTrace | None = None
+    """Trace of the sensor in the medium's own supply."""
+
+
+def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
 
-    `storage` is the trace of the sensor in the medium's own supply.
     Raises: DataFault: no repeat has a whole run inside the trace.
     """
+    record, phases, aligned = parts.record, parts.phases, parts.aligned
     numbers = worked_repeats(phases)
     if not numbers:
         raise DataFault("no repeat has a complete run: there is no result to give")
-    placed = Placed(Cells.of(trace), sensor, alignment.board_to_meter)
-    parts = _Evidence(record, placed, phases, operations, cores, events, storage)
     repeats = _repeats(parts, numbers)
     blocks, faults = _blocks(parts)
     wording = wording_of(record.run)
@@ -75,7 +76,7 @@ def build_result(
     mean_operations, run = fmean(operations_of(each).value for each in repeats), record.run
     idle = repeats[0].energy.idle
     harness = (
-        {HARNESS_ENERGY: harness_energy(placed, phases, idle, mean_operations)}
+        {HARNESS_ENERGY: harness_energy(aligned, phases, idle, mean_operations)}
         if quantities.get(HARNESS_ENERGY)
         else {}
     )
@@ -86,19 +87,19 @@ def build_result(
         **made,
         **({"shared": common} if (common := shared_with_others(made, quantities, figures)) else {}),
         "by_repeat": by_repeat(figures),
-        **_by_phase(record, placed, repeats),
+        **_by_phase(record, aligned, repeats),
         **harness,
-        "alignment": alignment.stated(),
+        "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
         "by_operation": by_operation(repeats, blocks),
         "warnings": short_run_warnings(
             [phase for phase in phases if phase.role is Role.WORK],
-            trace.period_ns,
+            aligned.cells.period_ns,
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
-        + _notes(wording, run, placed, phases),
-        **({"disturbed": told} if (told := run.found.device.disturbance) else {}),
+        + _notes(wording, run, aligned, phases),
+        **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
     }
@@ -106,20 +107,7 @@ def build_result(
     return result, faults + [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
 
 
-@dataclass(frozen=True)
-class _Evidence:
-    """What every repeat is computed from."""
-
-    record: RunRecord
-    placed: Placed
-    phases: Sequence[Phase]
-    operations: OperationTable
-    cores: int
-    events: pa.Table
-    storage: Placed | None
-
-
-def _blocks(evidence: _Evidence) -> tuple[Repeat | None, list[TraceFault]]:
+def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
     """The cycle in randomised blocks, None where there is none or its trace is faulty, and those faults.
 
     They withhold nothing: no other figure rests on that cycle.
@@ -132,27 +120,27 @@ def _blocks(evidence: _Evidence) -> tuple[Repeat | None, list[TraceFault]]:
     return (None if faults else blocks), faults
 
 
-def _notes(wording: Wording, run: Run, placed: Placed, phases: Sequence[Phase]) -> list[str]:
+def _notes(wording: Wording, run: Run, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
     """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
-    windows = [placed.window(each, each) for each in phases if each.role is Role.WORK]
+    windows = [aligned.window(each, each) for each in phases if each.role is Role.WORK]
     spans = [(each.start_ns, each.end_ns) for each in windows]
-    return [*wording.notes(run), *near_range_warnings(placed.cells, placed.sensor, spans)]
+    return [*wording.notes(run), *near_range_warnings(aligned.cells, aligned.sensor, spans)]
 
 
-def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
+def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
     """The repeats with these numbers; what their parts drew is told by all of them together."""
-    placed, phases = evidence.placed, evidence.phases
+    aligned, phases = evidence.aligned, evidence.phases
     with ThreadPoolExecutor(1) as beside:
-        computed = [beside.submit(repeat_energy, placed, phases, number) for number in numbers]
+        computed = [beside.submit(repeat_energy, aligned, phases, number) for number in numbers]
         medium = _medium(evidence)
         of_medium = [
-            beside.submit(repeat_energy, medium.placed, phases, number) if medium else None
+            beside.submit(repeat_energy, medium.aligned, phases, number) if medium else None
             for number in numbers
         ]
         try:
             runs = [_worked(evidence, *each) for each in zip(numbers, computed, of_medium, strict=True)]
             beside.submit(lambda: [each.operations.latency for each in runs])
-            found = attributed(placed, runs, evidence.events, evidence.record.run.asked.db or "", medium)
+            found = attributed(aligned, runs, evidence.events, evidence.record.run.asked.db or "", medium)
         finally:
             energies = [
                 each.result() for each in computed
@@ -160,14 +148,14 @@ def _repeats(evidence: _Evidence, numbers: Sequence[int]) -> list[Repeat]:
     return [_repeat(evidence, *each) for each in zip(numbers, runs, energies, found, strict=True)]
 
 
-def _medium(evidence: _Evidence) -> PlacedMedium | None:
+def _medium(evidence: AlignedRun) -> MediumTrace | None:
     """The sensor in the medium's own supply."""
     sensor = evidence.record.run.found.storage_sensor
-    return PlacedMedium(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
+    return MediumTrace(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
 
 
 def _worked(
-    evidence: _Evidence, number: int, energy: Future[RepeatEnergy], medium: Future[RepeatEnergy] | None
+    evidence: AlignedRun, number: int, energy: Future[RepeatEnergy], medium: Future[RepeatEnergy] | None
 ) -> WorkedRun:
     cycle = Cycle.of(evidence.phases, number)
     if cycle is None:
@@ -179,11 +167,11 @@ def _worked(
 
 
 def _repeat(
-    evidence: _Evidence, number: int, worked: WorkedRun, energy: RepeatEnergy, found: Attribution | Missing
+    evidence: AlignedRun, number: int, worked: WorkedRun, energy: RepeatEnergy, found: Attribution | Missing
 ) -> Repeat:
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
-    harness = harness_energy(evidence.placed, evidence.phases, energy.idle, count)
+    harness = harness_energy(evidence.aligned, evidence.phases, energy.idle, count)
     return Repeat(
         number,
         energy,
@@ -198,18 +186,18 @@ def _repeat(
     )
 
 
-def _storage(medium: PlacedMedium | None, worked: WorkedRun) -> StorageEnergy | None:
+def _storage(medium: MediumTrace | None, worked: WorkedRun) -> StorageEnergy | None:
     """What the sensor in the medium's supply says of one repeat."""
     if medium is None or worked.medium is None:
         return None
     return StorageEnergy(worked.medium().marginal, medium.of_board)
 
 
-def _by_phase(record: RunRecord, placed: Placed, repeats: Sequence[Repeat]) -> dict[str, Any]:
+def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> dict[str, Any]:
     """`by_phase`, where the work has marked phases of its own."""
     found = [
         phase_figures(
-            placed,
+            aligned,
             [phase for phase in record.run.marked_phases if phase.repeat == each.number],
             each.energy.idle,
             each.operations,
@@ -264,10 +252,10 @@ def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
     return mean_budget(made, values_j)
 
 
-def sensor_energies(phases: Sequence[Phase], placed: Placed) -> Mapping[str, Quantity]:
+def sensor_energies(phases: Sequence[Phase], aligned: AlignedTrace) -> Mapping[str, Quantity]:
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
     runs = [phase for phase in phases if phase.role is Role.WORK]
-    repeats = [Repeat(run.repeat, repeat_energy(placed, phases, run.repeat), run.duration_s) for run in runs]
+    repeats = [Repeat(run.repeat, repeat_energy(aligned, phases, run.repeat), run.duration_s) for run in runs]
     seen = Quantities(each for each in COMMON if each.of_sensors)
     return seen.over_repeats([seen.figures(each) for each in repeats])
 

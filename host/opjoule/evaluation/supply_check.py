@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
 from opjoule.evaluation.alignment import Alignment
+from opjoule.record.json_file import plain
 from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import PowerTrace
@@ -35,7 +35,7 @@ def check_supply(
     limit_v = found.supply.least_voltage_v
     at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
     measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
-    entry = {**asdict(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
+    entry = {**plain(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
     phase = _phase(least, phases, alignment)
     unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
     record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})

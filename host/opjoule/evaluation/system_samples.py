@@ -1,11 +1,50 @@
-"""The board's samples of one repeat, whatever version of the record holds them."""
+"""Samples of the board in one repeat, and of a server database that ran on it."""
 
 from __future__ import annotations
 
+import csv
+from collections.abc import Sequence
+from pathlib import Path
+
 import pyarrow as pa
 
+from opjoule.errors import RecordFault
 from opjoule.operations.board_files import of_loader_alone, read_system
 from opjoule.record.run_record import RunRecord
+from opjoule.units import Unstated
+
+_REASON = "counters of the server's process on the board, from its start to its end, the load included"
+
+
+def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
+    """`server` of result.json: its peak memory, processor time and I/O, each the mean over the repeats' servers.
+
+    Args:
+        files: raw/server-N.csv, at least one; those without a whole row are left out.
+    Raises: RecordFault: a file holds something else than samples.
+    """
+    used = [usage for usage in (_one(file) for file in files) if usage]
+    return {
+        name: Unstated(sum(usage[name] for usage in used) / len(used), unit, _REASON)
+        for name, unit in _UNITS.items()
+        if used
+    }
+
+
+_UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}
+
+
+def _one(file: Path) -> dict[str, float]:
+    try:
+        with file.open(newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if None not in row.values()]
+        if not rows:
+            return {}
+        last = rows[-1]
+        peak = max(float(row["rss_bytes"]) for row in rows)
+        return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
+        raise RecordFault(f"{file}: not samples of a server") from None
 
 
 def read_samples(record: RunRecord, repeat: int) -> pa.Table:

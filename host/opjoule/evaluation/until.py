@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -11,7 +10,7 @@ from opjoule.energy.budget import Budget
 from opjoule.errors import OpJouleError
 from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
-from opjoule.units import COVERAGE_FACTOR, Measured
+from opjoule.units import Measured
 
 _FLUSHED_S: Final = 1.5
 """By then the trace of the repeat that has just ended is on disk (trace/journal.py flushes once a second)."""
@@ -32,7 +31,7 @@ class Until:
 
         Args:
             headline: key of the study's headline in result.json.
-            wanted: relative expanded uncertainty (k = 2) of the headline.
+            wanted: relative expanded uncertainty of the headline.
             limit: most repeats.
             result: the numbers of all repeats so far, as build_result() gives them.
         """
@@ -72,15 +71,15 @@ class Until:
 
 def shared_u(budget: Budget) -> float:
     """Expanded uncertainty [J] of what more repeats do not make smaller."""
-    return COVERAGE_FACTOR * math.hypot(*(u for name, u in budget.parts.items() if name != "repeats"))
+    return budget.with_part("repeats", 0.0).energy(0.0).u
 
 
-def until_warnings(told: UntilOutcome | None) -> list[str]:
+def until_warnings(outcome: UntilOutcome | None) -> list[str]:
     """One line where --until-u was asked for and not reached."""
-    if told is None or not told.not_reached:
+    if outcome is None or not outcome.not_reached:
         return []
-    reached = "no interval" if told.reached is None else f"±{100 * told.reached:.2g} %"
+    reached = "no interval" if outcome.reached is None else f"±{100 * outcome.reached:.2g} %"
     return [
-        f"--until-u {100 * told.asked:g}% was not reached: {reached} after {told.repeats} repeats "
-        f"({told.not_reached})"
+        f"--until-u {100 * outcome.asked:g}% was not reached: {reached} after {outcome.repeats} repeats "
+        f"({outcome.not_reached})"
     ]

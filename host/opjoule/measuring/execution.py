@@ -14,20 +14,41 @@ from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
-from opjoule.devices.programs.probe_lines import Mark
+from opjoule.devices.programs.probe import BoardProbe
 from opjoule.devices.programs.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measuring.plan import Plan
-from opjoule.measuring.probe_messages import ProbeMessages
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
-from opjoule.measuring.watched import Watched
-from opjoule.measuring.workload_marks import Bounds, PrintedMarks, marked_phases, process_bounds
+from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
+from opjoule.meters.capture import Capture
+from opjoule.operations.board_files import MARKS_FILE
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload
+
+
+class ProbeMessages:
+    """Passes on what one probe says."""
+
+    def __init__(self, probe: BoardProbe, record: RunRecord) -> None:
+        self._probe, self._record = probe, record
+        self.faults: list[str] = []
+        """All that it has told so far."""
+
+    def take(self) -> None:
+        """Takes new faults into the record."""
+        for line in self._probe.faults():
+            self.faults.append(f"on the board: {line}")
+            self._record.add_fault(self.faults[-1])
+
+    def conclude(self) -> None:
+        """Takes its warnings into the record, once all work is done."""
+        for line in self._probe.warnings():
+            self._record.add_warning(line)
+
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
@@ -40,7 +61,7 @@ class Execution:
     """One run of a plan on a prepared board."""
 
     def __init__(
-        self, plan: Plan, board: Board, capture: Watched, record: RunRecord, progress: PhaseProgress
+        self, plan: Plan, board: Board, capture: Capture, record: RunRecord, progress: PhaseProgress
     ) -> None:
         self._plan = plan
         self._study = plan.study
@@ -64,7 +85,6 @@ class Execution:
         """Power of the last baseline, or of the time before anything was done."""
         self._left = Left(False, 0)
         self.phases: list[Phase] = []
-        self.marked: list[Phase] = []
         self.summaries: dict[str, dict[str, Any]] = {}
 
     def run(self, enough: Callable[[int], bool] = lambda repeats: True) -> None:
@@ -81,6 +101,7 @@ class Execution:
                 self._fetch()
 
     def _all(self, enough: Callable[[int], bool]) -> None:
+        self._board.probe.keep_marks(self._raw / MARKS_FILE)
         self._signature(1)
         self._begin_files("rest")
         before = self._await_rest()
@@ -128,7 +149,7 @@ class Execution:
         printed = self._follow(step, tag, title)
         if workload.check and tag in self.summaries:
             workload.check(self.summaries[tag], tag)
-        bounds, marks = self._bounds(step, printed)
+        bounds = self._bounds(step, printed)
         if bounds is None:
             raise DeviceFault(f"{step.name} ended without marking its start and end; see {self._raw}")
         self._left = Left(printed.settled, pending)
@@ -142,32 +163,19 @@ class Execution:
                 role=step.role,
             )
         )
-        if step.role is Role.WORK:
-            self._keep_marked(marks, bounds, step, repeat)
         if step.role not in WORKED:
             self._fetch_runs()
 
-    def _bounds(self, step: Step, printed: PrintedMarks) -> tuple[Bounds | None, list[Mark]]:
-        """Where a workload's phase begins and ends, and the marks it made."""
+    def _bounds(self, step: Step, printed: PrintedMarks) -> Bounds | None:
+        """Where a workload's phase begins and ends."""
+        found = self._board.probe.marks()
         if marks := step.runs.marks:
-            return printed.between(*marks), self._board.probe.marks()
-        found: list[Mark] = []
+            return printed.between(*marks)
         limit_s = time.monotonic() + _MARKS_LIMIT_S
         while process_bounds(found, step.name) is None and time.monotonic() < limit_s:
             found += self._board.probe.marks()
             time.sleep(_POLL_S)
-        return process_bounds(found, step.name), found
-
-    def _keep_marked(self, marks: list[Mark], bounds: Bounds, step: Step, repeat: int) -> None:
-        """The phases that the work has marked inside its own into run.json."""
-        found, wrong = marked_phases(marks, bounds, step.name)
-        for line in wrong:
-            self._record.add_fault(f"repeat {repeat}: marks of {step.name}: {line}")
-        self.marked += [
-            Phase(each.name, repeat, each.start_board_ns, each.end_board_ns, role=Role.WORK) for each in found
-        ]
-        if self.marked:
-            self._record.update(marked_phases=self.marked)
+        return process_bounds(found, step.name)
 
     def _follow(self, step: Step, tag: str, title: str) -> PrintedMarks:
         """Starts a workload, follows its lines to the end, and keeps its summary."""
@@ -314,9 +322,9 @@ class Execution:
         if self._capture.error:
             raise self._capture.error
         if ended:
-            told = "; ".join([ended, *self._on_board.faults])
+            reasons = "; ".join([ended, *self._on_board.faults])
             raise MeterFault(
-                f"the meter stopped: {told}; the record up to here is in {self._record.directory}"
+                f"the meter stopped: {reasons}; the record up to here is in {self._record.directory}"
             )
 
     def _add(self, phase: Phase) -> Phase:

@@ -109,10 +109,10 @@ class KnownSensors:
 
     def entries(self) -> dict[str, Any]:
         """`sensor` of run.json, `further_sensors` and `found.calibrations` where there are some."""
-        further = {number: each for number, each in self.bounds.items() if number}
+        other_sensors = {number: each for number, each in self.bounds.items() if number}
         titles = {self.bounds[number].sensor_id: each.file.title for number, each in self.found.items()}
         return {
             "sensor": self.bounds[0],
-            **({"further_sensors": further} if further else {}),
+            **({"further_sensors": other_sensors} if other_sensors else {}),
             **({"found": {"calibrations": titles}} if titles else {}),
         }

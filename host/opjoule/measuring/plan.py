@@ -65,7 +65,7 @@ class Plan:
     signature: bool | None = None
     """Play the load signature before and after; None: where there is no sync line."""
     until_u: float | None = None
-    """Repeat until the headline's relative interval (k = 2) is no wider, at most repeats_limit times."""
+    """Repeat until the headline's relative interval is no wider, at most repeats_limit times."""
     repeats_limit: int = 30
     twin_profile: TwinProfile | None = None
     """What a simulated rig's parameters come from in place of the stated ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,42 +38,9 @@ class PrintedMarks:
         return Bounds(first[0], last[0], last[1]) if first and last else None
 
 
-@dataclass(frozen=True)
-class MarkedPhase:
-    """A phase that a workload marked inside its own."""
-
-    name: str
-    start_board_ns: int
-    end_board_ns: int
-
-
 def process_bounds(marks: Iterable[Mark], name: str) -> Bounds | None:
     """The stretch from the first begin to the last end of one name; None if either is missing."""
     own = [mark for mark in marks if mark.name == name]
     begins = [mark.board_ns for mark in own if mark.begins]
     ends = [mark.board_ns for mark in own if not mark.begins]
     return Bounds(begins[0], ends[-1]) if begins and ends else None
-
-
-def marked_phases(marks: Sequence[Mark], within: Bounds, own: str) -> tuple[list[MarkedPhase], list[str]]:
-    """The phases that were marked inside a workload's own, in order of their start, and what is wrong with the marks.
-
-    Args:
-        own: name of the workload's own phase, which is left out.
-    """
-    found: list[MarkedPhase] = []
-    wrong: list[str] = []
-    begun: dict[str, int] = {}
-    for mark in sorted(marks, key=lambda each: each.board_ns):
-        if mark.name == own or not within.start_board_ns <= mark.board_ns <= within.end_board_ns:
-            continue
-        if mark.begins and mark.name in begun:
-            wrong.append(f"phase {mark.name} begins again before it has ended")
-        elif mark.begins:
-            begun[mark.name] = mark.board_ns
-        elif mark.name in begun:
-            found.append(MarkedPhase(mark.name, begun.pop(mark.name), mark.board_ns))
-        else:
-            wrong.append(f"phase {mark.name} ends without having begun")
-    wrong += [f"phase {name} has no end" for name in begun]
-    return sorted(found, key=lambda each: each.start_board_ns), wrong

@@ -273,8 +273,8 @@ class Capture:
             event.meter_ns, event.current_a, event.voltage_v, event.sensor, event.clipped
         )
         if event.sensor:
-            further = self._summary.further_samples
-            further[event.sensor] = further.get(event.sensor, 0) + int(event.meter_ns.size)
+            others = self._summary.further_samples
+            others[event.sensor] = others.get(event.sensor, 0) + int(event.meter_ns.size)
             return
         if self._first_meter_ns is None:
             self._first_meter_ns = int(event.meter_ns[0])

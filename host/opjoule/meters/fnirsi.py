@@ -269,7 +269,7 @@ class FnirsiMeter:
 
 
 def fnirsi_sensor() -> ErrorBounds:
-    """Assumed bounds of all models."""
+    """Assumed bounds of all models: twice 0.5 %, as users quote of the FNB58 (github.com/Shadester/fnb58manual)."""
     return ErrorBounds(
         gain_errors_max={CURRENT: 0.01, VOLTAGE: 0.01},
         current_offset_max_a=5e-3,

@@ -22,7 +22,7 @@ from opjoule.record.json_file import plain
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
-from opjoule.units import Measured, Missing, Quantity, Unstated
+from opjoule.units import Measured, Missing, Quantity, Unstated, k_words
 
 TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
@@ -145,7 +145,11 @@ class Answer:
         """What it costs, with uncertainty: above idle, in all, after the last operation; or why that is not known."""
         if self.trace_only:
             power = self.quantity("power_w")
-            mean = "" if isinstance(power, Missing) else f"{in_words(power, 'in the mean')} (k = 2); "
+            mean = (
+                ""
+                if isinstance(power, Missing)
+                else f"{in_words(power, 'in the mean')} ({k_words([power])}); "
+            )
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
             in_words(found, each.headline)
@@ -163,9 +167,10 @@ class Answer:
     def covers(self) -> str:
         """What the intervals hold, for beside them."""
         runs = self.concluded.repeats
+        k = k_words([self.quantity(each.key) for each in self.quantities.shown("headline")])
         if runs == 1:
-            return "k = 2; one run, so the spread between runs is not included"
-        return f"k = 2, {runs} runs" if runs else "k = 2"
+            return f"{k}; one run, so the spread between runs is not included"
+        return f"{k}, {runs} runs" if runs else k
 
     @property
     def banners(self) -> list[Banner]:

@@ -19,7 +19,7 @@ import msgspec
 from opjoule.files import rewriting
 from opjoule.opened.run_list import Caution, ListedRun, listed, run_folders
 from opjoule.record.notes import NOTES, Notes
-from opjoule.units import from_json
+from opjoule.units import Measured, from_json
 
 INDEX: Final = "runs.index"
 VERSION: Final = 1
@@ -115,8 +115,8 @@ def _mark(path: Path) -> Mark:
     found = []
     for name in WATCHED:
         try:
-            told = (path / name).stat()
-            found.append((told.st_ino, told.st_size, told.st_mtime_ns))
+            stat = (path / name).stat()
+            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except OSError:
             found.append((0, 0, 0))
     return tuple(found)
@@ -132,6 +132,7 @@ def _plain(run: ListedRun) -> dict[str, Any]:
         "value": headline.value,
         "u": headline.u,
         "unit": headline.unit,
+        "k": headline.k if isinstance(headline, Measured) else None,
         "reason": getattr(headline, "reason", ""),
     }
     return entry

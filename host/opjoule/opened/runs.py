@@ -76,7 +76,7 @@ class OpenedRuns:
     @cached_property
     def results(self) -> pa.Table:
         """One row a run: run, status, simulated, started_utc, db, device, storage, rig_name and block where it says so,
-        and every quantity of its result by its path, its expanded uncertainty (k = 2) beside it as `PATH u`.
+        and every quantity of its result by its path, its expanded uncertainty beside it as `PATH u`.
 
         Null where a run has no such number.
         """

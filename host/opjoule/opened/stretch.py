@@ -18,7 +18,7 @@ NO_OPERATION = "no operation began in it"
 
 @dataclass(frozen=True)
 class StretchEnergy:
-    """What was drawn between two moments; each number with its expanded uncertainty (k = 2), or why it has none."""
+    """What was drawn between two moments; each number with its expanded uncertainty, or why it has none."""
 
     duration_s: Quantity
     energy_j: Quantity
@@ -61,7 +61,7 @@ def stretch_energy(
     seconds = Measured.from_standard(window.duration_s, window.duration_s * found.timebase.relative_u, "s")
     energy = _withheld(found.energy, withheld, (ENERGY,))
     above = _withheld(above, withheld, (ENERGY, ABOVE_IDLE))
-    told = {
+    figures = {
         "duration_s": seconds,
         "energy_j": energy,
         "marginal_energy_j": above,
@@ -69,7 +69,9 @@ def stretch_energy(
         "energy_per_operation_j": _withheld(_over(energy, operations), withheld, (PER_OPERATION,)),
         "marginal_energy_per_operation_j": _withheld(_over(above, operations), withheld, (PER_OPERATION,)),
     }
-    return StretchEnergy(operations=operations, **{key: _unstated(of, unstated) for key, of in told.items()})
+    return StretchEnergy(
+        operations=operations, **{key: _unstated(of, unstated) for key, of in figures.items()}
+    )
 
 
 def _power(found: EnergyResult) -> Quantity:

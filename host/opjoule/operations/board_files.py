@@ -23,6 +23,9 @@ from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, Operatio
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
 OPERATION = "operation"
+PHASE_BEGIN, PHASE_END = "phase-begin", "phase-end"
+MARKS_FILE = "marks.jsonl"
+"""File in raw/ with the phase marks that the host heard as they came, in the form of the board's events."""
 BEGIN = "begin"
 """Beginning of something that may last, for whoever reads along; its own event follows when it ends."""
 

@@ -36,7 +36,7 @@ class Drawn:
 def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: str) -> Figure:
     """Bars of one quantity against the left axis, points of one or two others against the right one.
 
-    Intervals (k = 2) are drawn where they are stated. A cell without a value has a dash in its place.
+    Intervals (95 %) are drawn where they are stated. A cell without a value has a dash in its place.
     """
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()

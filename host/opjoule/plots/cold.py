@@ -41,10 +41,10 @@ _UNITS: Final = {"s": "s", "j": "J", "bytes": "B", "w": "W"}
 def cold_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """For each place a figure of the phases of [cold] and one of the measures of [bars]: a name, and what draws it."""
     for place in dict.fromkeys(row.place for row in study.rows):
-        told = {row.phase for row in study.rows if row.place == place}
-        if told & set(study.cold):
+        reported = {row.phase for row in study.rows if row.place == place}
+        if reported & set(study.cold):
             yield place_name(study, place, "cold"), partial(cold_figure, study, place)
-        if told & set(study.bars.values()):
+        if reported & set(study.bars.values()):
             yield place_name(study, place, "bulk"), partial(bars_figure, study, place)
 
 

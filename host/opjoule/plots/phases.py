@@ -103,7 +103,7 @@ def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
 
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Expanded uncertainty of the same mean (k = 2) [J]; None where it is not known."""
+    """Expanded uncertainty of the same mean [J]; None where it is not known."""
     found = [
         (value, _of_one_run(row.u, row, name))
         for row in rows

@@ -85,7 +85,7 @@ def size_axis(study: StudyTable) -> str:
 
 
 def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
-    """Panels with logarithmic axes; a point is the mean over records with its interval (k = 2)."""
+    """Panels with logarithmic axes; a point is the mean over records with its interval (95 %)."""
     rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
     systems = study.systems

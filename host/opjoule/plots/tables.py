@@ -42,7 +42,7 @@ _LATEX: Final = {
 
 
 def csv_table(plotted: Plotted) -> str:
-    """A row a cell: its settings, how many runs, whether simulated, and value and u (k = 2) of each number."""
+    """A row a cell: its settings, how many runs, whether simulated, and value and u (95 %) of each number."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     axes = list(plotted.cells[0].values)

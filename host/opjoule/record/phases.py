@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
+RUN: Final = "run"
+"""Name of the phase that every study gives to its work."""
 SIGNATURE: Final = "signature"
 """Phase and files of the load signature."""
 

@@ -208,7 +208,7 @@ class UntilOutcome(Struct, frozen=True):
     """How --until-u ended."""
 
     asked: float
-    """Relative expanded uncertainty (k = 2) of the headline."""
+    """Relative expanded uncertainty of the headline."""
     reached: float | None
     repeats: int
     not_reached: str = ""

@@ -16,7 +16,8 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from opjoule.errors import RecordFault
-from opjoule.files import file_sha256
+from opjoule.files import file_sha256, on_the_medium
+from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
 from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
 from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, visible, write_json
@@ -168,7 +169,9 @@ class RunRecord:
         give_up_reserve(self.directory)
         self.document.pop("checksums", None)
         self._checks = FileChecks(self.directory, {})
-        self.update(checksums=checksums(self.directory, self._known), status=status)
+        known = checksums(self.directory, self._known)
+        on_the_medium(self.directory / name for name in known)  # before run.json says that they are there
+        self.update(checksums=known, status=status)
 
     @property
     def is_finished(self) -> bool:
@@ -243,6 +246,7 @@ class RunRecord:
         return run_of(self.document, self.directory / "run.json")
 
     def _write(self) -> None:
+        self.document = all_masked(self.document)
         self._run = self._read()
         self.document[DIGEST] = _digest(self.document)
         write_json(self.directory / "run.json", self.document)

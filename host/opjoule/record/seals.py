@@ -209,25 +209,43 @@ def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
 def _sound(path: Path, seals: list[_Seal]) -> _Seal:
     """The last seal that the file is long enough for; what it covers is as it was sealed.
 
+    A file whose end is zeros is taken to be cut off there: a loss of power leaves blocks that were never written so.
+
     Raises: RecordFault: they are not those that were sealed.
     """
     try:
         size = path.stat().st_size
-        reached = [seal for seal in seals if seal.length <= size]
-        if not reached:
-            return _NOTHING
-        digest, left = hashlib.sha256(), reached[-1].length
-        with path.open("rb") as file:
-            while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
-                digest.update(chunk)
-                left -= len(chunk)
+        for length in (size, _without_zeros(path, size)):
+            reached = next((seal for seal in reversed(seals) if seal.length <= length), _NOTHING)
+            if _digest(path, reached.length) == reached.sha256:
+                return reached
     except FileNotFoundError:
         raise RecordFault(f"{path}: missing") from None
     except OSError as fault:
         raise RecordFault(f"{path}: {fault.strerror}") from None
-    if digest.hexdigest() != reached[-1].sha256:
-        raise RecordFault(f"{path}: changed since it was recorded")
-    return reached[-1]
+    raise RecordFault(f"{path}: changed since it was recorded")
+
+
+def _digest(path: Path, length: int) -> str:
+    """SHA-256 of the first bytes of a file."""
+    digest, left = hashlib.sha256(), length
+    with path.open("rb") as file:
+        while left and (chunk := file.read(min(left, _CHUNK_BYTES))):
+            digest.update(chunk)
+            left -= len(chunk)
+    return digest.hexdigest()
+
+
+def _without_zeros(path: Path, size: int) -> int:
+    """Length of a file up to its last byte that is not zero."""
+    with path.open("rb") as file:
+        while size:
+            begin = max(size - _CHUNK_BYTES, 0)
+            file.seek(begin)
+            if kept := file.read(size - begin).rstrip(b"\0"):
+                return begin + len(kept)
+            size = begin
+    return 0
 
 
 def _cut(raw: Path, name: str, length: int) -> int:

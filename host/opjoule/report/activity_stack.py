@@ -29,8 +29,8 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
     Args:
         result: result.json; a part that it does not tell has no colour of its own.
     """
-    told = told_parts(result)
-    if not told or not record.path("attribution.parquet").exists():
+    identified = told_parts(result)
+    if not identified or not record.path("attribution.parquet").exists():
         return []
     try:
         table = read_parquet(record.intact("attribution.parquet"), "attribution", ATTRIBUTION_VERSION)
@@ -47,7 +47,7 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
-        courses = _of_told(courses, told)
+        courses = _of_identified(courses, identified)
         found.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
     return found
 
@@ -61,10 +61,12 @@ def told_parts(result: Mapping[str, Any]) -> set[str]:
     return {name for name, of in parts.items() if isinstance(of, Mapping) and of.get("value") is not None}
 
 
-def _of_told(courses: Mapping[str, Float64Array], told: Container[str]) -> dict[str, Float64Array]:
+def _of_identified(
+    courses: Mapping[str, Float64Array], identified: Container[str]
+) -> dict[str, Float64Array]:
     """The courses of told parts, then the sum of the others as one."""
-    found = {name: course for name, course in courses.items() if name in told}
-    others = [course for name, course in courses.items() if name not in told]
+    found = {name: course for name, course in courses.items() if name in identified}
+    others = [course for name, course in courses.items() if name not in identified]
     return found | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})
 
 

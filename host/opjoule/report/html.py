@@ -66,7 +66,7 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
 
 
 def _idle_power(answer: Answer) -> dict[str, float | None] | None:
-    """Idle power and its uncertainty (k = 2) [W], for the energy above idle in view; None if unknown."""
+    """Idle power and its uncertainty (95 %) [W], for the energy above idle in view; None if unknown."""
     idle = answer.quantity("idle_power_w")
     if isinstance(idle, Missing):
         return None

@@ -88,7 +88,7 @@ def quantities(answer: Answer) -> list[Element]:
         return [element("p", f"There are no results: {why}", class_="reason")]
     body = [_quantity_row(line) for line in lines]
     return [
-        table(("quantity", "value ± u (k = 2)", "unit", "what it is"), body, "Every quantity of result.json")
+        table(("quantity", "value ± u (95 %)", "unit", "what it is"), body, "Every quantity of result.json")
     ]
 
 
@@ -230,7 +230,7 @@ def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
     if not known:
         return []
     body = [_budget_row(name, parts[name], known.get(name)) for name in [*known, *absent]]
-    head = ("source", "contribution (k = 2)", "share of the variance", "")
+    head = ("source", "contribution (95 %)", "share of the variance", "")
     return [table(head, body, caption, class_="budget")]
 
 

@@ -42,7 +42,7 @@ def lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
         key, found = each.key, answer.quantity(each.key)
         if key not in answer.result:
             continue
-        note = found.reason if isinstance(found, Missing | Unstated) else "k = 2"
+        note = found.reason if isinstance(found, Missing | Unstated) else f"k = {found.k:.3g}"
         if key == "duration_s" and isinstance(found, Measured):
             clock = answer.concluded.timebase.clock
             note = f"k = 2, by {CLOCKS.get(clock, clock)}"

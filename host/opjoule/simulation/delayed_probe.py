@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from opjoule.clocks.exchanges import Exchange
@@ -59,6 +60,10 @@ class DelayedProbe:
     def steering(self) -> dict[str, Any]:
         """As of every probe."""
         return self._probe.steering()
+
+    def keep_marks(self, path: Path) -> None:
+        """As of every probe."""
+        self._probe.keep_marks(path)
 
     def marks(self) -> list[Mark]:
         """As of every probe."""

@@ -119,6 +119,10 @@ class PlayingProbe:
         """As of every probe."""
         return self._probe.steering()
 
+    def keep_marks(self, path: Path) -> None:
+        """As of every probe."""
+        self._probe.keep_marks(path)
+
     def marks(self) -> list[Mark]:
         """As of every probe."""
         return self._probe.marks()

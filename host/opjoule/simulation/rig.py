@@ -158,7 +158,7 @@ def simulated_board(
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(
             f"virtual:{(line or feed.sync).path}" if sync else None,
-            further=(*watched, *live),
+            extra=(*watched, *live),
             under=simulator.under if slowed else (),
             through=through,
         ),

@@ -113,7 +113,7 @@ class KnownFigure:
     unit: str
 
     @property
-    def told(self) -> bool:
+    def has_interval(self) -> bool:
         """Is there an interval that could hold the truth?"""
         return self.value is not None and self.u is not None
 
@@ -159,7 +159,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
         for key, about in SHOWN.items()
         if key in true and isinstance(result.get(key), dict)
     ]
-    found = [each for each in whole if each.told]
+    found = [each for each in whole if each.has_interval]
     if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
         return found
     course = PartCourse.read(record / PARTS)

@@ -260,7 +260,7 @@ class VirtualRig:
             sync=None if carrier == "none" else carrier,
             wanted=settings,
             disturbance=disturbance,
-            probe=ProbeOptions(None if carrier == "none" else carrier, further=live, through=through),
+            probe=ProbeOptions(None if carrier == "none" else carrier, extra=live, through=through),
         )
 
     def facts(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.studies.paper import Counterpart, PaperConclusion
 from opjoule.suggestion import unknown
-from opjoule.toml_entry import combinations, further, matches
+from opjoule.toml_entry import combinations, matches, where_values
 
 SYSTEM: Final = "system"
 """The axis whose values are databases."""
@@ -209,7 +209,7 @@ class StudyFolder:
 
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
         """The counts of one cell, each times the scale, at least 1 and each once; those that are asked for alone."""
-        own = {name: each for name, each in further(self.where, cell).items() if name in self.counts}
+        own = {name: each for name, each in where_values(self.where, cell).items() if name in self.counts}
         counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in own.items()}}
         return {
             name: tuple(
@@ -224,7 +224,7 @@ class StudyFolder:
 
     def options(self, cell: Mapping[str, str]) -> dict[str, Any]:
         """Options of measure.py that a cell of a workload has beside its axes and counts."""
-        own = further(self.where, cell)
+        own = where_values(self.where, cell)
         return {**self.constants, **{name: each for name, each in own.items() if name not in self.counts}}
 
 

@@ -104,11 +104,11 @@ def _conclusion(
         if phase and phase not in phases:
             raise BadInput(f"[[conclusions]] {entry['question']!r}: no phase {phase}")
     words = {"more": 2.0, "less": 0.5}
-    told = entry["paper"]
-    if told not in words and not isinstance(told, int | float):
+    claim = entry["paper"]
+    if claim not in words and not isinstance(claim, int | float):
         raise BadInput(f"[[conclusions]] {entry['question']!r}: paper is a ratio, more or less")
     return PaperConclusion(
-        **{"of": {}, "to": {}, **entry, "paper": words.get(told, told)}, only_direction=told in words
+        **{"of": {}, "to": {}, **entry, "paper": words.get(claim, claim)}, only_direction=claim in words
     )
 
 

@@ -230,12 +230,12 @@ def _power_parts(trace: PowerTrace) -> Iterator[pa.Table]:
 
 
 def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
-    """The batches of an Arrow stream file, up to a torn last one; none from a file that is empty.
+    """The batches of an Arrow stream file, up to a torn last one; none from a file that ends within its schema.
 
     Raises: RecordFault: the stream's schema is not readable, or not one of `name` that this program reads.
     """
-    if path.stat().st_size == 0:
-        return  # killed between making the file and its first write
+    if _has_torn_head(path):
+        return  # killed between making the file and the end of its first write
     with pa.OSFile(str(path), "rb") as source:
         try:
             reader = pa.ipc.open_stream(source)
@@ -249,6 +249,14 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
                 yield batch
             except (StopIteration, pa.ArrowException, ValueError, OSError):
                 return
+
+
+def _has_torn_head(path: Path) -> bool:
+    """Does the file end before its schema does? Source: Arrow Columnar Format, "Encapsulated message format"."""
+    with path.open("rb") as file:
+        head = file.read(8)
+    begins = head[:4] == b"\xff\xff\xff\xff"[: len(head)]
+    return begins and path.stat().st_size < 8 + int.from_bytes(head[4:8], "little")
 
 
 def _samples(

@@ -68,8 +68,8 @@ class GrowingPhases:
 
     def _look(self) -> None:
         try:
-            told = (self._directory / "run.json").stat()
-            if (mark := (told.st_mtime_ns, told.st_ino)) != self._mark:
+            stat = (self._directory / "run.json").stat()
+            if (mark := (stat.st_mtime_ns, stat.st_ino)) != self._mark:
                 run = RunRecord.open(self._directory).run
                 self._mark, self._phases, self.simulated = mark, run.phases, run.simulated
         except (OpJouleError, OSError):

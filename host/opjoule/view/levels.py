@@ -154,8 +154,8 @@ def _read(path: Path, digest: str) -> Levels | None:
         about = json.loads(file.schema.metadata[_ABOUT])
         if (about["version"], about["digest"]) != (VERSION, digest):
             return None
-        told = about["extent"]
-        extent = Extent(**{**told, "lost": [LostStretch(**each) for each in told["lost"]]})
+        stored = about["extent"]
+        extent = Extent(**{**stored, "lost": [LostStretch(**each) for each in stored["lost"]]})
         tracks = []
         for number, (end_s, samples) in enumerate(
             zip(about["end_s"], about["samples_per_cell"], strict=True)

@@ -180,16 +180,16 @@ def _ending(directory: Path | None) -> dict[str, Any]:
     """What became of a measurement whose program has ended."""
     if directory is None or not (directory / "run.json").exists():
         return {"words": "The measurement ended before its record was begun. The terminal says why."}
-    told: dict[str, Any] = {"record": str(directory), "report": False}
+    head: dict[str, Any] = {"record": str(directory), "report": False}
     try:
         record = RunRecord.open(directory)
     except OpJouleError as fault:
-        return {**told, "words": f"The measurement has ended. {fault}"}
+        return {**head, "words": f"The measurement has ended. {fault}"}
     if not record.is_finished:
         analyse = f"'host/measure.py report {directory}' analyses what was recorded."
-        return {**told, "words": f"The measurement was killed before it came to its end. {analyse}"}
+        return {**head, "words": f"The measurement was killed before it came to its end. {analyse}"}
     return {
-        **told,
+        **head,
         "words": f"The measurement has ended: {record.status}.",
         "report": (directory / "report.html").exists(),
     }

@@ -23,7 +23,7 @@ from opjoule.report.html import render
 from opjoule.report.timeline import read_timeline
 from opjoule.units import Missing, Quantity
 from opjoule.view.running import running_energy
-from opjoule.view.shelf import Shelf, ShownRun
+from opjoule.view.runs_folder import RunsFolder, ShownRun
 
 MOST_COLUMNS: Final = 4000
 OPERATION_BINS: Final = 400
@@ -41,8 +41,8 @@ SHOWN: Final = (
 class Replies:
     """The answers to the page's questions. Safe from several threads."""
 
-    def __init__(self, shelf: Shelf) -> None:
-        self._shelf = shelf
+    def __init__(self, records: RunsFolder) -> None:
+        self._records = records
         self.known = {
             "runs": self._runs,
             "run": self._run,
@@ -54,20 +54,20 @@ class Replies:
 
     def _runs(self, asked: Mapping[str, str]) -> Any:
         """Every record for the table; `total` is more than their number while some are still being read."""
-        listing = self._shelf.listing()
+        listing = self._records.listing()
         return {
-            "folder": str(self._shelf.folder),
+            "folder": str(self._records.folder),
             "total": listing.total,
             "whole": listing.is_whole,
             "runs": [_row(name, run) for name, run in listing.runs.items()],
         }
 
     def _report(self, asked: Mapping[str, str]) -> bytes:
-        return report_of(self._shelf.place(_name(asked)))
+        return report_of(self._records.place(_name(asked)))
 
     def _run(self, asked: Mapping[str, str]) -> Any:
         """Title, length, phases; what takes seconds on a long trace is begun here, so that little waits later."""
-        shown = self._shelf.open(_name(asked))
+        shown = self._records.open(_name(asked))
         with shown.lock:
             run = shown.run
             shown.read_ahead()
@@ -85,7 +85,7 @@ class Replies:
 
     def _power(self, asked: Mapping[str, str]) -> Any:
         """Least, greatest and mean power of a stretch's cells; operations begun per second in equal bins."""
-        shown = self._shelf.open(_name(asked))
+        shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with shown.lock:
@@ -99,7 +99,7 @@ class Replies:
 
     def _stretch(self, asked: Mapping[str, str]) -> Any:
         """What a stretch drew, as the library computes it."""
-        shown = self._shelf.open(_name(asked))
+        shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         with shown.energies:
             found = shown.run.energy(start_s, end_s)
@@ -108,7 +108,7 @@ class Replies:
 
     def _running(self, asked: Mapping[str, str]) -> Any:
         """How a stretch's joules add up."""
-        shown = self._shelf.open(_name(asked))
+        shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with shown.energies:

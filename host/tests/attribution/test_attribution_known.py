@@ -33,16 +33,16 @@ def held():
 
 
 def test_most_intervals_hold_the_truth(held):
-    told = [each for some in held.values() for each in some if each.told]
-    assert len(told) > 60
-    assert np.mean([each.covered for each in told]) > 0.8
+    identified = [each for some in held.values() for each in some if each.identified]
+    assert len(identified) > 60
+    assert np.mean([each.covered for each in identified]) > 0.8
 
 
 def test_kinds_of_known_cost_are_found_within_5_percent(held):
     own = [
         each
         for each in held["50/50, an update costs 3 reads"]
-        if each.name in {"read", "update"} and each.told
+        if each.name in {"read", "update"} and each.identified
     ]
     assert np.median([abs(each.error) for each in own]) < 0.02
     assert np.mean([abs(each.error) <= 0.05 for each in own]) >= 0.8
@@ -50,7 +50,9 @@ def test_kinds_of_known_cost_are_found_within_5_percent(held):
 
 def test_the_share_of_compaction_is_found_within_5_points(held):
     own = [
-        each for each in held["writes on two background threads"] if each.name == "compaction" and each.told
+        each
+        for each in held["writes on two background threads"]
+        if each.name == "compaction" and each.identified
     ]
     assert own
     assert all(abs(each.found_j - each.true_j) <= 0.05 * each.whole_j for each in own)
@@ -61,12 +63,12 @@ def test_kinds_that_nothing_tells_apart_are_not_told():
         own = [
             each for each in trial("kinds that cannot be told apart", seed) if each.name in {"read", "update"}
         ]
-        assert own and not any(each.told for each in own)
+        assert own and not any(each.identified for each in own)
 
 
 def test_randomised_blocks_tell_them_apart():
     own = [each for each in trial("the same in randomised blocks", 6) if each.name in {"read", "update"}]
-    assert all(each.told for each in own) and max(abs(each.error) for each in own) < 0.1
+    assert all(each.identified for each in own) and max(abs(each.error) for each in own) < 0.1
 
 
 def test_parts_add_up_to_the_whole():

@@ -27,12 +27,12 @@ SECOND = 1_000_000_000
 def unlikely_of(energy_j, noise_j=0.0, rows_each=10):
     """Minus twice the logarithm of a likelihood, of windows that only the medium explains."""
 
-    def unlikely(own):
+    def deviance(own):
         rows = np.stack(own, axis=1)
         left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
         return energy_j.size / rows_each * float(np.log(np.mean(left**2) + noise_j))
 
-    return unlikely
+    return deviance
 
 
 def test_a_pause_that_lasts_shows_the_tail_and_one_that_is_cut_short_may():

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.busy_time import beyond_count
-from opjoule.attribution.near_and_far import Groups, groups, stretch_edges_ns
+from opjoule.attribution.columns import beyond_count
 from opjoule.attribution.verdict import too_short
+from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells

@@ -1,30 +1,20 @@
 """A calibration's file: written for people, read back as it was, and refused for any sensor but its own."""
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 
 import pytest
-from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file, read_calibration
+from calibrated_sensor import SENSOR_ID
+from calibration_files import BOUNDS, WHEN, made
+from opjoule.calibration.calibration_file import read_calibration
 from opjoule.calibration.calibration_text import EARLIER, write_calibration
-from opjoule.calibration.fitting import CalibrationFault, calibrate
+from opjoule.calibration.fitting import CalibrationFault
 from opjoule.calibration.library import find_calibration
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
-from opjoule.meters.chips.ina219 import ina219_breakout
 
-BOUNDS = replace(ina219_breakout(), sensor_id=SENSOR_ID, model="INA219", heating_max_per_a2=0.0)
-WHEN = datetime(2026, 5, 3, 14, 5, 6, tzinfo=UTC)
 SOON = WHEN + timedelta(days=10)
-
-
-def made(name="DMM 7", **changes):
-    taken = points(TrueSensor(1.01, -1e-3, 0.998), TrueReference(bench_reference(name)))
-    fitted = calibrate(taken, bench_reference(name), BOUNDS, "")
-    sensor = CalibratedSensor(SENSOR_ID, "INA219", 0.1, BOUNDS.current_max_a)
-    conditions = {"simulated": False, "date_utc": WHEN, "temperature_c": 22.5}
-    return new_file(fitted, sensor, bench_reference(name), **{**conditions, **changes})
 
 
 def test_a_file_is_read_as_it_was_written(tmp_path):

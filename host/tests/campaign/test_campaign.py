@@ -12,6 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from campaign_files import file_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.campaign.campaign import Campaign, block_order, in_words
@@ -27,28 +28,6 @@ from opjoule.record.run_record import RunRecord
 ROOT = Path(__file__).resolve().parents[3]
 READY = sorted((ROOT / "campaigns").glob("*.toml"))
 READY_AXES = {"sd-emmc-or-ssd": {"db", "storage"}, "three-engines": {"db", "workload", "storage"}}
-TWO = """
-repeats = {repeats}
-retries = {retries}
-[constants]
-device = "rpi4"
-simulate = true
-no_harness = true
-records = 100
-operations = 100
-idle = 0
-settle_limit = 1
-{constants}
-[axes]
-storage = ["sd", "ssd-usb3"]
-{axes}
-"""
-
-
-def file_of(folder: Path, *, repeats=2, retries=0, constants='db = "leveldb"', axes="") -> Path:
-    path = folder / "two.toml"
-    path.write_text(TWO.format(repeats=repeats, retries=retries, constants=constants, axes=axes))
-    return path
 
 
 class Bench:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -98,6 +100,71 @@ def test_a_program_that_fails_ends_the_measurement_with_its_own_line(tmp_path):
     assert ended.returncode == 3
     assert "run-1 failed on the board: no such table" in ended.stderr
     assert json.loads((out / "run.json").read_text())["status"] == "partial"
+
+
+ENDLESS_JOB = """
+import time
+from opjoule_marks import phase
+
+with phase("load"):
+    time.sleep(0.5)
+with phase("query"):
+    time.sleep(600)
+"""
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+def test_a_measurement_killed_in_the_middle_keeps_the_phases_that_its_program_had_marked(tmp_path):
+    job, out = tmp_path / "job.py", tmp_path / "record"
+    job.write_text(ENDLESS_JOB)
+    files = ["--file", str(job), "--file", str(MARKS)]
+    rig = ["--device", "rpi4", "--simulate", "--repeats", "1", "--idle", "0.5", "--out", str(out)]
+    running = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "opjoule.cli.start",
+            "command",
+            *rig,
+            *files,
+            "--",
+            "python3",
+            "{files}/job.py",
+        ],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    deadline_s = time.monotonic() + 300
+    while not sealed_after(out, '"query"'):
+        assert time.monotonic() < deadline_s, "the program does not begin"
+        time.sleep(0.05)
+    os.killpg(running.pid, signal.SIGKILL)
+    running.wait()
+    ended = subprocess.run(
+        [sys.executable, "-m", "opjoule.cli.start", "report", str(out)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    run = json.loads((out / "run.json").read_text())
+    assert run["status"] == "partial"
+    [load] = run["marked_phases"]
+    assert (load["name"], load["repeat"]) == ("load", 1)
+    assert load["end_board_ns"] - load["start_board_ns"] == pytest.approx(0.5e9, rel=0.2)
+    assert any("phase query has no end" in fault for fault in run["faults"])
+
+
+def sealed_after(record: Path, text: str) -> bool:
+    """Whether the marks that the host has written down hold this text, and were sealed since."""
+    marks, seals = record / "raw" / "marks.jsonl", record / "raw" / "seals.csv"
+    if not marks.exists() or text not in (written := marks.read_text()):
+        return False
+    return f"marks.jsonl,{len(written)}," in seals.read_text()
 
 
 @pytest.mark.parametrize(

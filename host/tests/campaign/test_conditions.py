@@ -15,7 +15,7 @@ from opjoule.cli import arguments
 from opjoule.cli.planning import make_plans
 from opjoule.cli.report.command import run_report
 from opjoule.comparison.compared_run import gather
-from opjoule.comparison.comparison import cells, notes, print_comparison
+from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.comparison.index import ConditionRun, means_of, read_index
 from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
@@ -218,37 +218,13 @@ def test_each_study_has_its_own_quantities_compared(tmp_path):
     assert titles[1:] == ["energy above idle", "power", "disk read", "disk written"]
 
 
-def test_media_of_before_are_still_read_as_conditions(tmp_path, capsys):
-    for number, plan in enumerate(plans(1), 1):
-        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
-    runs = [
-        {"block": 1, "medium": medium, "folder": f"{number:02}-{medium}", "status": "complete", "why": ""}
-        for number, medium in enumerate(("sd", "emmc"), 1)
-    ]
-    index = {"schema": {"name": "media", "version": 2}, "simulated": True, "runs": runs, "media": {}}
-    (tmp_path / "media.json").write_text(json.dumps(index))
-    print_comparison(tmp_path)
-    assert capsys.readouterr().out.count("1 of 1") == 2
-
-
-def test_a_folder_of_the_first_version_is_still_read(tmp_path, capsys):
-    for number, plan in enumerate(plans(1), 1):
-        measured(replace(plan, repeats=1), tmp_path / f"{number:02}-{plan.medium}")
-    order = [{"block": 1, "medium": "sd"}, {"block": 1, "medium": "emmc"}]
-    index = {"schema": {"name": "media", "version": 1}, "simulated": True, "order": order, "media": {}}
-    (tmp_path / "media.json").write_text(json.dumps(index))
-    print_comparison(tmp_path)
-    assert capsys.readouterr().out.count("1 of 1") == 2
-
-
 @pytest.mark.parametrize(
     "text", ["", "{}", '{"schema": {"version": 9}, "simulated": true}', '{"schema": 1}', "[]"]
 )
 def test_a_damaged_index_is_the_records_fault(tmp_path, text):
-    for name in ("media.json", "conditions.json"):
-        (tmp_path / name).write_text(text)
-        with pytest.raises((RecordFault, NewerSchema), match=name):
-            read_index(tmp_path)
+    (tmp_path / "conditions.json").write_text(text)
+    with pytest.raises((RecordFault, NewerSchema), match=r"conditions\.json"):
+        read_index(tmp_path)
 
 
 def media(tmp_path, sd, emmc, shared_u=0.05):

@@ -7,33 +7,15 @@ import json
 import os
 import signal
 import subprocess
-import sys
-import time
-from pathlib import Path
 
 import pytest
+from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environment, own_lines, report, start
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.record.phases import Role
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 
-ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 600
-"""Guards against waiting without end."""
-SMALL = [
-    *("--records", "2000", "--operations", "20000", "--idle", "1", "--repeats", "1"),
-    *("--settle-limit", "20"),  # three times what it takes: one that misses its rest need not be waited for
-]
-
 pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
-
-
-def command(*arguments):
-    return [sys.executable, "-m", "opjoule.cli.start", *map(str, arguments)]
-
-
-def environment():
-    return {**os.environ, "PYTHONPATH": str(ROOT / "host"), "COLUMNS": "100"}
 
 
 def measure(out, *arguments):
@@ -41,12 +23,6 @@ def measure(out, *arguments):
     return subprocess.run(
         line, capture_output=True, text=True, env=environment(), cwd=ROOT, timeout=LIMIT_S, check=False
     )
-
-
-def own_lines(stderr):
-    """The lines that are not about other measurements, which run or were killed beside this one in other tests."""
-    foreign = ("measure.py: removed ", "measure.py: another measurement runs")
-    return [line for line in stderr.strip().splitlines() if not line.startswith(foreign)]
 
 
 def result_of(out):
@@ -229,33 +205,6 @@ def test_without_a_rig_file_the_error_says_what_to_do(tmp_path):
     assert not (tmp_path / "record").exists()
 
 
-def start(out, *arguments):
-    line = command(
-        "--db", "leveldb", "--device", "rpi4", "--simulate", *SMALL, "--idle", "3", "--out", out, *arguments
-    )
-    return subprocess.Popen(
-        line,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment(),
-        cwd=ROOT,
-        start_new_session=True,
-    )
-
-
-def await_phase(out, name, repeat=1, limit_s=LIMIT_S):
-    """Until run.json lists the phase, which then has ended."""
-    deadline_s = time.monotonic() + limit_s
-    while time.monotonic() < deadline_s:
-        if (out / "run.json").exists() and any(
-            (phase.name, phase.repeat) == (name, repeat) for phase in RunRecord.open(out).run.phases
-        ):
-            return
-        time.sleep(0.05)
-    raise AssertionError(f"no phase {name} in {limit_s} s")
-
-
 @pytest.mark.parametrize("after", ["load", "idle-before", "run"])
 def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
     out = tmp_path / "record"
@@ -269,17 +218,6 @@ def test_ctrl_c_leaves_a_partial_record_that_is_readable(tmp_path, after):
     assert record.status == "partial"
     assert any("Ctrl-C" in fault for fault in record.faults)
     assert len(read_trace(out)) > 0
-
-
-def report(out):
-    return subprocess.run(
-        command("report", out),
-        capture_output=True,
-        text=True,
-        env=environment(),
-        timeout=LIMIT_S,
-        check=False,
-    )
 
 
 def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):

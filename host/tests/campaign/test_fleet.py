@@ -17,10 +17,10 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from opjoule.cli.failures import told
+from campaign_files import file_of
+from opjoule.cli.failures import reporting_failures
 from opjoule.comparison.index import read_index
 from opjoule.record.run_record import RunRecord
-from test_campaign import file_of
 
 ROOT = Path(__file__).resolve().parents[3]
 HOST = ROOT / "host"
@@ -34,7 +34,7 @@ class Forked:
         self._pid, self._status = folder / f"{name}-{number}.pid", folder / f"{name}-{number}.status"
         self.log = folder / f"{name}.log"
 
-    def told(self, kind: str, argv: list[str]) -> str:
+    def reporting_failures(self, kind: str, argv: list[str]) -> str:
         files = {"log": str(self.log), "pid": str(self._pid), "status": str(self._status)}
         return json.dumps({"kind": kind, "argv": argv, **files}) + "\n"
 
@@ -107,7 +107,7 @@ class LoopbackFleet:
     def start(self, kind: str, name: str, *argv: str) -> Forked:
         self.count += 1
         made = self.started[f"{name}-{self.count}"] = Forked(self.folder, name, self.count)
-        self.loaded.stdin.write(made.told(kind, list(argv)))
+        self.loaded.stdin.write(made.reporting_failures(kind, list(argv)))
         self.loaded.stdin.flush()
         return made
 
@@ -275,7 +275,7 @@ def test_no_scheduler_is_one_line(tmp_path, capsys):
     options, _ = campaign_options(
         [str(file_of(tmp_path)), "--out", str(tmp_path / "out"), "--scheduler", address]
     )
-    assert told("campaign.py", lambda: run_campaign(options)) == 3
+    assert reporting_failures("campaign.py", lambda: run_campaign(options)) == 3
     said = capsys.readouterr().err.splitlines()
     assert f"no scheduler answers at {address}" in said[-1]
     assert "Traceback" not in "".join(said)

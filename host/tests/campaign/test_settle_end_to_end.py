@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.rig import TwinRig
@@ -50,7 +50,7 @@ def measured(out: Path, medium: str, *options: str):
     )
     try:
         with PhaseProgress(quiet=True) as progress:
-            supply = desk_supply(plan, None, asked.options)
+            supply = supply_of_rig(plan, None, asked.options)
             measure(plan, rig.board, rig.meter, out, progress, {"simulation": rig.facts()}, supply)
     finally:
         rig.close()

@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_dry_run import BAD_INPUT, BYTES_MAX, DRIVER, LIMIT_S, ROOT
+from dry_runs import BAD_INPUT, BYTES_MAX, DRIVER, LIMIT_S, ROOT
 
 DRY = ["--device", "rpi4", "--simulate", "--dry-run"]
 LEVELDB, SQLITE = (["--db", name, *DRY] for name in ("leveldb", "sqlite"))
@@ -114,7 +114,7 @@ def said(tmp_path_factory):
 
 
 def test_there_are_forty_and_none_is_of_the_other_list():
-    from test_dry_run import WRONG as OTHERS
+    from dry_runs import WRONG as OTHERS
 
     assert len(WRONG) == len({" ".join(argv) for argv in WRONG.values()}) == 40
     assert not {" ".join(argv) for argv in WRONG.values()} & {" ".join(argv) for argv in OTHERS}

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.cli import arguments
-from opjoule.cli.failures import one_line, told
+from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import command as init
 from opjoule.cli.init.command import run_init
 from opjoule.cli.measure.leftovers import LOCK, alone, sweep
@@ -56,7 +56,7 @@ def test_every_failure_is_one_line_with_its_status(capsys, error, said, status):
     def fails() -> int:
         raise error
 
-    assert told("measure.py", fails) == status
+    assert reporting_failures("measure.py", fails) == status
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 1 and said in lines[0]
 

@@ -219,9 +219,9 @@ def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig
     asked = ["--db", "leveldb", "--device", "rpi4", "--rig", str(rig)]
     options = arguments.parse(asked).options
     plan = planning.make_plan(options)
-    told = planning.desk_warnings(plan, read_rig(rig), options)
+    told = planning.rig_warnings(plan, read_rig(rig), options)
     assert [each for each in told if "has not been commissioned" in each]
-    assert not planning.desk_warnings(plan, None, options)
+    assert not planning.rig_warnings(plan, None, options)
 
 
 def test_a_dialogue_wants_a_reason_and_ends_with_its_input():

@@ -14,7 +14,7 @@ import pytest
 from opjoule.cli.commands import main
 from opjoule.comparison.compared_run import ComparedRun, gather
 from opjoule.comparison.contrasts import Question, compare, judged_together
-from opjoule.comparison.index import look, means_of, read_index, write_index
+from opjoule.comparison.index import as_recorded, means_of, read_index, write_index
 from opjoule.comparison.pages.drift import drift_of
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.comparison.plotted import plotted
@@ -84,7 +84,7 @@ def test_a_cut_off_run_that_was_measured_again_counts_nowhere(folder: Path, tmp_
     cut_off = RunRecord.open(runs / "failed")
     put_result(runs / "failed", scaled(result(DATABASES[-1], MEDIA[-1]), 5.0))
     cut_off.finish("partial")
-    write_index(runs, [look(runs, each) for each in read_index(runs)[0]], simulated=True)
+    write_index(runs, [as_recorded(runs, each) for each in read_index(runs)[0]], simulated=True)
     after, left_out = gather([str(runs)])
     assert [run.place for run in after] == [run.place for run in before]
     assert any("measured again as sqlite-ssd-usb3-1" in line for line in left_out)

@@ -21,7 +21,7 @@ from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study, known_studies
 from opjoule.studies.paper import MISSING, PaperConclusion, conclusions_of, counterparts_of
-from test_study_figures import make
+from study_records import make
 
 
 def asked(paper: float = 2.0, **more) -> PaperConclusion:

@@ -8,6 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from compared_records import made
 from opjoule.comparison.answers import answers_of
 from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Question, compare
@@ -15,7 +16,6 @@ from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.index import ConditionRun, write_index
 from opjoule.comparison.winners import winner_lines
 from report_record import put_result
-from test_compare import made
 
 VALUES = {
     "leveldb": {"sd": 2.8, "emmc": 1.0, "ssd-usb3": 3.1},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import signal
 import subprocess
@@ -105,6 +106,7 @@ def test_a_workload_is_followed_and_its_files_and_the_probes_come_back(device, t
     raw = tmp_path / "raw"
     raw.mkdir()
     device.prepare()
+    device.probe.keep_marks(raw / "marks.jsonl")
     device.probe.begin_files("repeat-1")
     write = 'echo "{\\"phase\\":\\"start\\"}"; echo in plain words; echo content > "$2"'
     run = device.runner.start(["sh", "-c", write, "sh"], "run-1", raw, files={"--to": "txt"}, phase="run")
@@ -118,6 +120,8 @@ def test_a_workload_is_followed_and_its_files_and_the_probes_come_back(device, t
     assert (raw / "repeat-1.system.csv").read_text().startswith("board_ns,")
     events = (raw / "repeat-1.events.jsonl").read_text()
     assert events.index('"phase-begin"') < events.index('"phase-end"')
+    kept = [json.loads(line) for line in (raw / "marks.jsonl").read_text().splitlines()]
+    assert kept == [line for line in map(json.loads, events.splitlines()) if "phase" in line["event"]]
     assert [(mark.begins, mark.name) for mark in device.probe.marks()] == [(True, "run"), (False, "run")]
     assert not list(raw.glob("*.part"))
 
@@ -154,7 +158,7 @@ def test_a_storage_path_of_awkward_characters_is_made_as_it_is(device, tmp_path)
     database = device.database_path("leveldb")
     assert Path(database).parent == tmp_path / AWKWARD
     Path(database).mkdir()
-    device.remove_database(database)
+    device.remove_database("leveldb")
     assert {path.name for path in tmp_path.iterdir()} - {"work", "cache"} == {AWKWARD}
     assert not list((tmp_path / AWKWARD).iterdir())
 
@@ -172,9 +176,9 @@ def test_the_room_of_a_storage_that_is_not_there_yet_is_that_of_its_disk(device,
 def test_only_a_database_of_this_storage_is_removed(device, tmp_path):
     victim = tmp_path / "opjoule-leveldb"
     victim.mkdir()
-    for path in (str(victim), f"{tmp_path / AWKWARD}/../opjoule-leveldb", f"{tmp_path / AWKWARD}/other"):
+    for name in (str(victim), "../../opjoule-leveldb", "leveldb/../../opjoule-leveldb", ""):
         with pytest.raises(DeviceFault, match="refusing"):
-            device.remove_database(path)
+            device.remove_database(name)
     assert victim.exists()
 
 

@@ -2,135 +2,20 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import signal
 import subprocess
-import sys
 import time
-from pathlib import Path
 
 import mongo_server
 import pytest
-from loopback_sshd import Link, Sshd
+from loopback_rig import ROOT, RUN_THROUGH, LoopbackRig
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.preparation.recovery import recover
-from rig_session import rig_sim
 
 pytestmark = pytest.mark.end_to_end
 
-ROOT = Path(__file__).resolve().parents[3]
-KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
-RUN_THROUGH = (0, 6)
-"""6: this computer, as the board, was busy with something else, which the record names."""
 ENDLESS = ["--operations", "500000000", "-p", "maxexecutiontime=100"]
-
-
-@pytest.fixture
-def rig(tmp_path):
-    made = LoopbackRig(tmp_path)
-    yield made
-    made.close()
-
-
-class LoopbackRig:
-    """A real sshd behind a link that can be cut, a simulated meter, and the rig.toml of both."""
-
-    def __init__(self, folder: Path, connection: str = "ssh", *more: str) -> None:
-        self.folder = folder
-        self.out = folder / "out"
-        (folder / "sshd").mkdir()
-        self.sshd = Sshd(folder / "sshd")
-        self.link = Link(self.sshd.port)
-        self.storage = folder / 'sd card; $(touch injected) "x"'
-        (folder / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
-        self._simulator = contextlib.ExitStack()
-        running = rig_sim(folder, "--profile", str(folder / "profile.csv"), pace="1")
-        meter = self._simulator.enter_context(running).port
-        lines = [
-            f'[meter]\nport = "serial:{meter}"',
-            f'[device.rpi4]\nconnection = "{"local" if connection == "local" else f"ssh:{self.sshd.target}"}"',
-            f"ssh_options = {json.dumps([] if connection == 'local' else self.sshd.options(self.link.port))}",
-            *('sync = "none"', *more),
-            f"[device.rpi4.storage]\nsd = {json.dumps(str(self.storage))}",
-            "[device.rpi4.state]",
-            *(f'{key} = "keep"' for key in KEEP),
-        ]
-        (folder / "rig.toml").write_text("\n".join(lines) + "\n")
-
-    def measure(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "opjoule.cli.start", "--device", "rpi4"]
-        if "--db" not in options:
-            command += ["--db", "leveldb"]
-        command += [
-            "--rig",
-            str(self.folder / "rig.toml"),
-            "--out",
-            str(self.out),
-            "--records",
-            "2000",
-            "--idle",
-            "0.5",
-        ]
-        command += [
-            "--repeats",
-            "1",
-            "--settle-limit",
-            "60",
-            "--no-harness",
-            "--no-blocks",
-            "--no-signature",
-            *options,
-        ]
-        return subprocess.Popen(
-            command,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=self.folder,
-        )
-
-    def record(self) -> dict:
-        return json.loads((self.out / "run.json").read_text())
-
-    def phases(self) -> list[str]:
-        if not (self.out / "run.json").exists():
-            return []
-        return [phase["name"] for phase in self.record().get("phases", [])]
-
-    def windows(self) -> list[tuple[str, int, int]]:
-        return [
-            (phase["name"], phase["start_board_ns"], phase["end_board_ns"])
-            for phase in self.record()["phases"]
-        ]
-
-    def await_phase(self, name: str) -> None:
-        deadline_s = time.monotonic() + 300
-        while True:
-            if name in self.phases():
-                return
-            assert time.monotonic() < deadline_s, f"no phase {name}"
-            time.sleep(0.05)
-
-    def await_operations(self) -> None:
-        """Until the run has logged some operations on the board, and the meter's samples of it are on disk."""
-        deadline_s = time.monotonic() + 300
-        while self._sizes(self.folder / "sshd/work", "*/*/run-1/run-1.oplog") < 10_000 or (
-            self._sizes(self.out, "raw/power.arrows") < 20_000
-        ):
-            assert time.monotonic() < deadline_s, "the run does not begin"
-            time.sleep(0.05)
-
-    @staticmethod
-    def _sizes(folder: Path, pattern: str) -> int:
-        return sum(path.stat().st_size for path in folder.glob(pattern))
-
-    def close(self) -> None:
-        self._simulator.close()
-        self.link.close()
-        self.sshd.close()
 
 
 @pytest.fixture(params=["ssh", "local"])

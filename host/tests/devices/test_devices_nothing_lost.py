@@ -7,6 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from board_answers import ANSWERS, MARK, plan, run, state
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
@@ -25,7 +26,6 @@ from opjoule.devices.virtual.image import Image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, DeviceFault, RigFault
 from opjoule.simulation.rig import TwinRig
-from test_devices_prepare import ANSWERS, MARK, plan, run, state
 
 ROOT = Path(__file__).resolve().parents[3]
 SHELL = LocalShell()
@@ -146,7 +146,7 @@ def test_a_device_node_is_what_its_numbers_say_not_its_name():
 def test_the_numbers_are_read_from_the_node_itself(tmp_path):
     node = tmp_path / "loop0"
     os.mknod(node, 0o60600, os.makedev(179, 0))
-    assert read_state(SHELL, [], cpufreq="/none", device=str(node), path="/mnt").medium_number == "179:0"
+    assert read_state(SHELL, "root", cpufreq="/none", device=str(node), path="/mnt").medium_number == "179:0"
 
 
 @pytest.mark.parametrize("function", ["make_file_system", "check_file_system", "journal_off", "mount_medium"])

@@ -8,10 +8,10 @@ import time
 from pathlib import Path
 
 import pytest
+from board_answers import ANSWERS, MARK, abouts, plan, run, state
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.changes import plan_preparation
 from opjoule.devices.state.block_devices import BlockDevices, why_not_expendable
 from opjoule.devices.state.board_state import BoardState, read_state
 from opjoule.devices.state.clock_discipline import broken_by_steering, steered
@@ -20,78 +20,10 @@ from opjoule.errors import BadInput
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
 
-ANSWERS = {
-    "policy": [
-        ["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]
-    ],
-    "cpu": [["/s/cpu0", "always"], ["/s/cpu1", "1"], ["/s/cpu2", "1"], ["/s/cpu3", "1"]],
-    "radio": [["/r/rfkill0", "bluetooth", "0", "hci0"], ["/r/rfkill1", "wlan", "0", "phy0"]],
-    "interface": [["lo", "wired"], ["eth0", "wired"], ["wlan0", "wifi"]],
-    "hdmi": [["/d/card1-HDMI-A-1", "connected"]],
-    "led": [["/l/ACT", "mmc0", "0"]],
-    "swap": [["/var/swap", "file", "-2"], ["/dev/zram0", "partition", "100"]],
-    "unit": [["ssh.service"], ["apt-daily.timer"], ["systemd-journald.service"]],
-    "memory_kb": [["2097152"]],
-    "root": [["179:2"]],
-    "mount": [["179:2", "/"], ["8:33", "/mnt/user"]],
-    "block": [
-        ["mmcblk0", "179:0", "mmcblk0", "", "", "1000", "", "0x1"],
-        ["mmcblk0p1", "179:1", "mmcblk0", "", "", "100", "", ""],
-        ["mmcblk0p2", "179:2", "mmcblk0", "", "", "900", "", ""],
-        ["sda", "8:0", "sda", "", "", "2000", "Samsung SSD", "S1"],
-        ["sdb", "8:16", "sdb", "", "", "2000", "", ""],
-        ["sdb1", "8:17", "sdb", "", "", "1000", "", ""],
-        ["sdc", "8:32", "sdc", "", "", "2000", "", ""],
-        ["sdc1", "8:33", "sdc", "", "", "1000", "", ""],
-        ["sdd", "8:48", "sdd", "", "", "2000", "", ""],
-        ["dm-0", "253:0", "dm-0", "sdd ", "", "1900", "", ""],
-        ["loop0", "7:0", "loop0", "", "8:33", "50", "", ""],
-    ],
-    "path": [["/mnt/ssd", ""]],
-}
-
-
-MARK = "6e1ed2fa-0b45-4c34-9d2f-5c31f3ad8a01"
-"""UUID of a file system."""
-
-
-def state(**changed) -> BoardState:
-    answers = {**ANSWERS, **changed}
-    return BoardState(answers, BlockDevices.from_answers(answers))
-
 
 def on_medium(number: str, name: str, *, features: str = "") -> BoardState:
     file_system = {"file_system": [["53ef", features, MARK.replace("-", "")]]} if features else {}
     return state(medium=[[f"/dev/{name}", "block", number]], **file_system)
-
-
-def plan(
-    board: BoardState,
-    *,
-    medium: Medium | None = None,
-    rights="root",
-    interface="eth0",
-    remote=True,
-    gpio_denied=False,
-    found_by_mdns=False,
-    **wanted,
-):
-    settings = StateSettings().changed(wanted, "test")
-    return plan_preparation(
-        board,
-        settings,
-        medium or Medium("/mnt/ssd"),
-        rights=rights,
-        user="pi",
-        interface=interface,
-        remote=remote,
-        gpio_denied=gpio_denied,
-        found_by_mdns=found_by_mdns,
-    )
-
-
-def abouts(made) -> list[str]:
-    return [step.about for step in made.steps]
 
 
 def test_the_default_plan_quietens_the_board():
@@ -377,11 +309,6 @@ def test_a_medium_that_is_mounted_elsewhere_is_not_measured_by_mistake():
 # --- the scripts, run for real on this computer's shell ----------------------------------------------------------
 
 
-def run(script: bytes) -> list[list[str]]:
-    ran = subprocess.run(["sh", "-s"], input=script, capture_output=True, check=True)
-    return [line.split("\t") for line in ran.stdout.decode().splitlines()]
-
-
 def setting(path: Path, value: str, old: str, *, lasting: bool = False) -> Change:
     return Change("x", ("put", str(path), value), ("put", str(path), old), lasting)
 
@@ -562,7 +489,7 @@ def test_restore_waits_for_a_preparation_that_is_still_at_work(tmp_path):
 
 
 def test_this_computers_own_state_can_be_read(tmp_path):
-    board = read_state(LocalShell(), [], cpufreq="/nowhere", device="", path=str(tmp_path))
+    board = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path))
     assert board.memory_kb > 100_000
     assert board.interface_kind("lo") == "wired"
     assert board.blocks.mounts
@@ -582,7 +509,9 @@ def test_the_cpu_settings_of_a_stand_in_tree_are_read_changed_and_put_back(tmp_p
     }
     for name, value in values.items():
         (policy / name).write_text(value + "\n")
-    board = read_state(LocalShell(), [], cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path))
+    board = read_state(
+        LocalShell(), "root", cpufreq=str(tmp_path / "cpu tree"), device="", path=str(tmp_path)
+    )
     keep = dict.fromkeys(("wifi", "bluetooth", "hdmi", "leds", "swap", "services", "page_cache"), "keep")
     made = plan(board, medium=Medium(str(tmp_path)), frequency_khz=1200000, **keep)
     journal = str(tmp_path / "journal")

@@ -35,7 +35,7 @@ from opjoule.devices.server.programs import find_programs, program_version
 from opjoule.devices.server.running import DatabaseServer
 from opjoule.devices.server.setup import ServerPrograms, check_server
 from opjoule.errors import BadInput, DeviceFault
-from opjoule.evaluation.server_samples import server_usage
+from opjoule.evaluation.system_samples import server_usage
 
 ROOT = Path(__file__).resolve().parents[3]
 PORT = 27955

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from loopback_sshd import Link, Sshd, make_key
 from opjoule.devices.connection.dialogue import Dialogue
-from opjoule.devices.connection.ssh import SshConnection, remote_line
+from opjoule.devices.connection.ssh import SshConnection, options_in_file, remote_line
 from opjoule.errors import BadInput, LinkFault
 
 HOST = Path(__file__).resolve().parents[2]
@@ -178,7 +178,7 @@ def test_the_remote_line_is_posix_quoting():
 AT_TERMINAL = """
 import sys
 sys.path[:0] = [sys.argv[1]]
-from opjoule.devices.connection.ssh import SshConnection
+from opjoule.devices.connection.ssh import SshConnection, options_in_file
 connection = SshConnection(sys.argv[2], sys.argv[3:])
 try:
     print("connected", flush=True)
@@ -224,3 +224,33 @@ def test_the_name_behind_an_alias_is_the_one_that_ssh_connects_to(sshd):
         assert connection.hostname == "127.0.0.1"
     finally:
         connection.close()
+
+
+def test_options_in_their_private_file_come_before_the_users_own_file(tmp_path):
+    own, config = tmp_path / "own config", tmp_path / "options"
+    own.write_text("Host board\n  HostName 10.0.0.1\n  Port 2222\n  User pi\n")
+    options = options_in_file(["-4", "-F", str(own), "-o", "Port=99", "-i", "key", "-oUser=me"], config)
+    assert options == ["-F", str(config), "-4", "-i", "key"]
+    assert config.stat().st_mode & 0o777 == 0o600
+    told = subprocess.run(["ssh", "-G", *options, "board"], capture_output=True, text=True, check=True).stdout
+    assert {"hostname 10.0.0.1", "port 99", "user me"} <= set(told.splitlines())
+
+
+@pytest.mark.parametrize("options", [[], ["-p", "22"], ["-F", "/no/such/file", "-o", "Port=99"]])
+def test_without_settings_and_with_a_file_that_is_missing_the_options_stay(tmp_path, options):
+    assert options_in_file(options, tmp_path / "options") == options
+
+
+def test_no_key_is_taken_from_anywhere_but_known_hosts(sshd):
+    connection = SshConnection(sshd.target, sshd.options())
+    try:
+        asked = subprocess.run(
+            [*connection.command(["true"])[:-3], "-G", sshd.target],
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()
+    finally:
+        connection.close()
+    kept = {"stricthostkeychecking true", "updatehostkeys false", "verifyhostkeydns false"}
+    assert kept | {"nohostauthenticationforlocalhost no"} <= set(asked)

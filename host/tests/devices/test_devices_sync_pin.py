@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+from board_answers import abouts, plan, state
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.sync_pin import check_sync, look_at_pin
 from opjoule.errors import BadInput
-from test_devices_prepare import abouts, plan, state
 
 FOUND = {
     "chip": "/dev/gpiochip1",

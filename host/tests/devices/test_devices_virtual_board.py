@@ -18,104 +18,27 @@ import pytest
 from loopback_sshd import Link
 from opjoule.devices.board import Board
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.connection.steps import JOURNAL
+from opjoule.devices.connection.steps import HELPER, JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import plan_for
 from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
+from opjoule.devices.rig.file import RigDevice
+from opjoule.devices.rig.root_helper import install_script
 from opjoule.devices.state.facts import read_facts
 from opjoule.devices.state.state_settings import StateSettings
-from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, LinkFault
+from virtual_board import EMMC, LIMIT_S, ROOT, SSD, STAND_IN, as_root, connect, listing
 
 pytestmark = pytest.mark.end_to_end
 
-ROOT = Path(__file__).resolve().parents[3]
-LIMIT_S = 1800
-"""Guards against waiting without end: the board is emulated, and the computer may be busy."""
 CUTS = int(os.environ.get("OPJOULE_CUTS", "1"))
 CHANCE = random.Random(int(os.environ.get("OPJOULE_SEED", "1")))
-SD, EMMC, SSD = (f"/dev/disk/by-id/virtio-{name}" for name in ("SD", "EMMC", "SSD"))
 
-# Everything a measurement may change, as text that must be the same before and after.
-LISTING = r"""
-cut -d' ' -f1-4 /proc/mounts | sort
-for disk in SD EMMC SSD; do
-  echo "$disk"
-  dumpe2fs -h "/dev/disk/by-id/virtio-$disk" 2>/dev/null | grep -i features
-done
-systemctl list-units --state=active --plain --no-legend --type=service,timer,socket | awk '{print $1}' |
-  grep -v -e 'user' -e 'session' -e systemd-tmpfiles-clean.service -e systemd-hostnamed | sort
-tail -n +2 /proc/swaps | awk '{print $1, $2, $3, $5}'
-grep -r . /run/cpu
-cat /sys/devices/system/cpu/online
-grep -r . /proc/sys/vm --exclude=stat_refresh --exclude=compact_memory 2>/dev/null | sort
-ls -d /mnt/* /var/lib/opjoule 2>/dev/null
-pgrep -f '/opjoule/[l]oader-' || :
-"""
-
-# As a kernel's own tree, it is gone after a reboot and made anew with its defaults.
-STAND_IN = r"""
-set -e
-policy=/run/cpu/cpufreq/policy0
-mkdir -p "$policy"
-for pair in scaling_governor=ondemand scaling_min_freq=600000 scaling_max_freq=1500000 cpuinfo_min_freq=600000 \
-  cpuinfo_max_freq=1500000 'scaling_available_governors=ondemand performance'; do
-  echo "${pair#*=}" > "$policy/${pair%%=*}"
-done
-"""
-FIRST_TIME = r"""
-set -e
-mkfs.ext4 -q -F /dev/disk/by-id/virtio-EMMC
-fallocate -l 8M /swap && chmod 600 /swap && mkswap -q /swap
-echo '/swap none swap sw 0 0' >> /etc/fstab
-swapon /swap
-"""
 
 WANTED = {"journal": "off", "frequency_khz": "1200000", "cpus": "1", "memory_mb": "800"}
-
-
-@pytest.fixture(scope="module")
-def image():
-    release = tuple(int(part) for part in os.uname().release.split(".")[:2])
-    if release < (6, 7):
-        pytest.skip(f"the virtual board is built with Linux 6.7 or later; this is {os.uname().release}")
-    made = get_image(ROOT / "build/virtual-board", print)  # while other tests build the loaders
-    subprocess.run([str(ROOT / "loader-cpp/board-builds"), "aarch64"], check=True, timeout=3600)
-    return made
-
-
-@pytest.fixture(scope="module")
-def machine(image, tmp_path_factory):
-    made = Machine(image, tmp_path_factory.mktemp("board") / "machine")
-    as_root(made, FIRST_TIME + STAND_IN)
-    yield made
-    made.close()
-
-
-def connect(machine: Machine, user: str = "rig", port: int | None = None) -> SshConnection:
-    port = port or machine.port
-    options = machine.image.ssh_options(port, machine.folder / f"known_hosts_{port}")
-    return SshConnection(f"{user}@127.0.0.1", options)
-
-
-def as_root(machine: Machine, script: str) -> None:
-    shell = connect(machine)
-    ran = shell.run(["sudo", "sh", "-c", script], limit_s=LIMIT_S)
-    shell.close()
-    assert ran.status == 0, ran.err
-
-
-def listing(machine: Machine) -> list[str]:
-    shell = connect(machine)
-    try:
-        ran = shell.run(["sudo", "sh", "-c", LISTING], limit_s=LIMIT_S)
-        assert ran.status == 0, ran.err
-        return ran.text().splitlines()
-    finally:
-        shell.close()
 
 
 SLEEPING = ["sh", "-c", 'echo "{\\"phase\\":\\"start\\"}"; exec sleep 600']
@@ -155,6 +78,31 @@ def test_what_prepare_changes_restore_puts_back(machine):
     assert "0" in during
     assert left == []
     assert listing(machine) == before
+
+
+def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
+    medium = Medium("/mnt/emmc", EMMC, expendable=True)
+    described = RigDevice(cpufreq="/run/cpu", storage={"emmc": medium})
+    as_root(machine, install_script(described, "plain"))
+    try:
+        shell = connect(machine, "plain")
+        for refused in (["id"], ["sh", "-c", "id"], [HELPER, "put", "/etc/x", "y"]):
+            assert shell.run(["sudo", "-n", *refused]).status != 0
+        before = listing(machine)
+        device = board(shell)
+        done = device.prepare()
+        assert read_facts(shell, journal=JOURNAL).rights == "helper"
+        during = listing(machine)
+        left = device.restore()
+        device.close()
+        assert not [line for line in done if line.startswith("FAILED")]
+        assert any("scaling_governor:performance" in line for line in set(before) ^ set(during))
+        assert any("/mnt/emmc" in line for line in set(before) ^ set(during))
+        assert left == [] and listing(machine) == before
+        as_root(machine, f"echo '# changed' >> {HELPER}")  # its hash is in the sudoers file
+        assert connect(machine, "plain").run(["sudo", "-n", HELPER, "version"]).status != 0
+    finally:
+        as_root(machine, f"rm -f {HELPER} /etc/sudoers.d/opjoule")
 
 
 REFUSED = {

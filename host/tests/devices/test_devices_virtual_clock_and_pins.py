@@ -17,11 +17,10 @@ import pyarrow as pa
 import pytest
 from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.devices.board import Board
-from opjoule.devices.media.free_space import read_free_bytes
-from opjoule.devices.media.medium import Medium
+from opjoule.devices.media.medium import Medium, read_free_bytes
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.rig.board import open_board
@@ -34,7 +33,7 @@ from opjoule.measuring.progress import PhaseProgress
 from opjoule.operations.board_files import read_events, sync_edges
 from opjoule.simulation.virtual_rig import VirtualRig
 from opjoule.trace.journal import read_edges
-from test_devices_virtual_board import EMMC, LIMIT_S, ROOT, connect, image  # noqa: F401
+from virtual_board import EMMC, LIMIT_S, ROOT, connect
 
 pytestmark = pytest.mark.end_to_end
 
@@ -60,7 +59,7 @@ class NamedLines(Machine):
 
 
 @pytest.fixture(scope="module")
-def odroid(image: Image, tmp_path_factory):  # noqa: F811
+def odroid(image: Image, tmp_path_factory):
     folder = tmp_path_factory.mktemp("odroid")
     made = NamedLines(replace(image, start="never-saved"), folder / "machine")
     yield made
@@ -194,7 +193,7 @@ clocks()
 
 
 @pytest.fixture(scope="module")
-def slewed(image, tmp_path_factory):  # noqa: F811
+def slewed(image, tmp_path_factory):
     """A measurement in which the board's clock begins to run 500 ppm faster as the run begins; (board, raw) pairs."""
     folder = tmp_path_factory.mktemp("slewed")
     out = folder / "record"
@@ -214,7 +213,7 @@ def slewed(image, tmp_path_factory):  # noqa: F811
             steps = threading.Thread(target=_slew_after_idle, args=(out, slewing), daemon=True)
             steps.start()
             with PhaseProgress(quiet=True) as progress:
-                supply = desk_supply(plan, None, asked.options)
+                supply = supply_of_rig(plan, None, asked.options)
                 measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
             steps.join()
             told, _ = slewing.communicate("end\n", timeout=LIMIT_S)

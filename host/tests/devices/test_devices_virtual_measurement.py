@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.devices.virtual.machine import Machine
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.simulation.virtual_rig import VirtualRig
 from rig_session import rig_sim
-from test_devices_virtual_board import LIMIT_S, ROOT, STAND_IN, as_root, connect, image, listing  # noqa: F401
+from virtual_board import LIMIT_S, ROOT, STAND_IN, as_root, connect, listing
 
 pytestmark = pytest.mark.end_to_end
 
@@ -39,7 +39,7 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
     )
     try:
         with PhaseProgress(quiet=True) as progress:
-            supply = desk_supply(plan, None, asked.options)
+            supply = supply_of_rig(plan, None, asked.options)
             measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
     finally:
         rig.close()
@@ -47,7 +47,7 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
 
 
 @pytest.mark.parametrize("user", ["rig", "plain"])
-def test_a_measurement_over_ssh_with_the_sync_line_of_a_real_kernel(image, tmp_path, user):  # noqa: F811
+def test_a_measurement_over_ssh_with_the_sync_line_of_a_real_kernel(image, tmp_path, user):
     wanted = {"journal": "off"} if user == "rig" else {"file_system": "keep"}
     out = measured(tmp_path, user=user, **wanted)
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
@@ -85,7 +85,7 @@ PYTHONPATH=host python3 -m opjoule.cli.start --db leveldb --device generic-linux
 """
 
 
-def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path):  # noqa: F811
+def test_a_board_measures_itself_with_the_meter_on_its_own_port(image, tmp_path):
     (tmp_path / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
     with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), pace="1"):
         itself = Machine(image, tmp_path / "machine", serial=(tmp_path / "meter").resolve())

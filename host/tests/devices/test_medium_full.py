@@ -13,14 +13,14 @@ import time
 from pathlib import Path
 
 import pytest
+from loopback_rig import LoopbackRig
+from measure_process import LIMIT_S, await_phase, environment, own_lines, report, start
 from opjoule.files import replacing
 from opjoule.record.directory import RESERVE
 from opjoule.record.run_record import RunRecord
 from opjoule.system_errors import naming
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile
-from test_devices_measurement import LoopbackRig
-from test_end_to_end import LIMIT_S, await_phase, environment, own_lines, report, start
 
 SIMULATED_STORAGE = Path(__file__).resolve().parents[3] / "build/simulated-storage"
 

@@ -21,6 +21,13 @@ def test_a_whole_file_is_read(tmp_path):
     rig = read_rig(path)
     assert rig.meter == "serial:/dev/ttyACM0"
     assert rig.device("rpi4").storage["sd"].path == "/mnt/sd"
+    assert rig.storage_meter is None
+
+
+def test_a_second_meter_in_the_mediums_supply_has_a_key_of_its_own(tmp_path):
+    path = tmp_path / "rig.toml"
+    path.write_text(GOOD.replace("[device.rpi4]", 'storage = "fnirsi"\n[device.rpi4]', 1))
+    assert read_rig(path).storage_meter == "fnirsi"
 
 
 def test_without_a_file_both_ways_on_are_named(tmp_path):
@@ -33,6 +40,10 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
     [
         ("[meter", "cannot be read"),
         ("[device.rpi4]\n", "[meter] port is missing"),
+        (
+            GOOD.replace("[device.rpi4]", "storage = 3\n[device.rpi4]", 1),
+            "[meter] storage must be text, not 3",
+        ),
         (GOOD.replace("sync =", "synk ="), "did you mean 'sync'?"),
         (GOOD.replace('sync = "none"', "sync = 3"), "sync must be text"),
         (GOOD.replace('"none"', '""'), "'' is not a sync line: write gpio:NAME"),

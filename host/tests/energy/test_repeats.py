@@ -10,7 +10,7 @@ from opjoule.evaluation.quantities.common import COMMON
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import Repeat
-from opjoule.evaluation.repeat_energy import Placed, repeat_energy
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.summary import sensor_energies
 from opjoule.evaluation.trace_faults import trace_faults
 from opjoule.meters.chips.ina219 import ina219_breakout
@@ -47,7 +47,7 @@ def trace_of(change=lambda power_w, meter_s: power_w):
 
 
 def energies(change=lambda power_w, meter_s: power_w):
-    return sensor_energies(phases(), Placed(Cells.of(trace_of(change)), ina219_breakout(), MAP))
+    return sensor_energies(phases(), AlignedTrace(Cells.of(trace_of(change)), ina219_breakout(), MAP))
 
 
 def clipped_in(name):
@@ -55,8 +55,8 @@ def clipped_in(name):
     trace = trace_of()
     start_ns = next(phase.end_board_ns for phase in phases() if phase.name == name) - 1_000_000_000
     clipped = (trace.meter_ns >= start_ns) & (trace.meter_ns < start_ns + 10 * STEP_NS)
-    placed = Placed(Cells.of(replace(trace, clipped=clipped)), ina219_breakout(), MAP)
-    return repeat_energy(placed, phases(), 1)
+    aligned = AlignedTrace(Cells.of(replace(trace, clipped=clipped)), ina219_breakout(), MAP)
+    return repeat_energy(aligned, phases(), 1)
 
 
 def test_power_is_not_made_uncertain_by_runs_of_different_length():
@@ -111,7 +111,9 @@ def test_clipped_idle_withholds_what_is_above_it():
     assert "idle is unknown" in fault.line
     assert fault.withholds == (ABOVE_IDLE,)
     assert (
-        trace_faults(1, repeat_energy(Placed(Cells.of(trace_of()), ina219_breakout(), MAP), phases(), 1))
+        trace_faults(
+            1, repeat_energy(AlignedTrace(Cells.of(trace_of()), ina219_breakout(), MAP), phases(), 1)
+        )
         == []
     )
 
@@ -124,7 +126,7 @@ def test_a_window_with_two_per_cent_lost_is_told_and_keeps_its_figure():
     current_a[lost] = voltage_v[lost] = np.nan
     gap = Gap.between(start_ns + 500_000_000 - STEP_NS, start_ns + 528_000_000, 28, "cable")
     holed = PowerTrace.of(trace.meter_ns, current_a, voltage_v, [gap])
-    energy = repeat_energy(Placed(Cells.of(holed), ina219_breakout(), MAP), phases(), 1)
+    energy = repeat_energy(AlignedTrace(Cells.of(holed), ina219_breakout(), MAP), phases(), 1)
     (fault,) = trace_faults(1, energy)
     assert "repeat 1, run: 2." in fault.line
     assert fault.withholds == ()

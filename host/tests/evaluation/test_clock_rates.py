@@ -20,8 +20,8 @@ from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from raw_record import running_record
+from recorded_traces import recorded
 from rig_session import rig_sim, write_profile
-from test_trace_result import recorded
 
 S = 1_000_000_000
 

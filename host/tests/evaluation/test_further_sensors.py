@@ -5,7 +5,7 @@ import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation.quantities.common import SENSORS
-from opjoule.evaluation.repeat_energy import Placed
+from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.phases import Phase
@@ -39,7 +39,7 @@ def found():
         source="board", target="meter", source_ref_ns=BOARD_AHEAD_NS, target_ref_ns=0, rate=1.0, u_offset_ns=1e3,
         u_rate=1e-9, method="sync-edges", residual_ns=100.0, n=30,
     )  # fmt: skip
-    return sensor_energies(PHASES, Placed(Cells.of(trace), ina219_breakout(), board_to_meter))
+    return sensor_energies(PHASES, AlignedTrace(Cells.of(trace), ina219_breakout(), board_to_meter))
 
 
 def test_every_number_is_there(found):

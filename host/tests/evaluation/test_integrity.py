@@ -18,6 +18,7 @@ from opjoule.evaluation.evidence import Evidence
 from opjoule.opened.answer import open_answer
 from opjoule.record.json_file import write_json
 from opjoule.record.run_record import RunRecord
+from opjoule.record.seals import SealWatch, close_unfinished
 from opjoule.report.html import content
 from opjoule.report.timeline import packed_timeline, read_timeline
 from raw_record import OPERATIONS, REPEATS, finished_record, running_record
@@ -198,6 +199,36 @@ def test_a_cut_off_tail_of_a_killed_run_is_no_damage(tmp_path):
     assert any("the last 81 bytes" in fault for fault in answer.record.faults)
     assert (record.directory / "raw/unsealed/run-2.oplog").read_bytes() == b"written after the last seal"
     assert RunRecord.open(record.directory).verify() == []
+
+
+@pytest.mark.parametrize("zeros", [1, 700, 1 << 21])
+def test_a_tail_of_zeros_after_a_loss_of_power_is_cut_off(tmp_path, zeros):
+    directory = tmp_path / "run"
+    (directory / "raw").mkdir(parents=True)
+    watch, lines = SealWatch(directory), directory / "raw/lines"
+    lines.write_bytes(b"sound\n" * 100)
+    watch.seal()
+    with lines.open("ab") as file:
+        file.write(b"later\n" * (zeros // 6 + 1))
+    watch.stop()
+    content = lines.read_bytes()
+    lines.write_bytes(content[:-zeros] + bytes(zeros))
+    closed = close_unfinished(directory)
+    assert closed.damaged == {} and any("raw/lines was cut off: 600 of" in line for line in closed.said)
+    assert lines.read_bytes() == b"sound\n" * 100
+
+
+def test_changed_bytes_before_a_tail_of_zeros_are_damage(tmp_path):
+    directory = tmp_path / "run"
+    (directory / "raw").mkdir(parents=True)
+    watch, lines = SealWatch(directory), directory / "raw/lines"
+    lines.write_bytes(b"sound\n" * 100)
+    watch.seal()
+    with lines.open("ab") as file:
+        file.write(b"later\n" * 100)
+    watch.stop()
+    lines.write_bytes(b"xound\n" * 110 + bytes(90 * 6))
+    assert "changed since it was recorded" in close_unfinished(directory).damaged["raw/lines"]
 
 
 def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path, capsys):

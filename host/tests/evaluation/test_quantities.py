@@ -19,7 +19,7 @@ from opjoule.evaluation.quantities.figures import Figure, by_repeat
 from opjoule.evaluation.quantities.first_version import of_version
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
 from opjoule.evaluation.quantities.repeat import Repeat, SystemSamples
-from opjoule.evaluation.repeat_energy import Placed, repeat_energy
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.result_file import result_json
 from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording import by_study as results
@@ -68,7 +68,7 @@ def a_repeat():
         )
     ]  # fmt: skip
     clock = ClockMap("board", "meter", 0, 0, 1.0, 1e3, 1e-9, "sync-edges", 100.0, 30)
-    energy = repeat_energy(Placed(Cells.of(trace), ina219_breakout(), clock), phases, 1)
+    energy = repeat_energy(AlignedTrace(Cells.of(trace), ina219_breakout(), clock), phases, 1)
     operations = OperationTable.empty(1000)
     operations.duration_ns[:] = [1000 * (each + 1) for each in range(1000)]
     return Repeat(1, energy, RUN_S, 1.0, 1000, operations)

@@ -15,8 +15,8 @@ from opjoule.energy.cells import Cells
 from opjoule.errors import BadInput
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.evaluation.repeat_energy import Placed
-from opjoule.evaluation.summary import build_result, sensor_energies
+from opjoule.evaluation.repeat_energy import AlignedTrace
+from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.serial.options import SIMULATED_SENSOR
@@ -76,9 +76,9 @@ def known(recorded, calibrations):
     return KnownSensors.of(meter, name, IDENTITY, Calibrations(calibrations, 22.0))
 
 
-def placed(folder, sensors, number):
+def aligned(folder, sensors, number):
     corrected = CorrectedTrace.of(read_trace(folder, number), sensors.bounds[number])
-    return Placed(Cells.of(corrected.trace), corrected.sensor, SAME_CLOCK.board_to_meter)
+    return AlignedTrace(Cells.of(corrected.trace), corrected.sensor, SAME_CLOCK.board_to_meter)
 
 
 @pytest.fixture(params=["board", "own"])
@@ -90,15 +90,15 @@ def result(request, recorded, tmp_path):
     medium = Medium("/mnt/ssd", sensor=1, supply=request.param)
     record.update(**sensors.entries())
     record.update(found={"storage_sensor": sensors.of_storage(medium)})
-    storage = placed(folder, sensors, 1)
+    storage = aligned(folder, sensors, 1)
     start_ns = int(read_trace(folder).meter_ns[0])
     phases = [
         Phase(name, 1, start_ns + round(begin_s * 1e9), start_ns + round(end_s * 1e9), operations=1000)
         for name, (begin_s, end_s) in PHASES.items()
     ]
-    board, sensor = read_trace(folder), sensors.bounds[0]
+    board = AlignedTrace(Cells.of(read_trace(folder)), sensors.bounds[0], SAME_CLOCK.board_to_meter)
     nothing = OperationTable.empty(), 4, schemas.EVENTS.empty_table()
-    entries, _ = build_result(record, phases, board, sensor, SAME_CLOCK, *nothing, storage)
+    entries, _ = build_result(AlignedRun(record, phases, board, SAME_CLOCK, *nothing, storage))
     return request.param, entries, sensor_energies(phases, storage)
 
 

@@ -5,46 +5,16 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 
-import numpy as np
 import pytest
 from opjoule.cli.import_trace.command import run_import
 from opjoule.cli.record.command import run_record
 from opjoule.cli.report.command import run_report
-from opjoule.clocks.exchange_file import ExchangeFile
-from opjoule.clocks.exchanges import Exchange
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
-from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
-from opjoule.record.seals import SealWatch
-from opjoule.trace.journal import TraceJournal
+from recorded_traces import SLOW, recorded
 from software_meter import SoftwareMeter
-
-S = 1_000_000_000
-SLOW = 1.004
-"""The meter's seconds are too short by this: a resonator 4000 ppm fast."""
-
-
-def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
-    """10 s on the meter's clock of 0.5 A at 5 V; host exchanges tie the meter to a clock that is 0.4 % slower."""
-    record = RunRecord.create(directory, {"meter": "serial:/dev/ttyACM0"}, simulated=False)
-    if sensor:
-        record.update(sensor=ina219_breakout())
-    journal, seals = TraceJournal(directory), SealWatch(directory)
-    meter_ns = S + np.arange(10_000, dtype=np.int64) * 1_000_000
-    noise = np.random.default_rng(1).normal(0, 2e-3, meter_ns.size)
-    journal.append_samples(meter_ns, np.round(0.5 + noise, 4), np.full(meter_ns.size, 5.0))
-    journal.close()
-    if exchanges:
-        file = ExchangeFile(directory / "raw/meter-exchanges.csv")
-        for number in range(60):
-            far_ns = number * S // 5
-            host_ns = 7 * S + round(far_ns / SLOW)
-            file.append(Exchange(host_ns - 150_000, far_ns, far_ns, host_ns + 150_000))
-        file.close()
-    seals.stop()
-    return record
 
 
 def test_energy_power_and_voltage_are_given_with_their_interval(tmp_path):

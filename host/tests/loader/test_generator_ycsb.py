@@ -13,10 +13,10 @@ from pathlib import Path
 
 import bootstrap
 import pytest
+from loopback_rig import RUN_THROUGH, rig  # noqa: F401 (a fixture)
 from opjoule.errors import BadInput
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.ycsb.core import NOT_YCSBS, VERSION, YcsbCore, check_settings, expected_operations
-from test_devices_measurement import RUN_THROUGH, rig  # noqa: F401 (a fixture)
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build/loader/loader"

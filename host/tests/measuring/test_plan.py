@@ -92,11 +92,9 @@ def test_a_property_setting_wins_over_the_named_option():
 
 def test_a_core_workload_s_example_counts_are_replaced_and_another_file_s_are_kept():
     assert plan_of().study.properties["recordcount"] == "20000"
-    study = ROOT / "ycsb-workloads" / "s1" / "zipfian-read-64b.properties"
+    study = ROOT / "ycsb-workloads" / "s1" / "read.properties"
     counts = dict(line.split("=", 1) for line in study.read_text().splitlines() if "count=" in line)
-    assert (
-        plan_of("--workload", "s1/zipfian-read-64b").study.properties["recordcount"] == counts["recordcount"]
-    )
+    assert plan_of("--workload", "s1/read").study.properties["recordcount"] == counts["recordcount"]
     assert plan_of("--workload", str(study), "--records", "5").study.properties["recordcount"] == "5"
 
 

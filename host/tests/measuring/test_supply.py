@@ -13,13 +13,12 @@ from opjoule.campaign.measurement import measure
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.cli.doctor.command import examine, kinds_finding
-from opjoule.cli.planning import desk_supply, make_plan
+from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.evaluation.supply_check import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.supply_path import local_meter_warning, supply_path
+from opjoule.measuring.supply_path import local_meter_warning
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.registry import open_meter
 from opjoule.opened.answer import open_answer
@@ -37,13 +36,10 @@ from software_meter import SoftwareMeter
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 import supply_trials
+from supply_paths import path_of
 
 ROOT = Path(__file__).resolve().parents[3]
 SENSOR = ina219_breakout()
-
-
-def path_of(board: str, meter: str = "serial:/dev/ttyACM0", **supply):
-    return supply_path(find_profile(board), meter, "rig.toml", RigSupply(**supply))
 
 
 @pytest.mark.parametrize(
@@ -286,7 +282,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     )  # fmt: skip
     try:
         with PhaseProgress(quiet=True) as progress:
-            supply = desk_supply(plan, None, asked.options)
+            supply = supply_of_rig(plan, None, asked.options)
             measure(plan, rig.board, rig.meter, out, progress, {}, supply, ["a warning about the desk"])
     finally:
         rig.close()

@@ -3,9 +3,8 @@
 import json
 
 import numpy as np
-import pytest
 from opjoule.devices.programs.probe_lines import Mark
-from opjoule.measuring.workload_marks import Bounds, MarkedPhase, PrintedMarks, marked_phases, process_bounds
+from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
 from opjoule.operations.board_files import marked_operations, read_events, without_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.record.phases import Cycle, Phase, Role
@@ -38,37 +37,6 @@ def test_printed_lines_bound_a_phase_and_say_that_it_has_settled():
     assert marks.settled
     assert marks.between("run-start", "run-end") == Bounds(5, 9, 7)
     assert marks.between("run-start", "nothing") is None
-
-
-def test_marked_phases_come_in_order_and_may_overlap_and_come_again():
-    marks = [
-        *(begin("run", 100), begin("load", 110), begin("index", 150), end("load", 200), end("index", 250)),
-        *(begin("load", 300), end("load", 400), end("run", 900)),
-    ]
-    found, wrong = marked_phases(marks, RUN, "run")
-    assert found == [
-        MarkedPhase("load", 110, 200),
-        MarkedPhase("index", 150, 250),
-        MarkedPhase("load", 300, 400),
-    ]
-    assert wrong == []
-
-
-@pytest.mark.parametrize(
-    ("marks", "said"),
-    [
-        ([begin("a", 200)], "phase a has no end"),
-        ([end("a", 200)], "phase a ends without having begun"),
-        ([begin("a", 200), begin("a", 210), end("a", 220)], "phase a begins again before it has ended"),
-    ],
-)
-def test_marks_that_do_not_pair_are_told(marks, said):
-    assert marked_phases(marks, RUN, "run")[1] == [said]
-
-
-def test_marks_outside_the_phase_are_none_of_it():
-    marks = [begin("before", 10), end("before", 50), begin("after", 950), end("after", 960)]
-    assert marked_phases(marks, RUN, "run") == ([], [])
 
 
 def events(tmp_path, *lines):

@@ -186,6 +186,7 @@ def test_readings_a_little_apart_are_no_gap(monkeypatch):
         meter.poll()
     assert not [each for each in meter.read(0.0) if isinstance(each, GapEvent)]
     assert (meter.losses.lost_samples, meter.losses.link["late_polls"]) == (0, 19)
+    assert meter.losses.link["skipped_polls"] == 19 * 7, "asked each 8 ms instead of each"
 
 
 def test_a_powerz_plugged_in_the_other_way_round_measures_the_same(monkeypatch):

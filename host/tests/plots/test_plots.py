@@ -284,7 +284,7 @@ def test_the_methods_name_versions_board_and_what_an_interval_is():
         "rpi4",
         "SSD on USB 3",
         "ina219",
-        "k = 2",
+        "expanded uncertainties (95 %)",
     ):
         assert words in text, words
     assert text.startswith("SIMULATED")

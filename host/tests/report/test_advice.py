@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from advised import Cases, check
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
+from fitted_columns import fitted, reasons
 from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.calibration.reference import Accuracy, multimeter
 from opjoule.cli.measure.arguments import measure_parser
@@ -35,9 +36,8 @@ from opjoule.record.phases import Phase
 from opjoule.record.run import Run
 from opjoule.report.advice import LONGER_IDLE, remedies
 from opjoule.trace.power_trace import PowerTrace
-from test_attribution_fit import fitted, reasons
-from test_settling import Desk
-from test_supply import path_of
+from settling_clock import Desk
+from supply_paths import path_of
 
 NEEDS_HARDWARE = {
     "evaluation/alignment.py: check the sync wire": "a wire",

@@ -10,6 +10,7 @@ from contextlib import suppress
 
 import pytest
 from advised import Cases, check
+from compared_records import several
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace.command import run_import
@@ -20,7 +21,6 @@ from opjoule.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.record.result import read_result
 from opjoule.studies.ycsb.space import check_space
 from opjoule.trace.csv_import import import_csv
-from test_compare import several
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]
 CASES = Cases()

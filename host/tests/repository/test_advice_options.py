@@ -19,6 +19,7 @@ from opjoule.cli.compare.arguments import compare_parser
 from opjoule.cli.measure.arguments import again_parser, measure_parser
 from opjoule.cli.measure.command_arguments import command_parser
 from opjoule.cli.runs.arguments import ACTIONS, runs_parser, view_parser
+from opjoule.cli.sudoers.arguments import sudoers_parser
 from opjoule.cli.twin.arguments import twin_parser
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -34,6 +35,7 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
         "twin": twin_parser,
         "commission": commission_parser,
         "compare": compare_parser,
+        "sudoers": sudoers_parser,
         "view": view_parser,
         **{
             word: getattr(arguments, f"_{word.replace('-', '_')}")

@@ -14,6 +14,9 @@ LOCKS = [
     *ROOT.glob("studies/*/*.txt"),
     ROOT / "fuzz/requirements.txt",
 ]
+BOARD_PROGRAMS = tuple(
+    f"build/board/{board}/{name}" for board in ("aarch64", "amd64") for name in ("loader", "probe")
+)
 PROGRAMS = ("build/loader/loader", "build/loader/probe", "build/loader/medium-sim", "build/rig-sim/rig-sim")
 
 
@@ -76,13 +79,54 @@ def test_no_debian_package_comes_from_an_unsigned_source():
         ), path
 
 
-@pytest.mark.parametrize("program", PROGRAMS)
-def test_a_program_has_no_writable_code_and_its_tables_are_sealed(program):
+def built(program):
+    """A program of this computer's own build."""
     path = ROOT / program
     if platform.machine() != "x86_64" or not path.exists():
         pytest.skip("not built here")
-    headers = subprocess.run(["readelf", "-lW", path], capture_output=True, text=True, check=True).stdout
+    return path
+
+
+def readelf(option, path):
+    """What readelf says of a program."""
+    return subprocess.run(["readelf", option, path], capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_program_has_no_writable_code_and_its_tables_are_sealed(program):
+    headers = readelf("-lW", built(program))
     stack = next(line for line in headers.splitlines() if "GNU_STACK" in line)
     assert "RWE" not in stack
     assert "GNU_RELRO" in headers
     assert not re.search(r"LOAD .*RWE", headers)
+    assert "BIND_NOW" in readelf("-dW", built(program))
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, *BOARD_PROGRAMS])
+def test_a_program_lies_at_an_address_of_its_own(program):
+    path = ROOT / program
+    if not path.exists():
+        pytest.skip("not built here")
+    assert "DYN (Position-Independent Executable file)" in readelf("-hW", path)
+    assert ("INTERP" in readelf("-lW", path)) == ("rig-sim" in program)
+
+
+@pytest.mark.parametrize(
+    "program", ["build/loader/probe", "build/loader/medium-sim", "build/rig-sim/rig-sim"]
+)
+def test_its_own_functions_guard_their_stack_and_check_their_copies(program):
+    """In the machine code: our own functions call __stack_chk_fail and a *_chk function of the C library."""
+    code = subprocess.run(
+        ["objdump", "-d", "-C", "--no-show-raw-insn", built(program)],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    called = set()
+    ours = re.compile(r"<(opjoule|main|.*(opjoule|rig)::)")
+    for function in code.split("\n\n"):
+        head, _, body = function.partition("\n")
+        if ours.search(head):
+            called |= set(re.findall(r"call.*<(__\w+_chk\w*)", body))
+    assert "__stack_chk_fail" in called
+    assert called & {name for name in called if name.endswith("_chk")}

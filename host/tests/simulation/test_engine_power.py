@@ -7,10 +7,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals
-from opjoule.operations.growing_log import GrowingLog
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG
 from opjoule.record.phases import Cycle, Phase
 from opjoule.simulation.engine_power import HOLD_NS, EnginePower
+from opjoule.simulation.loader_files import GrowingLog
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.simulation.models import load_model
 from opjoule.simulation.part_course import PartCourse

@@ -344,6 +344,24 @@ def test_nothing_reads_the_points_between_a_start_and_a_cold_query(study, monkey
     ]
 
 
+@pytest.mark.parametrize(("code", "raises"), [(238, False), (13, True)])
+def test_a_query_that_a_server_of_mongodbs_protocol_lacks_is_not_asked(study, monkeypatch, code, raises):
+    """FerretDB on SQLite has no $avg: its other queries are measured."""
+    from pymongo.errors import OperationFailure  # of the tests, not of the study
+
+    documents = study("documents")
+
+    def refused(self):
+        raise OperationFailure("no", code, {"errmsg": "$avg is not implemented yet"})
+
+    monkeypatch.setattr(documents.MongoDb, "q3", refused)
+    client = documents.MongoDb.__new__(documents.MongoDb)
+    client._client, client.cannot = argparse.Namespace(drop_database=lambda name: None), {}
+    with pytest.raises(OperationFailure) if raises else contextlib.nullcontext():
+        client.create()
+    assert client.cannot == ({} if raises else {"Q3": "$avg is not implemented yet"})
+
+
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_three_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monkeypatch, capsys):

@@ -32,7 +32,7 @@ from opjoule.devices.server.running import DatabaseServer
 from opjoule.devices.server.setup import ServerPrograms
 from opjoule.errors import BadInput, NoWheels
 from opjoule.plots import figures
-from opjoule.studies.command.suite import SuiteStudy
+from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -538,8 +538,8 @@ def test_what_was_tested_with_a_stand_in_is_said_wherever_databases_are_listed(c
     assert "SQL Server (its ODBC path" in found["tested otherwise"]
 
 
-def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> SuiteStudy:
-    return SuiteStudy.of(
+def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> JobStudy:
+    return JobStudy.of(
         find_study("s5"),
         {"system": system, "transactions": "batch", "sync": sync},
         [{"opens": (2,), "rows": (20,), "by_state": (8,), "by_zip": (4,)}],

@@ -45,7 +45,7 @@ def rig(argv: list[str]) -> int:
     """A worker whose cells are measured by the other half of this file."""
     import opjoule
     from opjoule.cli.campaign.fleet import run_worker
-    from opjoule.cli.failures import told
+    from opjoule.cli.failures import reporting_failures
 
     address, spool, name = argv
     if name.endswith("-old"):
@@ -54,7 +54,7 @@ def rig(argv: list[str]) -> int:
         scheduler=address, simulate=True, rig=None, name=name, spool=Path(spool) / name, host=None
     )
     options.tls_ca_file = options.tls_cert = options.tls_key = None
-    return told(name, lambda: run_worker(options, [sys.executable, str(HERE), "cell", spool]))
+    return reporting_failures(name, lambda: run_worker(options, [sys.executable, str(HERE), "cell", spool]))
 
 
 def campaign(argv: list[str]) -> int:

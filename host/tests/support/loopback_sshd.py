@@ -109,7 +109,7 @@ class Link:
 
     def __init__(self, port: int, delay_s: float = 0.0) -> None:
         self._target = port
-        self._delay_s = delay_s
+        self.delay_s = delay_s
         self._is_cut = False
         self._writers: set[asyncio.StreamWriter] = set()
         self._loop = asyncio.new_event_loop()
@@ -137,8 +137,8 @@ class Link:
     async def _carry(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):
             if not self._is_cut:
-                self._loop.call_later(self._delay_s, self._deliver, writer, data)
-        self._loop.call_later(self._delay_s, writer.close)
+                self._loop.call_later(self.delay_s, self._deliver, writer, data)
+        self._loop.call_later(self.delay_s, writer.close)
 
     def _deliver(self, writer: asyncio.StreamWriter, data: bytes) -> None:
         if not self._is_cut and not writer.is_closing():

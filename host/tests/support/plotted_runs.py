@@ -3,7 +3,7 @@
 import copy
 from pathlib import Path
 
-from opjoule.comparison.index import ConditionRun, look, write_index
+from opjoule.comparison.index import ConditionRun, as_recorded, write_index
 from opjoule.record.run_record import RunRecord
 from report_record import RESULT, make_record, put_result
 
@@ -85,5 +85,5 @@ def make_campaign(folder: Path, *, blocks=2, drift_per_run=0.0):
     make_record(folder / "failed", status="failed", **last)
     (folder / "failed/report.html").write_text("<title>its own page</title>")
     runs.append(ConditionRun(1, last, "failed", rank=len(order) - 1))
-    write_index(folder, [look(folder, each) for each in runs], simulated=True)
+    write_index(folder, [as_recorded(folder, each) for each in runs], simulated=True)
     return folder

@@ -11,8 +11,8 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 from opjoule.view.replies import Replies
+from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
-from opjoule.view.shelf import Shelf
 
 LIMIT_S = 60
 
@@ -20,7 +20,7 @@ LIMIT_S = 60
 @contextmanager
 def served(folder: Path) -> Iterator[ViewServer]:
     """A server of the runs in a folder."""
-    replies = Replies(Shelf(folder))
+    replies = Replies(RunsFolder(folder))
     with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

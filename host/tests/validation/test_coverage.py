@@ -4,7 +4,6 @@ The first 20 of the 400 of host/validation/coverage.py; see there. Judged by the
 uncertainty: 1 +- 0.16 for twenty right ones. Seeds are fixed and so are the recordings, and with them the outcome.
 """
 
-import math
 import os
 import sys
 from pathlib import Path
@@ -14,7 +13,7 @@ import pytest
 VALIDATION = Path(__file__).resolve().parents[2] / "validation"
 sys.path[:0] = [str(VALIDATION)]
 
-from coverage import QUANTITIES, measure_all, scaled_errors  # noqa: E402  # path set above
+from coverage import QUANTITIES, measure_all, rms_error, scaled_errors  # noqa: E402  # path set above
 
 pytestmark = pytest.mark.rig
 
@@ -34,17 +33,11 @@ def found(tmp_path_factory):
     return every
 
 
-def rms(found, view, quantity):
-    """Ratios of error to standard uncertainty."""
-    errors = scaled_errors(found, view, quantity)
-    return 2 * math.sqrt(sum(error**2 for error in errors) / len(errors))
-
-
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_intervals_of_a_sensor_as_delivered_hold_the_truth_and_are_no_wider_than_they_must_be(
     found, quantity
 ):
-    assert RMS_MIN < rms(found, "delivered", quantity) < RMS_MAX
+    assert RMS_MIN < rms_error(found, "delivered", quantity) < RMS_MAX
 
 
 @pytest.mark.parametrize("view", ["delivered", "known"])
@@ -56,4 +49,4 @@ def test_most_intervals_hold_the_truth_also_without_gain_and_offset_to_hide_behi
 
 def test_a_gain_part_without_the_shunt_s_tolerance_would_be_noticed(found):
     """Its u is 0.58 of the right one; so the limits can tell."""
-    assert rms(found, "delivered", "run_energy_j") / 0.58 > RMS_MAX
+    assert rms_error(found, "delivered", "run_energy_j") / 0.58 > RMS_MAX

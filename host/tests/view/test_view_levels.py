@@ -16,7 +16,7 @@ from opjoule.trace.power_trace import Gap
 from opjoule.trace.stretch_reader import StretchReader
 from opjoule.view import levels
 from opjoule.view.levels import CACHE, kept_levels, make_levels
-from opjoule.view.shelf import Shelf
+from opjoule.view.runs_folder import RunsFolder
 
 PERIOD_NS = 200_000
 COUNT = WHOLE + 5000
@@ -83,7 +83,7 @@ def test_levels_are_kept_and_the_record_stays_sound(record):
 def test_a_run_whose_levels_are_kept_is_drawn_without_its_whole_trace(record, monkeypatch):
     make_levels(opjoule.open_run(record))
     monkeypatch.setattr(opjoule.open_run(record).__class__, "_supply", property(lambda self: 1 / 0))
-    shown = Shelf(record.parent).open("record")
+    shown = RunsFolder(record.parent).open("record")
     assert shown.run.phases == () and shown.extent.end_s == pytest.approx(COUNT * PERIOD_NS * 1e-9)
     assert len(shown.pyramid.view(0.0, shown.extent.end_s, 500)) <= 500
     assert shown.pyramid.view(1.0, 1.01, 500).samples_per_cell == 1

@@ -105,14 +105,16 @@ def _calibrate(
     )
     path = write_calibration(folder, file)
     picture = write_residuals(path, read_calibration(path))
-    told = _told(fitted, bounds)
+    outcome = _outcome(fitted, bounds)
     held = [_against_truth(each, bounds, file.at(options.room_temperature)) for each in loads]
     if options.json:
-        told |= {"against_truth": held} if held else {}
-        print(json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **told}))
+        outcome |= {"against_truth": held} if held else {}
+        print(
+            json.dumps({"file": str(path), "picture": str(picture), "simulated": file.simulated, **outcome})
+        )
         return 0
     print(f"{file.title}")
-    for line in told["lines"]:
+    for line in outcome["lines"]:
         print(f"  {line}")
     print(f"calibration {path}\nresiduals   {picture}")
     if options.simulate:
@@ -162,7 +164,7 @@ def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
     )
 
 
-def _told(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
+def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
     """What came out, in numbers and in lines."""
     middle_a = max(each.reference_a for each in fitted.points) / 2
     middle_v = sum(each.voltage_v for each in fitted.points) / len(fitted.points)

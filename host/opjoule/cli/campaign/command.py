@@ -19,7 +19,7 @@ from opjoule.cli.campaign.study_arguments import needed_time
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.duration import least_s
-from opjoule.cli.planning import ROOT, desk_warnings, make_plan
+from opjoule.cli.planning import ROOT, make_plan, rig_warnings
 from opjoule.cli.studies.command import missing
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
@@ -28,7 +28,7 @@ from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_folder
 from opjoule.scripts import script_name
-from opjoule.studies.command.suite import SuiteStudy
+from opjoule.studies.command.suite import JobStudy
 from opjoule.units import counted
 
 
@@ -71,7 +71,7 @@ def run_campaign(options: argparse.Namespace) -> int:
         raise Interrupted(
             f"interrupted; what was measured is kept in {folder}: the same command continues from there"
         ) from None
-    if cells[0][0].study.name == SuiteStudy.name:
+    if cells[0][0].study.name == JobStudy.name:
         faults = conclude_studies(folder, json=options.json)
         return FAULTY_EXIT if faults and not status else status
     if file.shared:
@@ -98,7 +98,7 @@ def _run_here(
     rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
     own_options = {plan.condition_name: own for plan, own in cells}
     for plan, own in cells:
-        for line in desk_warnings(plan, rigs[plan.condition_name], own):
+        for line in rig_warnings(plan, rigs[plan.condition_name], own):
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
@@ -162,7 +162,7 @@ def _about(
 def _lacking(campaign: Campaign) -> list[str]:
     """What this computer lacks as the simulated board of a study's cells."""
     studies = [cell.plan.study for cell in campaign.missing]
-    suites = [each for each in studies if isinstance(each, SuiteStudy)]
+    suites = [each for each in studies if isinstance(each, JobStudy)]
     if not (campaign.simulated and suites):
         return []
     values = {value for each in suites for value in each.cell.values()} - set(suites[0].given)

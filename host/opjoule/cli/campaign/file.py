@@ -21,11 +21,11 @@ from opjoule.toml_entry import (
     axis_values,
     check_keys,
     check_match,
-    further,
     matches,
     read_toml,
     table,
     tables,
+    where_values,
 )
 
 KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
@@ -150,7 +150,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         condition = dict(zip(axes, combination, strict=True))
         if any(matches(each, condition) for each in excluded):
             continue
-        own = further(special, condition)
+        own = where_values(special, condition)
         words = (*words_of({**constants, **condition, **own}), "--seed", str(seed))
         cells.append(PlannedCell(condition, cell_options(words, condition), words, len(cells)))
     if not cells:

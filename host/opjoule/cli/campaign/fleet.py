@@ -28,7 +28,7 @@ from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet_arguments import has_tls
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
-from opjoule.cli.planning import ROOT, desk_warnings, make_plan
+from opjoule.cli.planning import ROOT, make_plan, rig_warnings
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
@@ -109,7 +109,7 @@ async def _work(options: argparse.Namespace, service: RigService, has: frozenset
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     serve(service)
     ended = asyncio.create_task(stop.wait())
-    told = ""
+    shown = ""
     while not stop.is_set():
         working = asyncio.create_task(_work_once(options, service, has))
         await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
@@ -119,9 +119,9 @@ async def _work(options: argparse.Namespace, service: RigService, has: frozenset
         [result] = await asyncio.gather(working, return_exceptions=True)
         line = f"the scheduler at {options.scheduler} is away{_because(result)}: waiting for it"
         if not stop.is_set():
-            if line != told:
+            if line != shown:
                 service.say(line)
-            told = line
+            shown = line
             await asyncio.wait({ended}, timeout=AGAIN_S)
 
 
@@ -176,7 +176,7 @@ def _measure_cell(job: Job, options: argparse.Namespace) -> int:
     own: argparse.Namespace = options.cell
     plan = plan_of_job(job, own, options.name)
     [rig] = check_plans([(plan, own)])
-    for line in desk_warnings(plan, rig, own):
+    for line in rig_warnings(plan, rig, own):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     check_here(plan)
     with alone_here():

@@ -66,12 +66,15 @@ def workload_cells(
 
 
 def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
-    """What a cell's axes ask for; those that name the workload ask for nothing else."""
+    """What a cell's axes ask for; those that name the workload, or have their meaning in [[where]], ask for nothing."""
     workload = study.workload
     for axis, value in cell.items():
         workload = workload.replace(f"{{{axis}}}", value)
     named = {"db" if axis == SYSTEM else axis: value for axis, value in cell.items()}
-    own = {axis: value for axis, value in named.items() if axis not in places(study.workload)}
+    described = {
+        axis for each in study.where for axis in each["when"] if axis not in AXES and "." not in axis
+    }
+    own = {axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}}
     return {"device": options.device, "workload": workload, **own}
 
 

@@ -45,6 +45,7 @@ other commands:
   host/measure.py doctor    check everything that can be checked, and say how to mend it
   host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
   host/measure.py restore   put a board back after a measurement that was cut off
+  host/measure.py sudoers   print what is done as root on a board, and a sudoers file that permits this alone
   host/measure.py virtual-board start   a virtual board with ssh, for trying
   host/measure.py twin      fit the simulated board to a real record, and see where it is off
   host/measure.py record    record a meter's trace on its own, no board involved
@@ -224,7 +225,7 @@ def add_rig(parser: argparse.ArgumentParser, *, simulate: bool = True) -> None:
     rig.add_argument(
         "--storage-meter",
         metavar="KIND:PLACE",
-        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md)",
+        help="a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
     )
     rig.add_argument(
         "--sync",

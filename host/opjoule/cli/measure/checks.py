@@ -62,7 +62,8 @@ def _checked(
         return None
     rig = read_rig(options.rig)
     described_medium(rig, plan.profile, plan.medium)
-    open_meters(options.meter or rig.meter, options.storage_meter, stated_in=stated_in(vars(options)))
+    storage_meter = options.storage_meter or rig.storage_meter
+    open_meters(options.meter or rig.meter, storage_meter, stated_in=stated_in(vars(options)))
     check_sync(options.sync or rig.device(plan.profile.name).sync or plan.profile.sync)
     return rig
 

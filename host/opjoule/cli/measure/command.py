@@ -22,14 +22,14 @@ from opjoule.cli.planning import (
     CALIBRATIONS,
     ROOT,
     SEED,
-    Desk,
+    RigWords,
     asked_of,
     clock_evidence,
-    desk_supply,
-    desk_warnings,
     make_plans,
     plan_again,
+    rig_warnings,
     show_plan,
+    supply_of_rig,
 )
 from opjoule.devices.board import Board
 from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
@@ -68,7 +68,7 @@ def run_measure(options: argparse.Namespace) -> int:
             _show(each, rig, options, directory)
         print(f"{total_words(plans)}\nNothing was run (--dry-run).")
         return 0
-    for line in dict.fromkeys(line for each in plans for line in desk_warnings(each, rig, options)):
+    for line in dict.fromkeys(line for each in plans for line in rig_warnings(each, rig, options)):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
@@ -109,18 +109,24 @@ def alone_here() -> Iterator[None]:
         yield
 
 
-def _meters(board: str, options: argparse.Namespace) -> str:
+def _storage_meter(rig: Rig | None, options: argparse.Namespace) -> str | None:
+    """The meter in the medium's own supply, as asked or as rig.toml has it; None: there is none."""
+    return options.storage_meter or (rig.storage_meter if rig else None)
+
+
+def _meters(rig: Rig, options: argparse.Namespace) -> str:
     """The meters by their names, in words."""
-    return f"{board}; of the medium {options.storage_meter}" if options.storage_meter else board
+    board, storage = options.meter or rig.meter, _storage_meter(rig, options)
+    return f"{board}; of the medium {storage}" if storage else board
 
 
 def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
     """The plan of --dry-run."""
-    desk = Desk(
-        "simulated INA219 over serial" if rig is None else _meters(options.meter or rig.meter, options),
+    desk = RigWords(
+        "simulated INA219 over serial" if rig is None else _meters(rig, options),
         clock_evidence(plan, rig, options.sync),
-        desk_supply(plan, rig, options),
-        desk_warnings(plan, rig, options),
+        supply_of_rig(plan, rig, options),
+        rig_warnings(plan, rig, options),
         [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
     )
     show_plan(plan, desk, str(directory))
@@ -181,8 +187,8 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         PhaseProgress(quiet=options.json) as progress,
         _open_rig(plan, rig, options, directory) as (board, meter, found),
     ):
-        supply = desk_supply(plan, rig, options)
-        warnings = [*desk_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
+        supply = supply_of_rig(plan, rig, options)
+        warnings = [*rig_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
         temperature_c = rig.room.temperature_c if rig else None
         calibrations = Calibrations(CALIBRATIONS, temperature_c)
         return measure(
@@ -195,7 +201,7 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
             supply,
             warnings,
             calibrations,
-            options.storage_meter,
+            _storage_meter(rig, options),
         )
 
 

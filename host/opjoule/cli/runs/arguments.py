@@ -35,7 +35,7 @@ def _list() -> Parser:
         "list",
         program="runs.py",
         description="Prints one line per record: date, subject, board and medium, status, and headline "
-        "with interval (k = 2). Simulated records say SIMULATED; tags and note stand below.",
+        "with interval (95 %). Simulated records say SIMULATED; tags and note stand below.",
     )
     _add_places(parser)
     for name in ("db", "device", "storage"):

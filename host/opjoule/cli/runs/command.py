@@ -7,7 +7,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
 from itertools import zip_longest
@@ -27,6 +27,7 @@ from opjoule.opened.exports.csv_files import write_csv
 from opjoule.opened.exports.openmetrics import openmetrics
 from opjoule.opened.exports.perfetto import MOST, write_perfetto
 from opjoule.opened.run import open_run
+from opjoule.opened.run_index import RunIndex
 from opjoule.opened.run_list import ListedRun, find_runs
 from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
@@ -46,7 +47,7 @@ def run_runs(options: argparse.Namespace) -> int:
 
 
 def _list(options: argparse.Namespace) -> int:
-    found = [each for each in find_runs(options.places) if _asked_for(each, options)]
+    found = [each for each in _indexed(options.places) if _asked_for(each, options)]
     found.sort(key=_KEYS[options.sort])
     if options.json:
         print(json.dumps([_plain(each) for each in found], indent=2))
@@ -55,6 +56,12 @@ def _list(options: argparse.Namespace) -> int:
     if not found:
         print("no such record", file=sys.stderr)
     return 0
+
+
+def _indexed(places: Sequence[Path]) -> Iterator[ListedRun]:
+    """Every record in or below the places; those of a folder out of its index, as far as they are unchanged."""
+    for place in places:
+        yield from (run for _, run in RunIndex(place).runs())
 
 
 def _asked_for(run: ListedRun, options: argparse.Namespace) -> bool:
@@ -69,7 +76,7 @@ _KEYS: Final[dict[str, Callable[[ListedRun], Any]]] = {
     "name": lambda run: str(run.path),
     "headline": lambda run: math.inf if run.headline.value is None else run.headline.value,
 }
-_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (k = 2)")
+_HEAD: Final = ("record", "began (UTC)", "what", "device", "storage", "status", "", "headline (95 %)")
 
 
 def _cells(run: ListedRun) -> tuple[str, ...]:

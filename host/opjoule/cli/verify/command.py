@@ -13,6 +13,7 @@ from opjoule.errors import RecordFault
 from opjoule.opened.run import open_run
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
+from opjoule.trace.journal import read_edges
 
 
 def run_verify(options: argparse.Namespace) -> int:
@@ -54,6 +55,7 @@ def _unreadable(record: RunRecord) -> list[str]:
     run, said = open_run(record.directory), []
     readers: dict[str, Callable[[], object]] = {
         "power.parquet": lambda: run.power,
+        "edges.parquet": lambda: read_edges(record.directory),
         "operations.parquet": lambda: run.operations,
         "events.parquet": lambda: run.events,
         "system.parquet": lambda: run.system,

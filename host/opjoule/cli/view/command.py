@@ -8,8 +8,8 @@ from contextlib import suppress
 
 from opjoule.cli.planning import ROOT
 from opjoule.view.replies import Replies
+from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
-from opjoule.view.shelf import Shelf
 
 
 def run_view(options: argparse.Namespace) -> int:
@@ -17,7 +17,7 @@ def run_view(options: argparse.Namespace) -> int:
 
     Raises: BadInput: no such folder, or an address that cannot be had.
     """
-    replies = Replies(Shelf(options.runs or ROOT / "runs"))
+    replies = Replies(RunsFolder(options.runs or ROOT / "runs"))
     with (
         suppress(KeyboardInterrupt),
         ViewServer(replies.known, replies.pages, listen=options.listen, port=options.port) as server,

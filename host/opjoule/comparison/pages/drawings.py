@@ -85,7 +85,7 @@ def _follows(contrast: Contrast, answer: Compared) -> Element:
 
 
 def bars(cells: Plotted, of: Definition) -> Element:
-    """A row a cell: a bar with its interval (k = 2) and a point for each run."""
+    """A row a cell: a bar with its interval (95 %) and a point for each run."""
     numbers = [cell.number(of.key) for cell in cells.cells]
     known = [(each.value, _u(each)) for each in numbers if each.value is not None]
     axis = bar_axis(known)
@@ -98,7 +98,7 @@ def bars(cells: Plotted, of: Definition) -> Element:
         text = element("span", quantity_text(number), class_="figure")
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
-    head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (k = 2)", "runs"]
+    head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (95 %)", "runs"]
     made = table(
         head, body, f"{of.label or of.key}: bars with interval, a point for each run{mark}", class_="strips"
     )
@@ -142,7 +142,7 @@ def plane(cells: Plotted) -> list[Element]:
         guides=_equal_products,
     )
     note = (
-        "Further down and to the left is better. Intervals: k = 2. Dashed: equal energy times time, by tens."
+        "Further down and to the left is better. Intervals: 95 %. Dashed: equal energy times time, by tens."
     )
     return [legend(cells.series, *groups), drawing, element("p", note, class_="reason")]
 

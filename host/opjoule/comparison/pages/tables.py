@@ -38,7 +38,7 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     ]
     warned = ["warnings"] if any(marks) else []
     head = ["cell", *(quantity_words(each) for each in shown), "runs", *warned]
-    return table(head, body, "Means of every cell (k = 2), and their runs", class_="cells")
+    return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")
 
 
 def _value(cell: PlottedCell, of: Definition) -> Child:

@@ -29,7 +29,7 @@ class Best:
     system: str
     value: float
     u: float | None
-    """Expanded uncertainty (k = 2), where all of its runs state one."""
+    """Expanded uncertainty, where all of its runs state one."""
     differs: bool | None
     """Is it different from the second best? None where a single run of either does not say."""
     single: bool
@@ -92,9 +92,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
 
 def _side(measure: str, rows: Sequence[PhaseRow]) -> Side:
     """The mean over records; a measure that states no uncertainty is exact in each of them."""
-    return Side.mean(
-        [Side(row.measures[measure], row.u.get(measure, 0.0) / COVERAGE_FACTOR, "") for row in rows]
-    )
+    return Side.mean([row.side(measure) for row in rows])
 
 
 def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:

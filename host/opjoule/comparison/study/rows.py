@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 
 from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
 from opjoule.comparison.study.answers import disagreements
+from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
+from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
 
 KIND: Final = "suite"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
@@ -44,7 +46,9 @@ class PhaseRow:
     measures: Mapping[str, float] = field(default_factory=dict)
     """By name, its unit last; without those that nobody knows."""
     u: Mapping[str, float] = field(default_factory=dict)
-    """Expanded uncertainty (k = 2) of those that state one."""
+    """Expanded uncertainty of those that state one."""
+    k: Mapping[str, float] = field(default_factory=dict)
+    """Expanded over standard uncertainty of those where it is not 2."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
@@ -58,6 +62,11 @@ class PhaseRow:
     def system(self) -> str:
         """The database; empty for a study without."""
         return self.cell.get(SYSTEM, "")
+
+    def side(self, measure: str) -> Side:
+        """One measure as a side of a comparison; exact where it states no uncertainty."""
+        k = self.k.get(measure, COVERAGE_FACTOR)
+        return Side(self.measures[measure], self.u.get(measure, 0.0) / k, "", excess=excess_of(k))
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:
@@ -136,9 +145,9 @@ class _Measured:
     def facets(self) -> dict[str, str]:
         """What records of one study may differ in beside its own axes."""
         run = self.record.run
-        told = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
-        told |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
-        return {name: str(value) for name, value in told.items()}
+        known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
+        known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
+        return {name: str(value) for name, value in known.items()}
 
     @property
     def job(self) -> str:
@@ -200,11 +209,11 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         except OpJouleError as error:
             lacking.append(f"{each.path.name}: {error}")
             continue
-        told = {row.phase for row in own}
+        known = {row.phase for row in own}
         lacking += [
             f"{each.path.name}: phase {phase} was neither reported nor declared as not supported"
             for phase in each.study["phases"]
-            if phase not in told
+            if phase not in known
         ]
         rows += own
     return StudyTable(
@@ -247,7 +256,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
             if is_short:
                 why = f"shorter than {SAMPLES_MIN} samples of the meter"
                 energies = {name: energies[name] for name in TIMES}
-            measures, u = _measures(energies, line)
+            measures, u, k = _measures(energies, line)
             rows.append(
                 PhaseRow(
                     study=str(study["study"]),
@@ -263,6 +272,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                     operations=int(line["operations"]),
                     measures={} if line["not_supported"] else measures,
                     u=u,
+                    k=k,
                     answer=line["answer"],
                     not_supported=str(line["not_supported"]),
                     why=why,
@@ -294,10 +304,11 @@ def _lines(file: Path) -> list[dict[str, Any]]:
 
 def _measures(
     energies: Mapping[str, Any], line: Mapping[str, Any]
-) -> tuple[dict[str, float], dict[str, float]]:
-    """Joules and time of the marked phase, per operation too, and the job's own figures; and their uncertainties."""
+) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
+    """Joules and time of the marked phase, per operation too, and the job's own figures; and their u and k."""
     values: dict[str, float] = {}
     u: dict[str, float] = {}
+    k: dict[str, float] = {}
     for name in (*ENERGIES, *TIMES):
         number = energies.get(name, {})
         if number.get("value") is None:
@@ -309,9 +320,11 @@ def _measures(
             values[key] = float(number["value"]) / parts
             if number.get("u") is not None:
                 u[key] = float(number["u"]) / parts
+                k[key] = k_of(number)
     calls = line["figures"].get("calls")
     if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
         values["phase_energy_j"] = values["energy_per_operation_j"] * calls
         if "energy_per_operation_j" in u:
             u["phase_energy_j"] = u["energy_per_operation_j"] * calls
-    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u
+            k["phase_energy_j"] = k["energy_per_operation_j"]
+    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u, k

@@ -19,7 +19,6 @@ from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.paper import PaperConclusion
 from opjoule.toml_entry import matches
-from opjoule.units import COVERAGE_FACTOR
 
 AGREED: Final = "agreed"
 NOT_AGREED: Final = "not agreed"
@@ -160,9 +159,7 @@ def samples_of_job(table: StudyTable) -> list[Sample]:
 
 
 def _sides(row: PhaseRow) -> dict[str, Side]:
-    return {
-        name: Side(value, row.u.get(name, 0.0) / COVERAGE_FACTOR, "") for name, value in row.measures.items()
-    }
+    return {name: row.side(name) for name in row.measures}
 
 
 def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:

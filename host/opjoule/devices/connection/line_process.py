@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from opjoule.errors import RigFault
+from opjoule.passwords import masked
 
 _END_OF_LINES = None
 LINE_MAX = 1 << 20
@@ -76,8 +77,8 @@ class LineProcess:
             if isinstance(parsed, dict):
                 self._lines.put(parsed)
             elif text:
-                self._complaint = text[:COMPLAINT_MAX]
-                self._keep(line)
+                self._complaint = masked(text)[:COMPLAINT_MAX]
+                self._keep(masked(line))
 
     def _end_lines(self) -> None:
         self._all_read.set()

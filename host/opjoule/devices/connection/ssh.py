@@ -34,8 +34,50 @@ _RETRY_S = 1.0
 # At a terminal ssh must stay in the terminal's session to ask for a passphrase, but a Ctrl-C is for this program: it
 # still needs the connection to put the board back. ssh leaves an ignored signal ignored.
 _DEAF = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
+_WITH_VALUE = "BbcDEeFIiJLlmOopQRSWw"
+"""Options of ssh with a value (ssh(1), SYNOPSIS)."""
 _LOST = 255
 """Exit status of ssh when the connection, not the command, failed (ssh(1), EXIT STATUS)."""
+
+
+# The first value of an option wins in ssh, so nothing behind can relax the host key check. Source: ssh_config(5).
+_CHECKED = [
+    part
+    for setting in (
+        "StrictHostKeyChecking=yes",
+        "UpdateHostKeys=no",
+        "VerifyHostKeyDNS=no",
+        "NoHostAuthenticationForLocalhost=no",
+    )
+    for part in ("-o", setting)
+]
+
+
+def options_in_file(options: list[str], config: Path) -> list[str]:
+    """The options with each -o in a file that its owner alone can read: `ps` shows a program's arguments to everybody.
+
+    What the file lacks comes from the file of the user's own -F, or from where ssh itself looks.
+    """
+    settings: list[str] = []
+    others: list[str] = []
+    given = iter(options)
+    base = ["~/.ssh/config", "/etc/ssh/ssh_config"]
+    for option in given:
+        if option.startswith(("-o", "-F")):
+            value = option[2:] or next(given, "")
+            if option.startswith("-o"):
+                settings.append(value)
+            else:
+                base = [] if value == "none" else [str(Path(value).expanduser().absolute())]
+        else:
+            others.append(option)
+            others += [next(given, "")] if len(option) == 2 and option[1:] in _WITH_VALUE else []
+    if not settings or not all(path.startswith("~") or Path(path).is_file() for path in base[:1]):
+        return options  # ssh itself says what is wrong with a file that is not there
+    lines = [*settings, *(f'Match all\nInclude "{path}"' for path in base)]
+    config.touch(mode=0o600)
+    config.write_text("".join(f"{line}\n" for line in lines))
+    return ["-F", str(config), *others]
 
 
 def remote_line(arguments: list[str]) -> str:
@@ -57,10 +99,10 @@ class SshConnection:
         if not target or target.startswith("-") or any(character.isspace() for character in target):
             raise BadInput(f"'{target}' is not an ssh destination; write connection = \"ssh:user@host\"")
         self.target = target
-        self._options = list(options or [])
         self._folder = tempfile.TemporaryDirectory(prefix=f"opjoule-ssh-{os.getpid()}-")
         self._master: subprocess.Popen[bytes] | None = None
         self._words: list[str] = []
+        self._options = options_in_file(list(options or []), Path(self._folder.name, "config"))
         try:
             self._connect()
         except BaseException:
@@ -68,8 +110,7 @@ class SshConnection:
             raise
 
     def _base(self) -> list[str]:
-        # The first value of an option wins in ssh, so nothing behind can relax the host key check.
-        return ["ssh", "-T", "-o", "StrictHostKeyChecking=yes", "-S", f"{self._folder.name}/control"]
+        return ["ssh", "-T", *_CHECKED, "-S", f"{self._folder.name}/control"]
 
     def _connect(self) -> None:
         Path(self._folder.name, "control").unlink(missing_ok=True)

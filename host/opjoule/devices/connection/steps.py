@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import re
 import shlex
 from dataclasses import dataclass
 
@@ -38,6 +40,11 @@ class Change:
 
 
 _FUNCTIONS = script("steps.sh")
+HELPER = "/usr/local/sbin/opjoule-root"
+"""On the board, where sudo allows nothing else."""
+HELPER_PARTS = ("steps.sh", "state.sh", "root_helper.sh")
+_MARK = "\x1f"
+_FOREIGN = re.compile(r"[^A-Za-z0-9_./:@,+=% -]|\.\.")
 JOURNAL = "/var/lib/opjoule/journal"
 """Folder on the board that says what has to be undone; on its disk, so that it outlives host, link and power."""
 
@@ -63,13 +70,30 @@ def _block(journal: str, lines: list[str]) -> bytes:
     return "\n".join(parts).encode()
 
 
-def run_as_root(shell: Shell, rights: str, script: bytes) -> dict[str, list[str]]:
-    """Runs a script of prepare_script() or restore_script() on the board.
+def make_changes(
+    shell: Shell, rights: str, steps: list[Change], journal: str = JOURNAL
+) -> dict[str, list[str]]:
+    """Makes changes on the board, in order; each is journalled there before.
 
+    Args:
+        rights: root, sudo, or helper, which has a journal of its own.
     Returns: outcomes by step number: ["done", ...] or ["failed", why].
-    Raises: LinkFault: the connection is gone. DeviceFault: the board's shell did not take the script.
+    Raises: LinkFault: the connection is gone. DeviceFault: the board did not take the steps.
     """
-    ran = shell.run([*as_root(rights), "sh", "-s"], feed=script, limit_s=_LIMIT_S)
+    if rights == "helper":
+        return _outcomes(shell, helper_command("change"), helper_orders(steps))
+    return _outcomes(shell, [*as_root(rights), "sh", "-s"], prepare_script(steps, journal))
+
+
+def undo_steps(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, list[str]]:
+    """Undoes everything in the board's journal, last change first; outcomes and errors as make_changes()."""
+    if rights == "helper":
+        return _outcomes(shell, helper_command("restore"), b"")
+    return _outcomes(shell, [*as_root(rights), "sh", "-s"], restore_script(journal))
+
+
+def _outcomes(shell: Shell, command: list[str], feed: bytes) -> dict[str, list[str]]:
+    ran = shell.run(command, feed=feed, limit_s=_LIMIT_S)
     if ran.status != 0:
         raise DeviceFault(f"{shell.target} cannot be prepared or restored: {ran.last_line()}")
     outcomes = {}
@@ -80,6 +104,33 @@ def run_as_root(shell: Shell, rights: str, script: bytes) -> dict[str, list[str]
     return outcomes
 
 
+def helper_version() -> str:
+    """What `opjoule-root version` says when it is of this version of OpJoule."""
+    return hashlib.sha256("".join(map(script, HELPER_PARTS)).encode()).hexdigest()[:16]
+
+
+def helper_command(*order: str) -> list[str]:
+    """The command line of one order to opjoule-root, the only program that sudo has to allow."""
+    return ["sudo", "-n", HELPER, *order]
+
+
+def helper_orders(steps: list[Change]) -> bytes:
+    """The steps as opjoule-root reads them: a line each, words separated, the end marked.
+
+    Raises: DeviceFault: a word that no order can hold.
+    """
+    lines = []
+    for number, step in enumerate(steps, 1):
+        scope, must = "lasting" if step.lasting else "volatile", "needed" if step.is_needed else "free"
+        words = [str(number), scope, must, str(len(step.undo)), *step.undo, *step.do]
+        if wrong := next((word for word in words if _FOREIGN.search(word)), None):
+            raise DeviceFault(
+                f"opjoule-root takes no order with {wrong!r}: use letters, digits and _./:@,+=%-"
+            )
+        lines.append(_MARK.join(words))
+    return "\n".join([*lines, f"{_MARK}end", ""]).encode()
+
+
 def as_root(rights: str) -> list[str]:
-    """The words before a command that needs root."""
+    """The words before a command that needs root, where any command may be run so."""
     return ["sudo", "-n"] if rights == "sudo" else []

@@ -9,11 +9,15 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
+from opjoule.devices.connection.shell import Shell
 from opjoule.devices.connection.steps import Change
+from opjoule.devices.on_board import script
 from opjoule.devices.state.block_devices import why_not_expendable
 from opjoule.devices.state.board_state import BoardState
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
+
+_SCRIPT = script("free_space.sh")
 
 
 @dataclass(frozen=True)
@@ -113,3 +117,18 @@ def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, m
         ("journal_back", before, mark),
         lasting=True,
     )
+
+
+def read_free_bytes(shell: Shell, medium: Medium) -> int | None:
+    """Bytes that the board's user may still write there [B]; None where the board does not say.
+
+    Of a medium whose device is not mounted yet it is the size of the device: never less than what will be free.
+
+    Raises: LinkFault: no connection.
+    """
+    ran = shell.run(["sh", "-c", _SCRIPT, "sh", medium.path, medium.device])
+    words = ran.text().split()
+    if ran.status != 0 or len(words) != 2 or not all(word.isdecimal() for word in words):
+        return None
+    blocks, block_bytes = map(int, words)
+    return blocks * block_bytes

@@ -46,7 +46,7 @@ make_file_system() { # NODE NUMBER UUID
     mkfs.ext4 -q -F -U "$3" -E lazy_itable_init=0,lazy_journal_init=0 "$1"
 }
 check_file_system() { is_device "$1" "$2" || return; e2fsck -p -f "$1" >/dev/null; [ $? -le 1 ]; }
-mount_medium() { is_device "$1" "$2" && mount -t ext4 -o noatime "$1" "$3"; } # NODE NUMBER POINT
+mount_medium() { is_device "$1" "$2" && mount -t ext4 -o noatime,nosuid,nodev "$1" "$3"; } # NODE NUMBER POINT
 trim() { fstrim "$1" 2>/dev/null || { echo 'the medium takes no TRIM' >&2; return 1; }; }
 drop_page_cache() { sync; echo 3 > /proc/sys/vm/drop_caches; }
 take_memory() { # FOLDER KIB: fills that much of the board's memory, which cannot be swapped out

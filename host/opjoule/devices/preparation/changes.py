@@ -15,6 +15,8 @@ from opjoule.errors import BadInput
 
 _MEMORY_FOLDER = "/run/opjoule-memory"
 _RADIO_SAVER = ("systemd-rfkill.socket", "systemd-rfkill.service")
+STOPPED_UNITS = (*WAKING_UNITS, *MDNS_UNITS, *TIME_UNITS, *_RADIO_SAVER)
+"""All that a preparation may stop."""
 
 
 @dataclass
@@ -44,7 +46,7 @@ def plan_preparation(
     """What has to be done to bring the board from `state` to what is wanted.
 
     Args:
-        rights: root, sudo or none; without any, the plan only says what it would take.
+        rights: root, sudo, helper or none; without any, the plan only says what it would take.
         user: owner of the database directory on the board.
         interface: network interface that the connection runs over; empty if it is not known.
         remote: False if this computer is the board.
@@ -55,10 +57,13 @@ def plan_preparation(
     plan = PreparePlan()
     medium_steps = list(plan_medium(state, wanted, medium, user))
     if rights == "none":
-        plan.kept.append("all board settings: the user has no root rights there (sudo without a password)")
+        plan.kept.append(
+            "all board settings: the user has no root rights there (sudo without a password, or measure.py sudoers)"
+        )
         if medium_steps:
             raise BadInput(
-                f"{medium.device}: a medium is mounted or changed by root only: allow sudo without a password"
+                f"{medium.device}: a medium is mounted or changed by root only: allow sudo without a password, or "
+                "opjoule-root alone (measure.py sudoers)"
             )
         return plan
     plan.steps += _frequency(state, wanted, plan)
@@ -68,7 +73,7 @@ def plan_preparation(
     plan.steps += _fan(state, wanted, plan)
     plan.steps += _sleepers(state, wanted, plan, found_by_mdns)
     plan.steps += _memory(state, wanted)
-    if gpio_denied and rights == "sudo":
+    if gpio_denied and rights != "root":
         plan.steps += [
             Change(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
             for chip, owner in state.of("gpio")

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.shell import LocalShell, Shell
-from opjoule.devices.connection.steps import JOURNAL, Change, as_root, prepare_script, run_as_root
+from opjoule.devices.connection.steps import JOURNAL, Change, make_changes
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.changes import PreparePlan, plan_preparation
 from opjoule.devices.preparation.recovery import undo_changes
@@ -36,7 +36,7 @@ def plan_for(
 
     Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
     """
-    state = read_state(shell, as_root(board.rights), cpufreq=cpufreq, device=medium.device, path=medium.path)
+    state = read_state(shell, board.rights, cpufreq=cpufreq, device=medium.device, path=medium.path)
     plan = plan_preparation(
         state,
         wanted,
@@ -171,7 +171,7 @@ class BoardPreparation:
         plan = self.plan()
         done += plan.lines()
         if plan.steps:
-            outcomes = self._run_as_root(prepare_script(plan.steps, self._journal))
+            outcomes = self._make(plan.steps)
             for number, step in enumerate(plan.steps, 1):
                 outcome, *why = outcomes.get(f"{number:04}", ["failed", "not reached"])
                 if outcome != "done":
@@ -186,8 +186,8 @@ class BoardPreparation:
             raise DeviceFault(f"the board cannot be prepared: {step.about}: {why or 'failed'}")
         done.append(f"FAILED: {step.about}: {why}")
 
-    def _run_as_root(self, script: bytes) -> dict[str, list[str]]:
-        return run_as_root(self._shell, self._board.rights, script)
+    def _make(self, steps: list[Change]) -> dict[str, list[str]]:
+        return make_changes(self._shell, self._board.rights, steps, self._journal)
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
         """The state gate of this measurement.
@@ -217,9 +217,7 @@ class BoardPreparation:
     def before_run(self) -> None:
         """Drops the page cache, if the state asks for it and the user may."""
         if self._wanted.page_cache == "drop" and self._board.rights != "none":
-            self._run_as_root(
-                prepare_script([Change("page cache dropped", ("drop_page_cache",))], self._journal)
-            )
+            self._make([Change("page cache dropped", ("drop_page_cache",))])
 
     def restore(self) -> list[str]:
         """Undoes prepare(), after a lost link once the board is back; what could not be undone, one line each."""

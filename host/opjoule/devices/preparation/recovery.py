@@ -8,7 +8,7 @@ from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
 from opjoule.devices.connection.fetching import stop_and_fetch
 from opjoule.devices.connection.sessions import find_sessions, remove_sessions
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.connection.steps import JOURNAL, restore_script, run_as_root
+from opjoule.devices.connection.steps import JOURNAL, undo_steps
 from opjoule.devices.media.kept_databases import find_kept, remove_kept
 from opjoule.devices.on_board import script
 from opjoule.devices.state.facts import BoardFacts, read_facts
@@ -78,7 +78,7 @@ def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tup
     """Undoes all of the board's journal, the last change first; returns what was undone and what could not be."""
     if board.rights == "none":
         return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
-    outcomes = run_as_root(shell, board.rights, restore_script(journal))
+    outcomes = undo_steps(shell, board.rights, journal)
     undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
     left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]
     return undone, left

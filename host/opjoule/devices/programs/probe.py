@@ -6,11 +6,13 @@ docs/reference/probe.md has its requests and answers.
 from __future__ import annotations
 
 import contextlib
+import json
 import queue
 import subprocess
 import threading
 import time
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.connection.heartbeat import beat_until
@@ -27,6 +29,7 @@ from opjoule.devices.programs.probe_lines import (
     probe_line,
 )
 from opjoule.errors import DeviceFault, LinkFault
+from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END
 
 ANSWER_S = 30.0
 START_S = 60.0
@@ -65,6 +68,10 @@ class BoardProbe(Protocol):
         """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
         ...
 
+    def keep_marks(self, path: Path) -> None:
+        """From now on each phase mark is written to this file as it arrives, as the board's file of events has it."""
+        ...
+
     def marks(self) -> list[Mark]:
         """Phase marks that have come since the last call, in order."""
         ...
@@ -100,6 +107,7 @@ class Probe:
         self._guard = threading.Lock()
         self._writing = threading.Lock()
         self._marks: queue.Queue[Mark] = queue.Queue(WAITING_MAX)
+        self._kept: IO[str] | None = None
         self._faults: queue.Queue[str] = queue.Queue(WAITING_MAX)
         self._ended = threading.Event()
         command = [program, "serve", "--dir", folder, "--silence-s", str(SILENCE_S), *options]
@@ -148,6 +156,10 @@ class Probe:
         """adjtimex of the board."""
         found = self._ask("steering")[0].get("adjtimex")
         return found if isinstance(found, dict) and found else {"reason": "the probe gives no reason"}
+
+    def keep_marks(self, path: Path) -> None:
+        """Writes each mark to a file as it arrives."""
+        self._kept = path.open("x", encoding="utf-8", buffering=1)
 
     def marks(self) -> list[Mark]:
         """Phase marks since the last call."""
@@ -213,6 +225,8 @@ class Probe:
         while line := self._process.stdout.readline(LINE_MAX):
             self._take(line, time.monotonic_ns())
         self._ended.set()
+        if self._kept:
+            self._kept.close()
         with self._guard:
             for answers in self._answers.values():
                 _put(answers, None)
@@ -226,12 +240,24 @@ class Probe:
         said = probe_line(line)
         if isinstance(said, Mark):
             _put(self._marks, said)
+            self._keep(said)
         elif isinstance(said, BoardFault):
             _put(self._faults, said.text)
         elif isinstance(said, ProbeAnswer):
             with self._guard:
                 answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
             _put(answers, (said.entry, received_ns))
+
+    def _keep(self, mark: Mark) -> None:
+        if self._kept is None:
+            return
+        event = PHASE_BEGIN if mark.begins else PHASE_END
+        line = {"event": event, "board_ns": mark.board_ns, "detail": mark.name}
+        try:
+            self._kept.write(json.dumps(line) + "\n")
+        except (OSError, ValueError) as error:  # the board's own file of events has them, too
+            self._kept = None
+            _put(self._faults, f"marks are not written down here: {error}")
 
     def _last_words(self) -> str:
         if self._process.poll() is None:

@@ -84,7 +84,8 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
         f"{name} rights",
         board.rights != "none",
         f"user {board.values.get('user')}: {board.rights}",
-        "let the user use sudo without a password, or its settings stay as they are",
+        "let the user use sudo without a password, or for one program alone (host/measure.py sudoers); otherwise its "
+        "settings stay as they are",
     )
     try:
         found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
@@ -159,11 +160,11 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
 
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
-    told = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
+    flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
     return Finding(
         f"{name} under-voltage",
         True,
-        ", ".join(told) or "the board does not report it: watch the voltage in the trace",
+        ", ".join(flags) or "the board does not report it: watch the voltage in the trace",
     )
 
 

@@ -2,6 +2,7 @@
 
 [meter]
 port = "serial:/dev/ttyACM0,shunt=0.1,label=bench-1"
+storage = "fnirsi"                  # a second meter, in the medium's own supply
 
 [room]
 temperature_c = 22                  # for the sensor's calibration; without, a room within 5 K of its own
@@ -29,10 +30,12 @@ memory_mb = 1024
 
 from __future__ import annotations
 
+import re
 import tomllib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import msgspec
 from msgspec import Meta, Struct
@@ -45,6 +48,7 @@ from opjoule.suggestion import unknown
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
+_WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
 T = TypeVar("T")
 Text = Annotated[str, Meta(description="text in quotes")]
 """A field's description is what a wrong value is told it must be."""
@@ -112,6 +116,8 @@ class Rig(Struct, frozen=True):
     devices: dict[str, RigDevice]
     supply: RigSupply = RigSupply()
     room: RigRoom = RigRoom()
+    storage_meter: str | None = None
+    """A second meter, in the medium's own supply; None: there is none."""
 
     def device(self, name: str) -> RigDevice:
         """The board called `name`.
@@ -131,11 +137,9 @@ def read_rig(path: Path) -> Rig:
     Raises: BadInput: no such file, not TOML, or a key that is missing, unknown or of the wrong type.
     """
     data = _read_toml(path)
-    meter = data.get("meter", {}).get("port") if isinstance(data.get("meter"), dict) else None
-    if meter is not None and not isinstance(meter, str):
-        raise BadInput(f'{path}: [meter] port must be text, not {meter!r}; for example "serial:/dev/ttyACM0"')
+    meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
     if meter is None:
-        raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
+        raise BadInput(f'{path}: [meter] port is missing; write for example port = "{_METERS["port"]}"')
     devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
     described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
     return Rig(
@@ -144,7 +148,21 @@ def read_rig(path: Path) -> Rig:
         described,
         _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
         _value(data.get("room", {}), RigRoom, f"{path}: [room]"),
+        storage_meter,
     )
+
+
+_METERS: Final = {"port": "serial:/dev/ttyACM0", "storage": "fnirsi"}
+"""Keys of [meter] with an example each."""
+
+
+def _meter(path: Path, data: Mapping[str, Any], key: str, example: str) -> str | None:
+    """A meter as [meter] names it; None where it names none."""
+    table = data.get("meter")
+    found = table.get(key) if isinstance(table, dict) else None
+    if found is not None and not isinstance(found, str):
+        raise BadInput(f'{path}: [meter] {key} must be text, not {found!r}; for example "{example}"')
+    return found
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -225,6 +243,10 @@ def _device(where: str, table: object) -> RigDevice:
         storage={name: _medium(f"{where}.storage]", name, value) for name, value in media.items()},
         state=StateSettings().changed(state, f"{where}.state]"),
     )
+    if _WITH_PASSWORD.match(device.connection):
+        raise BadInput(
+            f"{where}] connection holds a password, and ssh takes none there: let your key in (ssh-copy-id)"
+        )
     try:
         check_sync("none" if device.sync is None else device.sync)
     except BadInput as error:

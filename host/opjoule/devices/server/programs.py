@@ -50,21 +50,21 @@ def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]
                 f"{name}; {database.get}"
             )
     for name, driven in database.driven.items():
-        told = _told_version(shell, driven.command, programs)
-        major = int(told.partition(".")[0] or 0)
+        stated = _stated_version(shell, driven.command, programs)
+        major = int(stated.partition(".")[0] or 0)
         if not driven.least <= major <= (major if driven.most is None else driven.most):
             raise DeviceFault(
-                f"{programs[name]} on {shell.target} is version {told or 'unknown'}, and {database.title} needs "
+                f"{programs[name]} on {shell.target} is version {stated or 'unknown'}, and {database.title} needs "
                 f"{name} {driven.words}: {database.get}"
             )
 
 
 def program_version(shell: Shell, database: Database, programs: Mapping[str, str]) -> str:
     """What its version command says of it, for example "15.18"; empty where it says none."""
-    return _told_version(shell, database.version, programs) if database.version else ""
+    return _stated_version(shell, database.version, programs) if database.version else ""
 
 
-def _told_version(shell: Shell, command: Command, programs: Mapping[str, str]) -> str:
+def _stated_version(shell: Shell, command: Command, programs: Mapping[str, str]) -> str:
     said = shell.run(list(filled(command, programs)))
     number = re.search(r"\d+(\.\d+)*", said.text() + said.err)
     return number[0] if said.status == 0 and number else ""

@@ -109,10 +109,10 @@ class ServerSetup:
         place = {"data": self._place, "port": int(self.port), "address": self.url}
         return {"title": self._database.title, "start": list(self.start), "ready": list(self.ready), **place}
 
-    def stop(self, *further: str) -> None:
+    def stop(self, *more: str) -> None:
         """Removes the data of a server that has ended, and further folders; a lost link leaves that to `restore`."""
         if self._shell.is_up():
-            remove_sessions(self._shell, [self._data, self._access, *further])
+            remove_sessions(self._shell, [self._data, self._access, *more])
 
     def _make_data(self) -> tuple[list[str], str]:
         """Its data folder, and what clients need. Gives what it is started through, and the folder."""

@@ -10,7 +10,7 @@ Answers = dict[str, list[list[str]]]
 """Answers of state.sh by their kind, fields as text."""
 
 
-def device_number(told: str) -> str:
+def device_number(number: str) -> str:
     """MAJOR:MINOR in decimal; empty for what is no block device.
 
     Args:
@@ -18,9 +18,9 @@ def device_number(told: str) -> str:
             print the parts of st_dev in no other way (stat(1), %d).
     """
     try:
-        if ":" not in told:
-            return f"{os.major(int(told))}:{os.minor(int(told))}"
-        major, minor = (int(part, 0) for part in told.split(":"))
+        if ":" not in number:
+            return f"{os.major(int(number))}:{os.minor(int(number))}"
+        major, minor = (int(part, 0) for part in number.split(":"))
     except ValueError:
         return ""
     return f"{major}:{minor}"

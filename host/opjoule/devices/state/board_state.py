@@ -6,6 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.steps import as_root, helper_command
 from opjoule.devices.on_board import script
 from opjoule.devices.state.block_devices import Answers, BlockDevices, device_number
 from opjoule.errors import DeviceFault
@@ -67,17 +68,20 @@ class BoardState:
         return int(self.of("memory_kb")[0][0])
 
 
-def read_state(shell: Shell, as_root: list[str], *, cpufreq: str, device: str, path: str) -> BoardState:
+def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: str) -> BoardState:
     """Runs state.sh on the board.
 
     Args:
-        as_root: the words before a command that needs root, for example ["sudo", "-n"].
+        rights: root, sudo, helper or none.
         cpufreq: folder of the kernel's CPU settings.
         device: the medium's device, or empty.
         path: the storage directory.
     Raises: LinkFault: no connection. DeviceFault: the script does not run.
     """
-    ran = shell.run([*as_root, "sh", "-c", _SCRIPT, "sh", cpufreq, device, path])
+    asked = [cpufreq, device, path]
+    by_helper = rights == "helper"
+    command = helper_command("state") if by_helper else [*as_root(rights), "sh", "-c", _SCRIPT, "sh"]
+    ran = shell.run([*command, *asked])
     answers: Answers = {}
     for line in ran.text().splitlines():
         kind, *values = line.split("\t")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.steps import helper_version
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 
@@ -20,7 +21,7 @@ class BoardFacts:
     """As uname -m gives it."""
     boot_id: str
     rights: str
-    """root, sudo (without a password) or none."""
+    """root, sudo (without a password), helper (sudo for opjoule-root alone) or none."""
     cache: str
     """Folder on the board that stays: the loader."""
     work: str
@@ -37,7 +38,8 @@ def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
     Args:
         journal: the board's folder that says what has to be undone.
         session: name of the folder below `work` to be made for this session's files; empty for none.
-    Raises: LinkFault: no connection. DeviceFault: the board's shell cannot run it.
+    Raises: LinkFault: no connection. DeviceFault: the board's shell cannot run it, or its opjoule-root is of another
+        version.
     """
     ran = shell.run(["sh", "-c", _SCRIPT, "sh", session, journal])
     pairs = (line.split("\t", 1) for line in ran.text().splitlines() if "\t" in line)
@@ -47,6 +49,11 @@ def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
         raise DeviceFault(
             f"{shell.target} does not tell its {', '.join(missing)} "
             f"(it needs a POSIX shell with uname, sed and awk): {ran.last_line()}"
+        )
+    if values["rights"] == "helper" and values.get("helper") != helper_version():
+        raise DeviceFault(
+            f"opjoule-root on {shell.target} is of another version ({values.get('helper', '')}, expected "
+            f"{helper_version()}): install it anew with what host/measure.py sudoers prints"
         )
     return BoardFacts(
         values=values,

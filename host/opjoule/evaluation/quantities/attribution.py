@@ -24,7 +24,7 @@ _MEDIUM: Final = {
 }
 
 
-def told(share: Share) -> Figure | Missing:
+def share_figure(share: Share) -> Figure | Missing:
     """A share of the energy [J], or why it cannot be told."""
     return (
         Missing(share.unidentified, "J")
@@ -36,18 +36,14 @@ def told(share: Share) -> Figure | Missing:
 def idle(of: Repeat) -> Figure | Missing:
     """Idle power times the run's duration [J]."""
     known = of.energy.idle
-    return (
-        Figure(known.power.value, "W", known.power.standard_u).scale(of.run_s, "J")
-        if known
-        else Missing(NO_IDLE, "J")
-    )
+    return Figure.measured(known.power).scale(of.run_s, "J") if known else Missing(NO_IDLE, "J")
 
 
 def foreground(of: Repeat) -> Figure | Missing:
     """What operations drew while they were carried out, the loader's own part taken out [J]."""
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
-    found = told(of.attribution.foreground)
+    found = share_figure(of.attribution.foreground)
     if isinstance(found, Missing) or isinstance(of.harness, Missing):
         return found
     own_u_j, harness_u_j = found.standard_u, of.harness.standard_u
@@ -65,7 +61,7 @@ def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
         if share is None:
             why = _MEDIUM.get(name, f"the engine reported no {name}")
             return Missing(f"not found: {why}", "J")
-        return told(share)
+        return share_figure(share)
 
     return of_repeat
 

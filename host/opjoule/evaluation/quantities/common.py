@@ -36,14 +36,15 @@ def above_idle(name: str, of: Repeat) -> Figure | Missing:
 def power(of: Repeat) -> Figure:
     """Mean power of the run [W]; the timebase is in energy and time, and so not in their quotient."""
     run = run_energy(of)
-    power_u = None if run.lower_bound else of.energy.run.power.standard_u
-    return replace(run.scale(1.0 / of.energy.run.window.duration_s, "W"), standard_u=power_u)
+    stated = of.energy.run.power
+    mean = replace(run.scale(1.0 / of.energy.run.window.duration_s, "W"), excess=stated.excess)
+    return replace(mean, standard_u=None if run.lower_bound else stated.standard_u)
 
 
 def idle_power(of: Repeat) -> Figure | Missing:
     """Mean power of the idle phases [W]."""
     idle = of.energy.idle
-    return Figure(idle.power.value, "W", idle.power.standard_u) if idle else Missing(NO_IDLE, "W")
+    return Figure.measured(idle.power) if idle else Missing(NO_IDLE, "W")
 
 
 def seconds(of: Repeat, length_s: float | None) -> Figure | Missing:
@@ -184,7 +185,7 @@ COMMON: Final = (
         line=("lost samples", ""),
     ),
     *budget_parts(
-        "budget", "what each source adds to the uncertainty of energy_j (k = 2), with its `share` of the variance",
+        "budget", "what each source adds to the uncertainty of energy_j, with its `share` of the variance",
         *ENERGY_ABOVE_IDLE, required=True,
     ),
     *budget_parts("marginal_budget", "the same for marginal_energy_j", *ENERGY_ABOVE_IDLE),

@@ -15,7 +15,7 @@ from statistics import fmean, stdev
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
 from opjoule.record.result import RepeatValues
-from opjoule.units import Measured, Missing, Quantity, Unstated
+from opjoule.units import Measured, Missing, Quantity, Unstated, excess_kurtosis
 
 
 @dataclass(frozen=True)
@@ -32,13 +32,20 @@ class Figure:
     """The true value may be larger, nobody knows how much: samples were at the end of the meter's range."""
     shared: Mapping[str, float] = field(default_factory=dict)
     """What figures of other runs have in common with it, as in `Budget.shared`."""
+    excess: float = 0.0
+    """Excess kurtosis of what all repeats share."""
 
     @classmethod
     def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
         """An energy [J]; one without an uncertainty is a lower bound."""
         if isinstance(energy, Measured):
-            return cls(energy.value, energy.unit, energy.standard_u, shared=shared or {})
+            return replace(cls.measured(energy), shared=shared or {})
         return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
+
+    @classmethod
+    def measured(cls, found: Measured) -> Figure:
+        """A number with its uncertainty."""
+        return cls(found.value, found.unit, found.standard_u, excess=found.excess)
 
     def scale(self, factor: float, unit: str | None = None) -> Figure:
         """The figure times an exact factor."""
@@ -67,9 +74,13 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
         (one,) = figures
         if one.standard_u is None:
             return Unstated(one.value, one.unit, one.reason)
-        return Measured.from_standard(one.value, one.standard_u, one.unit)
-    standard_u = math.hypot(fmean(shared) if shared else 0.0, repeat_standard_u(values))
-    return Measured.from_standard(fmean(values), standard_u, figures[0].unit)
+        return Measured.from_standard(one.value, one.standard_u, one.unit, one.excess)
+    parts = [
+        (fmean(shared) if shared else 0.0, fmean(each.excess for each in figures)),
+        (repeat_standard_u(values), 0.0),
+    ]
+    standard_u = math.hypot(*(u for u, _ in parts))
+    return Measured.from_standard(fmean(values), standard_u, figures[0].unit, excess_kurtosis(parts))
 
 
 def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
@@ -90,7 +101,8 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
     budget = budgets[0]
     for name in budget.parts:
         budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
-    budget = replace(budget, shared=mean_shared(budgets))
+    excess = {name: fmean(each.excess.get(name, 0.0) for each in budgets) for name in budget.excess}
+    budget = replace(budget, shared=mean_shared(budgets), excess=excess)
     return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
 
 

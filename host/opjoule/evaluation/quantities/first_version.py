@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
@@ -30,6 +31,7 @@ _VERSION_1: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 )
 
 
+@functools.cache
 def of_version(version: int, table: Quantities) -> Quantities:
     """A study's table as a result.json of this schema version means it."""
     return table.changed(_VERSION_1) if version == 1 else table

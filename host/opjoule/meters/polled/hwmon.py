@@ -147,16 +147,16 @@ class HwmonSource(Source):
     @property
     def _factor(self) -> float:
         """True current by that of the driver, which divides by the shunt it was told."""
-        told_ohm = self._files.shunt_ohm if self._files else None
-        return told_ohm / self._shunt.ohm if told_ohm and self._shunt else 1.0
+        driver_ohm = self._files.shunt_ohm if self._files else None
+        return driver_ohm / self._shunt.ohm if driver_ohm and self._shunt else 1.0
 
     def error_bounds(self) -> ErrorBounds:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
         if self._files and self._files.chip == POWERZ:
             return _POWERZ_BOUNDS
-        told_ohm = self._files.shunt_ohm if self._files else None
-        origin = "the driver's shunt_resistor" if told_ohm else "assumed: the driver does not state it"
-        shunt = (told_ohm and self._shunt) or Shunt(told_ohm or Shunt.ohm, origin=origin)
+        driver_ohm = self._files.shunt_ohm if self._files else None
+        origin = "the driver's shunt_resistor" if driver_ohm else "assumed: the driver does not state it"
+        shunt = (driver_ohm and self._shunt) or Shunt(driver_ohm or Shunt.ohm, origin=origin)
         bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
@@ -166,7 +166,7 @@ class HwmonSource(Source):
             current_step_a=step_shunt_v / shunt.ohm,
             voltage_step_v=max(bounds.voltage_step_v, step_v),
             current_max_a=self._files.end_a * self._factor
-            if self._files and told_ohm
+            if self._files and driver_ohm
             else bounds.current_max_a,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
@@ -200,17 +200,17 @@ def _iio(root: Path) -> list[_Files]:
     return found
 
 
-def _shunt_note(told_ohm: float | None, soldered: Shunt | None) -> str:
-    if told_ohm is None:
+def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
+    if driver_ohm is None:
         return "the driver does not state its shunt"
     if soldered:
-        factor = told_ohm / soldered.ohm
-        return f"shunt {soldered.ohm:g} ohm; the driver was told {told_ohm:g}: currents are corrected by {factor:g}"
-    if not math.isclose(told_ohm, KERNEL_SHUNT_OHM):
-        return f"shunt {told_ohm:g} ohm, as the driver was told"
+        factor = driver_ohm / soldered.ohm
+        return f"shunt {soldered.ohm:g} ohm; the driver was told {driver_ohm:g}: currents are corrected by {factor:g}"
+    if not math.isclose(driver_ohm, KERNEL_SHUNT_OHM):
+        return f"shunt {driver_ohm:g} ohm, as the driver was told"
     return (
-        f"WARNING: the driver assumes a shunt of {told_ohm:g} ohm, its default. With the usual 0.1 ohm "
-        f"(R100) every current is {Shunt.ohm / told_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
+        f"WARNING: the driver assumes a shunt of {driver_ohm:g} ohm, its default. With the usual 0.1 ohm "
+        f"(R100) every current is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
         "state yours, for example hwmon:hwmon3,shunt=0.1"
     )
 

@@ -94,7 +94,7 @@ class PolledMeter:
         self._last_ns: int | None = None
         self._cell_charge: float | None = None
         """charge in the present period of the grid so far [A ns]; None if it is not whole"""
-        self._losses = Losses(link={"polls": 0, "late_polls": 0, "poll_cpu_us": 0})
+        self._losses = Losses(link={"polls": 0, "late_polls": 0, "skipped_polls": 0, "poll_cpu_us": 0})
 
     def open(self) -> MeterIdentity:
         """Finds the source."""
@@ -239,6 +239,7 @@ class PolledMeter:
             return [self._sample(reading, at_ns)]
         self._losses.link["late_polls"] += 1
         if at_ns - last_ns <= self._source.gap_s * 1e9:
+            self._losses.link["skipped_polls"] += slots
             return [self._sample(reading, at_ns)]
         self._losses.lost_samples += slots
         return [

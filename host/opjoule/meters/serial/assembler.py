@@ -141,12 +141,12 @@ class Assembler:
     def _new_edges(self, message: Edge) -> list[MeterEvent]:
         index = self._next_edge + signed_difference(message.index, self._next_edge, 16)
         ticks = self._ticks.unwrap(message.ticks)
-        told = [(index, ticks, message.level)]
+        sent = [(index, ticks, message.level)]
         for i, level in enumerate(_previous_levels(message)):
             # Earlier than the edge after it, whatever the wraps: edges are less than one wrap apart.
             ticks -= (ticks - message.previous_ticks[i]) % WRAP
-            told.append((index - 1 - i, ticks, level))
-        fresh = [edge for edge in reversed(told) if edge[0] >= self._next_edge]
+            sent.append((index - 1 - i, ticks, level))
+        fresh = [edge for edge in reversed(sent) if edge[0] >= self._next_edge]
         if fresh:
             self._lost_edges += fresh[0][0] - self._next_edge
             self._next_edge = fresh[-1][0] + 1

@@ -278,14 +278,14 @@ class ConversionAssembler:
 
     def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
         """Conversions before this frame that the meter made and never read."""
-        told = bool(message.flags & Flag.MISSED_BEFORE)
+        flagged = bool(message.flags & Flag.MISSED_BEFORE)
         if self._last_end_ticks is None:
-            return int(told)
+            return int(flagged)
         unbroken = isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE)
         excess = (end_ticks - self._last_end_ticks) / self._period_ticks - (lost + 1)
         # The measured period is good to better than 1 %, of a long loss too.
         seen = round(excess) if unbroken and excess > MISSED_SHARE - 1 + 0.01 * lost else 0
-        return max(seen, int(told))
+        return max(seen, int(flagged))
 
     def _mean_lost_a(self, shunt_sum: int, lost: int, bits: int) -> float | None:
         """Mean current of the lost conversions [A]; None where the wrapped sums leave several answers."""

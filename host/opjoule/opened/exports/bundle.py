@@ -179,15 +179,15 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
 def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
     """Raises: BadInput: a name that leads out of the folder, or a file that is not as its checksum says."""
     lines = (line.partition("  ") for line in packed.read(CHECKSUMS).decode().splitlines())
-    told = {name: digest for digest, _, name in lines}
+    expected = {name: digest for digest, _, name in lines}
     names = set(packed.namelist()) - {CHECKSUMS}
     for name in names:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
             raise BadInput(f"{bundle}: {name!r} would be written outside of the folder: it is not opened")
-    if lost := sorted(names ^ set(told)):
+    if lost := sorted(names ^ set(expected)):
         raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
     for name in sorted(names):
-        if _sha256(packed, name) != told[name]:
+        if _sha256(packed, name) != expected[name]:
             raise BadInput(f"{bundle}: {name} was changed since it was packed")
 
 

@@ -55,7 +55,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _result(run: OpenedRun) -> pa.Table:
-    """One row a number: where it stands in result.json, value, u (k = 2), unit, and why one is missing."""
+    """One row a number: where it stands in result.json, value, u (95 %), unit, and why one is missing."""
     return pa.Table.from_pylist(
         [
             {

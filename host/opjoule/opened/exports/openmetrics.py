@@ -83,7 +83,7 @@ def _families(run: OpenedRun) -> Iterator[tuple[str, str, str, list[tuple[dict[s
         yield _named(stem, unit), unit, meaning, values
         us = [(part, float(row.quantity.u)) for part, row in group if row.quantity.u]
         if us:
-            yield _named(f"{stem}_{_U}", unit), unit, f"Expanded uncertainty (k = 2): {meaning}", us
+            yield _named(f"{stem}_{_U}", unit), unit, f"Expanded uncertainty (95 %): {meaning}", us
 
 
 def _part(path: str) -> tuple[str, dict[str, str]]:

@@ -99,7 +99,7 @@ class Solved:
     idle_w: float
     watts: Float64Array
     """Power of each core in turn, of the medium at work, and of its tail, shape (cores + 2,)."""
-    unlikely: float
+    deviance: float
     """Weighted sum of squares [W^2]."""
     matrix: Float64Array
     residual_w: Float64Array
@@ -165,7 +165,7 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
         return PowerFit(best, _mean_u_w(seen), covariances, busy_s, tails_s, tail)
 
     tried = _searched(solve)
-    best = min(tried, key=lambda each: each.unlikely)
+    best = min(tried, key=lambda each: each.deviance)
     short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
     made = known(best, (short_s, long_s), TailTold.LENGTH)
     last = np.eye(cores + 2)[-1]
@@ -184,7 +184,7 @@ def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
     tried = [solve(each) for each in TAILS_S]
     ratio = TAILS_S[1] / TAILS_S[0]
     for _ in range(ROUNDS):
-        best = min(tried, key=lambda each: each.unlikely)
+        best = min(tried, key=lambda each: each.deviance)
         nearer_s = best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)
         tried += [solve(each) for each in nearer_s.tolist()]
         ratio = ratio ** (1 / FINER)
@@ -296,6 +296,6 @@ def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) 
     blocks = np.bincount(place, best.residual_w[own])
     variance = float(np.mean(best.residual_w[own] ** 2))
     together = max(float(np.sum(blocks**2)) / max(variance * own.sum(), 1e-300), 1.0)
-    limit = best.unlikely + CHI2_95 * variance * together
-    alike = [each.tail_s for each in tried if each.unlikely <= limit]
-    return min(alike), max(alike), (none.unlikely - best.unlikely) / (variance * together)
+    limit = best.deviance + CHI2_95 * variance * together
+    alike = [each.tail_s for each in tried if each.deviance <= limit]
+    return min(alike), max(alike), (none.deviance - best.deviance) / (variance * together)

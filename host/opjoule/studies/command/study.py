@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput
+from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Workload, around
 
@@ -34,11 +35,12 @@ class CommandStudy:
     """A shell command on the board before each repeat's idle; its energy is in no figure."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: no command, or a file that cannot be read."""
+        """Raises: BadInput: no command, one that holds a password, or a file that cannot be read."""
         if not self.command:
             raise BadInput(
                 "no command: write it behind --, as in measure.py command --device rpi4 -- python3 job.py"
             )
+        refuse_passwords([*self.command, self.before], "the command")
         for file in self.files:
             if not file.is_file():
                 raise BadInput(f"{file}: no such file; --file names what is copied to the board")
@@ -120,7 +122,7 @@ class CommandStudy:
                 prepare = Step("prepare", Role.PREPARE, first)
             yield around(Step("run", Role.WORK, work), prepare=prepare)
         finally:
-            board.remove_database(storage)
+            board.remove_database("command")
 
     def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
         """A command with its places on the board filled in; the files are copied there."""

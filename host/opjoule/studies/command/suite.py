@@ -28,7 +28,7 @@ _PATH: Final = "PYTHONPATH"
 
 
 @dataclass(frozen=True)
-class SuiteStudy(CommandStudy):
+class JobStudy(CommandStudy):
     """A job of one study on one system and data."""
 
     name: ClassVar[str] = "suite"
@@ -64,7 +64,7 @@ class SuiteStudy(CommandStudy):
         dataset: Path | None,
         connections: Path | None,
         cache: Path,
-    ) -> SuiteStudy:
+    ) -> JobStudy:
         """The study of one cell.
 
         Args:
@@ -173,8 +173,8 @@ class SuiteStudy(CommandStudy):
             yield around(Step("run", Role.WORK, work))
         finally:
             if self.server:
-                board.remove_database(board.database_path(self.server))
-            board.remove_database(storage)
+                board.remove_database(self.server)
+            board.remove_database("study")
 
     def _jars(self, board: Board) -> dict[str, str]:
         """Program -> its path, of the system's Java programs that were brought to the board."""
@@ -267,7 +267,7 @@ class SuiteStudy(CommandStudy):
         return {key: value for key, value in shown.items() if value}
 
     @classmethod
-    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> SuiteStudy:
+    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> JobStudy:
         """The study that to_json() wrote. Raises: BadInput: the study is not here, or is not what it was."""
         made = cls.of(
             find_study(entry["study"]),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from opjoule.errors import BadInput
+from opjoule.passwords import refuse_passwords
 from opjoule.studies.ycsb.core import file_properties
 from opjoule.suggestion import suggestion, unknown
 
@@ -49,6 +50,26 @@ def parse_properties(settings: list[str]) -> dict[str, str]:
             raise BadInput(f"-p {setting!r} is not KEY=VALUE; for example -p readproportion=0.9")
         parsed[key.strip()] = value.strip()
     return parsed
+
+
+def check_meant(properties: Mapping[str, str], workload: Path) -> None:
+    """Raises: BadInput: a count that is none, or a password among the properties or in the workload file."""
+    refuse_passwords([f"{key}={value}" for key, value in properties.items()], "a setting of -p")
+    refuse_passwords([workload.read_text(errors="replace")], f"workload {workload}")
+    for key in ("recordcount", "operationcount"):
+        if not properties[key].isdigit():
+            raise BadInput(f"property {key}={properties[key]!r} is not a whole number of at least 0")
+
+
+def check_blocks(*, design: bool, blocks: bool, made_here: bool) -> None:
+    """Raises: BadInput: a mix that changes by blocks is asked for twice, or of operations made on this computer."""
+    if made_here and (design or blocks):
+        raise BadInput(
+            f"{'--design' if design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
+            "it takes operations as they come; leave one of them out"
+        )
+    if design and blocks:
+        raise BadInput("--blocks and --design: with --design every run is in blocks; leave one of them out")
 
 
 def own_counts(workload: Path) -> dict[str, str]:

@@ -24,6 +24,7 @@ from opjoule.studies.ycsb.core import (
     file_properties,
 )
 from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
+from opjoule.studies.ycsb.properties import check_blocks, check_meant
 from opjoule.studies.ycsb.space import check_space
 from opjoule.units import counted
 
@@ -70,19 +71,9 @@ class YcsbStudy:
     """The workload file's name, where the file itself has another."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: properties that cannot be meant, or that do not go together."""
-        for key in ("recordcount", "operationcount"):
-            if not self.properties[key].isdigit():
-                raise BadInput(f"property {key}={self.properties[key]!r} is not a whole number of at least 0")
-        if self.generator and (self.design or self.blocks):
-            raise BadInput(
-                f"{'--design' if self.design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
-                "it takes operations as they come; leave one of them out"
-            )
-        if self.design and self.blocks:
-            raise BadInput(
-                "--blocks and --design: with --design every run is in blocks; leave one of them out"
-            )
+        """Raises: BadInput: properties that cannot be meant, hold a password, or do not go together."""
+        check_meant(self.properties, self.workload)
+        check_blocks(design=self.design, blocks=self.blocks, made_here=bool(self.generator))
         if self.generator:
             check_settings(self.effective, self.threads)
         if self.reset == COPY:
@@ -196,7 +187,7 @@ class YcsbStudy:
             board.start_database(self.database.name, raw)
             yield self._copied(board, path, load, run) if self.reset == COPY else around(run, prepare=load)
         finally:
-            board.remove_database(path)
+            board.remove_database(self.database.name)
 
     def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
         """Load, where no such database is kept yet, and the run on a copy."""

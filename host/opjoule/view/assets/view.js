@@ -219,7 +219,7 @@ class Viewer {
     this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: COLOURS_OF_RUNS[run.place], time_s: found.time_s, energy_j: found[key] })));
     const lacking = known.filter(({ found }) => !found[key]).map(({ run }) => run.name);
     const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((each) => each.key === key).text}`).join("; ");
-    byId("running-said").textContent = `At the end (k = 2): ${ends}.`
+    byId("running-said").textContent = `At the end (95 %): ${ends}.`
       + (lacking.length ? ` Idle power of ${lacking.join(", ")} is not known.` : "");
   }
 

@@ -1,0 +1,1 @@
+"""`sudoers`: what is done as root on a board, and a sudoers file for it."""

@@ -1,0 +1,172 @@
+"""The phases that the work marked inside its own, from the marks on the disk.
+
+The board's events hold every mark, but come to the record at the end of a repeat. Of a repeat that was killed before
+that there is what the host heard, which it writes down as it arrives (raw/marks.jsonl).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from opjoule.energy.baseline import IdlePower, marginal_energy
+from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
+from opjoule.evaluation.quantities.repeat import NO_IDLE
+from opjoule.evaluation.repeat_energy import AlignedTrace
+from opjoule.operations.board_files import MARKS_FILE, PHASE_BEGIN, PHASE_END, read_events
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import RUN, Phase, Role
+from opjoule.record.run_record import RunRecord
+from opjoule.units import Missing, Quantity
+
+_OPEN_END_NS: Final = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class PhaseMark:
+    """A phase begins or ends, as the board stamped it."""
+
+    board_ns: int
+    name: str
+    begins: bool
+
+
+def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
+    """Marks among the board's events and those that the host heard, each once, in order of time.
+
+    Raises: RecordFault: the host's file was changed since the run.
+    """
+    heard = [read_events(path).table for path in record.raw_files(MARKS_FILE)]
+    once = dict.fromkeys(_marks(pa.concat_tables([events, *heard])))
+    return sorted(once, key=lambda mark: mark.board_ns)
+
+
+def _marks(events: pa.Table) -> Iterator[PhaseMark]:
+    kinds = events["event"].to_numpy(zero_copy_only=False)
+    chosen = events.filter(pa.array((kinds == PHASE_BEGIN) | (kinds == PHASE_END), pa.bool_()))
+    for row in chosen.select(["board_ns", "event", "detail"]).to_pylist():
+        yield PhaseMark(row["board_ns"], row["detail"] or "", row["event"] == PHASE_BEGIN)
+
+
+def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[list[Phase], list[str]]:
+    """The phases that were marked inside the work of each repeat, and a line for each mark without its other end.
+
+    Args:
+        marks: in order of time.
+        phases: those of the measurement that came to their end. Work that was cut off keeps what it had marked.
+    """
+    found: list[Phase] = []
+    wrong: list[str] = []
+    for work in [each for each in phases if each.role is Role.WORK] + _cut_off(marks, phases):
+        pairs, lines = _paired(marks, work)
+        found += pairs
+        wrong += [f"repeat {work.repeat}: marks of {work.name}: {line}" for line in lines]
+    return found, wrong
+
+
+def _cut_off(marks: Iterable[PhaseMark], phases: Sequence[Phase]) -> list[Phase]:
+    """The work that has begun after all phases that came to their end; empty where there is none."""
+    since_ns = max((each.end_board_ns for each in phases), default=0)
+    begins = [mark for mark in marks if mark.begins and mark.name == RUN and mark.board_ns >= since_ns]
+    if not begins:
+        return []
+    repeat = phases[-1].repeat if phases else 1
+    worked = any(each.repeat == repeat and each.role is Role.WORK for each in phases)
+    return [Phase(RUN, repeat + worked, begins[0].board_ns, _OPEN_END_NS, role=Role.WORK)]
+
+
+def _paired(marks: Iterable[PhaseMark], work: Phase) -> tuple[list[Phase], list[str]]:
+    found: list[Phase] = []
+    wrong: list[str] = []
+    begun: dict[str, int] = {}
+    for mark in marks:
+        if mark.name == work.name or not work.start_board_ns <= mark.board_ns <= work.end_board_ns:
+            continue
+        if mark.begins and mark.name in begun:
+            wrong.append(f"phase {mark.name} begins again before it has ended")
+        elif mark.begins:
+            begun[mark.name] = mark.board_ns
+        elif mark.name in begun:
+            start_ns = begun.pop(mark.name)
+            found.append(Phase(mark.name, work.repeat, start_ns, mark.board_ns, role=Role.WORK))
+        else:
+            wrong.append(f"phase {mark.name} ends without having begun")
+    wrong += [f"phase {name} has no end" for name in begun]
+    return sorted(found, key=lambda phase: phase.start_board_ns), wrong
+
+
+NO_OPERATION = "no operation was marked in this phase"
+
+
+def phase_figures(
+    aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
+) -> dict[str, Figures]:
+    """Figures of one repeat's marked phases by their name; of a name that comes several times, the sum.
+
+    Args:
+        marked: of one repeat, in order of their start.
+        operations: of that repeat.
+    """
+    parts: dict[str, list[dict[str, Figure | Missing]]] = {}
+    for phase in marked:
+        parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))
+    return {name: _sum(each) for name, each in parts.items()}
+
+
+def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Quantity]]:
+    """`by_phase` of result.json: each figure's mean over the repeats; one that a repeat lacks is missing."""
+    names = dict.fromkeys(name for each in repeats for name in each)
+    lacking: dict[str, Figure | Missing] = {}
+    made = {}
+    for name in names:
+        found = [each.get(name, lacking) for each in repeats]
+        keys = next(each for each in found if each)
+        none = Missing("the phase was not marked")
+        made[name] = {key: over_repeats([each.get(key, none) for each in found]) for key in keys}
+    return made
+
+
+def _one(
+    aligned: AlignedTrace, phase: Phase, idle: IdlePower | None, operations: OperationTable
+) -> dict[str, Figure | Missing]:
+    energy = aligned.energy(phase, phase)
+    count = len(operations.started_in(phase.start_board_ns, phase.end_board_ns))
+    clock_u = energy.timebase.relative_u
+    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else None
+    return {
+        "energy_j": Figure.energy(energy.energy),
+        "marginal_energy_j": Figure.energy(above) if above else Missing(NO_IDLE, "J"),
+        "duration_s": Figure(phase.duration_s, "s", clock_u * phase.duration_s),
+        "operations": Figure(float(count), "1", 0.0),
+    }
+
+
+def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | Missing]:
+    """The parts share their systematic errors: their standard uncertainties add up."""
+    total: dict[str, Figure | Missing] = {}
+    for key in parts[0]:
+        figures = [each[key] for each in parts]
+        missing = next((each for each in figures if isinstance(each, Missing)), None)
+        known = [each for each in figures if isinstance(each, Figure)]
+        if missing:
+            total[key] = missing
+            continue
+        us = [each.standard_u for each in known if each.standard_u is not None]
+        bound = next((each for each in known if each.lower_bound), known[0])
+        value, u = sum(each.value for each in known), sum(us) if len(us) == len(known) else None
+        excess = max(each.excess for each in known)
+        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, excess=excess)
+    count = total["operations"]
+    for key, of in (
+        ("energy_per_operation_j", "energy_j"),
+        ("marginal_energy_per_operation_j", "marginal_energy_j"),
+    ):
+        whole = total[of]
+        if isinstance(whole, Missing) or isinstance(count, Missing):
+            total[key] = whole
+        else:
+            total[key] = whole.scale(1.0 / count.value) if count.value else Missing(NO_OPERATION, "J")
+    return total

@@ -1,0 +1,72 @@
+"""Passwords in a user's words: refused where they would be kept or shown, masked where a program has printed them.
+
+What is searched: the password of an address (RFC 3986, 3.2.1: scheme://user:password@host), a setting called password,
+passwd, pwd, passphrase, secret, api_key or access_token, and an option of such a name with its value behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, Final
+
+from opjoule.errors import BadInput
+
+MASK: Final = "***"
+_NAME: Final = (
+    r"[\w.-]*(?:password|passwd|passphrase|secret|api[_-]?key|access[_-]?(?:key|token))|\bpwd|\w*[._]pass"
+)
+_VALUE: Final = r"""(?:"[^"]*"|'[^']*'|\{[^}]*\}|[^;\n'"]+(?=;)|[^\s;&,'"]+)"""
+_PATTERNS: Final = (
+    re.compile(r"(?P<kept>\b[a-z][a-z0-9+.-]*://[^\s/:@'\"]*:)(?P<word>[^\s/'\"]+)(?=@)", re.IGNORECASE),
+    re.compile(rf"(?P<kept>(?:{_NAME})(?:[\"']\s*:|\s*=)\s*)(?P<word>{_VALUE})", re.IGNORECASE),
+    re.compile(rf"(?P<kept>--(?:{_NAME})\s+)(?P<word>[^\s-]\S*)", re.IGNORECASE),
+)
+_HINT: Final = re.compile(r"://|pass|pwd|secret|api|access", re.IGNORECASE)
+"""Most texts have none of these, and are looked at no further."""
+
+
+def masked(text: str) -> str:
+    """The text with *** in the place of each password."""
+    if not _HINT.search(text):
+        return text
+    for pattern in _PATTERNS:
+        text = pattern.sub(lambda found: found["kept"] + _shown(found["word"]), text)
+    return text
+
+
+def all_masked(value: Any) -> Any:
+    """A JSON value with every text in it masked."""
+    if isinstance(value, str):
+        return masked(value)
+    if isinstance(value, dict):
+        return {key: MASK if _is_password(key, entry) else all_masked(entry) for key, entry in value.items()}
+    return [all_masked(entry) for entry in value] if isinstance(value, list) else value
+
+
+def refuse_passwords(words: Iterable[str], where: str) -> None:
+    """Refuses what the record would keep and `ps` would show.
+
+    Args:
+        where: what holds the words, for the message, which does not repeat them.
+    Raises: BadInput: one of them holds a password.
+    """
+    if masked(text := " ".join(words)) != text:
+        raise BadInput(
+            f"{where} holds a password, which the record would keep and 'ps' would show to everybody: have the "
+            "program read it from a file of yours on the board (passfile=, ~/.pgpass, ~/.netrc), or give a study's "
+            "by --connections"
+        )
+
+
+def _is_password(key: object, entry: object) -> bool:
+    return (
+        isinstance(key, str)
+        and isinstance(entry, str)
+        and bool(entry and re.fullmatch(_NAME, key, re.IGNORECASE))
+    )
+
+
+def _shown(word: str) -> str:
+    """Places that are filled in later and shell variables are no passwords; nor is a folder (PWD=/tmp)."""
+    return word if word.startswith(("$", "{", "/", "<")) or word.strip("*") == "" else MASK

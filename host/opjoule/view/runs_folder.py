@@ -1,0 +1,152 @@
+"""The records under a folder, by name, and those of them that are open."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from opjoule.drawing.pyramid import WHOLE, Pyramid
+from opjoule.errors import BadInput, OpJouleError
+from opjoule.opened.run import OpenedRun, open_run
+from opjoule.opened.run_index import RunIndex
+from opjoule.opened.run_list import ListedRun, run_folders
+from opjoule.trace.power_trace import Float64Array
+from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
+
+OPEN_AT_ONCE: Final = 6
+"""Runs that are kept open: as many as the page shows at once."""
+READ_S: Final = 0.5
+"""So long a list waits for what is still being read."""
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The records as far as they are known."""
+
+    runs: dict[str, ListedRun]
+    """By name, the newest name first."""
+    total: int
+    """Records that there are; more than are known while they are still being read."""
+    is_whole: bool
+    """All of them were looked at since they were asked for."""
+
+
+class ShownRun:
+    """An open record and what is computed of it once."""
+
+    def __init__(self, run: OpenedRun) -> None:
+        self.lock = threading.Lock()
+        """Lock of what is drawn."""
+        self.energies = threading.Lock()
+        """Lock of joules, which the whole trace is read for."""
+        self._given = run
+        self._ahead: threading.Thread | None = None
+
+    @cached_property
+    def _opened(self) -> tuple[OpenedRun, Levels]:
+        kept = kept_levels(self._given)
+        if kept is None:
+            return self._given, make_levels(self._given)
+        return replace(self._given, known_axis=kept.extent.axis), kept
+
+    @property
+    def run(self) -> OpenedRun:
+        """The record; its trace is not read for what is drawn where its levels were kept."""
+        return self._opened[0]
+
+    @property
+    def extent(self) -> Extent:
+        """Length, time axis and lost stretches of the trace."""
+        return self._opened[1].extent
+
+    @property
+    def pyramid(self) -> Pyramid:
+        """The power in several resolutions."""
+        return self._opened[1].pyramid
+
+    @cached_property
+    def operations_s(self) -> Float64Array:
+        """When each operation began, on the run's time axis [s], rising; empty where that is not known."""
+        if not (self.run.path / "operations.parquet").exists():
+            return np.zeros(0)
+        found: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))
+        return found[np.isfinite(found)]
+
+    @cached_property
+    def lost_s(self) -> Float64Array:
+        """Middle of each lost stretch, on the run's time axis [s], rising."""
+        return np.array(self.extent.lost_s, np.float64)
+
+    def read_ahead(self) -> None:
+        """Begins to read what the joules of a stretch need, in a thread, so that the first one comes sooner."""
+        if self._ahead is None:
+            self._ahead = threading.Thread(target=self._energy, name="reading-ahead", daemon=True)
+            self._ahead.start()
+
+    def _energy(self) -> None:
+        with self.energies, suppress(OpJouleError, OSError):  # whoever asks for joules is told
+            if self.extent.samples > WHOLE and self.run.answer.record.is_finished:
+                self.run.forget_samples()
+            self.run.energy(0.0, self.extent.end_s / 2)
+
+
+class RunsFolder:
+    """All records under one folder, which may be a record itself. Safe from several threads."""
+
+    def __init__(self, folder: Path) -> None:
+        """Raises: RecordFault: there is no such folder."""
+        self.folder = folder
+        self._open: OrderedDict[str, ShownRun] = OrderedDict()
+        self._lock = threading.Lock()
+        self._index = RunIndex(folder)
+        self._runs: dict[str, ListedRun] = {}
+        self._reading: threading.Thread | None = None
+        next(run_folders(folder), None)
+
+    def listing(self) -> Listing:
+        """Every record; what did not change since the last time is not read again, and the rest in a thread."""
+        with self._lock:
+            if self._reading is None or not self._reading.is_alive():
+                self._reading = threading.Thread(target=self._read, name="reading-the-list", daemon=True)
+                self._reading.start()
+            reading = self._reading
+        reading.join(READ_S)
+        is_whole = not reading.is_alive()
+        runs = dict(sorted(self._runs.copy().items(), reverse=True))
+        return Listing(runs, max(self._index.total, len(runs)), is_whole)
+
+    def _read(self) -> None:
+        found = {}
+        with suppress(OpJouleError, OSError):  # the folder has gone: the list ends here
+            for name, run in self._index.runs():
+                found[name] = self._runs[name] = run
+        self._runs = found
+
+    def place(self, name: str) -> Path:
+        """Folder of the run of that name. Raises: BadInput: there is none."""
+        known = self._runs.get(name)
+        path = known.path if known and (known.path / "run.json").exists() else self._index.places().get(name)
+        if path is None:
+            raise BadInput(f"there is no run '{name}' in {self.folder}")
+        return path
+
+    def open(self, name: str) -> ShownRun:
+        """The run of that name.
+
+        Raises: BadInput: there is none. RecordFault: it cannot be read.
+        """
+        with self._lock:
+            shown = self._open.get(name)
+            if shown is None:
+                shown = self._open[name] = ShownRun(open_run(self.place(name)))
+            self._open.move_to_end(name)
+            while len(self._open) > OPEN_AT_ONCE:
+                self._open.popitem(last=False)
+        return shown

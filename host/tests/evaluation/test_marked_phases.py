@@ -1,0 +1,108 @@
+"""The phases that a workload marks inside its own, from the board's events and from what the host heard of them."""
+
+import json
+
+import pytest
+from opjoule.evaluation.collection import collect
+from opjoule.evaluation.evidence import Evidence
+from opjoule.evaluation.marked_phases import PhaseMark, marked_phases
+from opjoule.operations.board_files import MARKS_FILE
+from opjoule.record.phases import Phase, Role
+from opjoule.record.run_record import RunRecord
+from raw_record import running_record
+
+IDLE = Phase("idle-before", 1, 10, 90)
+RUN = Phase("run", 1, 100, 900)
+
+
+def begin(name, at):
+    return PhaseMark(at, name, begins=True)
+
+
+def end(name, at):
+    return PhaseMark(at, name, begins=False)
+
+
+def marked(name, start, stop, repeat=1):
+    return Phase(name, repeat, start, stop, role=Role.WORK)
+
+
+def test_marked_phases_come_in_order_and_may_overlap_and_come_again():
+    marks = [
+        *(begin("run", 100), begin("load", 110), begin("index", 150), end("load", 200), end("index", 250)),
+        *(begin("load", 300), end("load", 400), end("run", 900)),
+    ]
+    found, wrong = marked_phases(marks, [IDLE, RUN])
+    assert found == [marked("load", 110, 200), marked("index", 150, 250), marked("load", 300, 400)]
+    assert wrong == []
+
+
+@pytest.mark.parametrize(
+    ("marks", "said"),
+    [
+        ([begin("a", 200)], "phase a has no end"),
+        ([end("a", 200)], "phase a ends without having begun"),
+        ([begin("a", 200), begin("a", 210), end("a", 220)], "phase a begins again before it has ended"),
+    ],
+)
+def test_marks_that_do_not_pair_are_named_with_their_repeat(marks, said):
+    assert marked_phases(marks, [IDLE, RUN])[1] == [f"repeat 1: marks of run: {said}"]
+
+
+def test_marks_outside_the_work_are_none_of_it():
+    marks = [begin("before", 10), end("before", 50), begin("after", 950), end("after", 960)]
+    assert marked_phases(marks, [IDLE, RUN]) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("phases", "repeat"),
+    [([], 1), ([IDLE], 1), ([IDLE, RUN], 2), ([IDLE, RUN, Phase("copy", 2, 910, 920, role="prepare")], 2)],
+)
+def test_work_that_was_cut_off_keeps_the_phases_that_it_had_marked(phases, repeat):
+    marks = [begin("run", 1000), begin("load", 1100), end("load", 1200), begin("index", 1300)]
+    assert marked_phases(marks, phases) == (
+        [marked("load", 1100, 1200, repeat)],
+        [f"repeat {repeat}: marks of run: phase index has no end"],
+    )
+
+
+def lines(*marks):
+    events = [
+        {
+            "event": "phase-begin" if mark.begins else "phase-end",
+            "board_ns": mark.board_ns,
+            "detail": mark.name,
+        }
+        for mark in marks
+    ]
+    return "".join(json.dumps(event) + "\n" for event in events)
+
+
+def cut_off(tmp_path):
+    """A record whose program was killed in the work of its second repeat: when that began, and the record."""
+    whole = running_record(tmp_path / "record")
+    ended = [phase for phase in whole.run.phases if phase.repeat == 1 or phase.name == "idle-before"]
+    whole.update(phases=ended)
+    return ended[-1].end_board_ns + 1000, whole
+
+
+@pytest.mark.parametrize("name", [MARKS_FILE, "repeat-2.events.jsonl"], ids=["the host", "the board"])
+def test_a_run_killed_in_the_middle_keeps_the_marks_that_the_host_heard_or_the_board_wrote(tmp_path, name):
+    at, record = cut_off(tmp_path)
+    text = lines(begin("run", at), begin("load", at + 10), end("load", at + 20))
+    (record.directory / "raw" / name).write_text(text + '{"event":"phase-be')  # killed inside a line
+    collect(record, Evidence.of(record, ended_early=True))
+    assert RunRecord.open(record.directory).run.marked_phases == (marked("load", at + 10, at + 20, 2),)
+
+
+def test_a_mark_that_both_have_counts_once(tmp_path):
+    record = running_record(tmp_path / "record")
+    work = next(phase for phase in record.run.phases if phase.name == "run")
+    at = work.start_board_ns
+    text = lines(begin("load", at + 10), end("load", at + 20))
+    for name in (MARKS_FILE, "repeat-1.events.jsonl"):
+        (record.directory / "raw" / name).write_text(text)
+    collect(record, Evidence.of(record, ended_early=False))
+    run = RunRecord.open(record.directory).run
+    assert run.marked_phases == (marked("load", at + 10, at + 20),)
+    assert not any("marks of" in line for line in run.faults)

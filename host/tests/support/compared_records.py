@@ -1,0 +1,48 @@
+"""Finished records with results that a test states, one or several in a campaign's folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from opjoule.record.run_record import RunRecord
+
+KEY = "marginal_energy_per_operation_j"
+
+
+def made(
+    place: Path, value: float, *, u: float = 0.0, simulated: bool = False, changes=None, **settings
+) -> Path:
+    """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
+    commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
+    blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})
+    asked = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
+    record = RunRecord.create(place, asked, simulated=simulated)
+    record.update(
+        found={"opjoule": "0.1.0", "commit": commit, "storage": asked["storage"]},
+        plan={
+            "study": {"name": "ycsb", "database": asked["db"], **reset},
+            "idle_s": 30.0,
+            "settle_limit_s": 60.0,
+        },
+        loader={
+            "run-1": {
+                "settings": {"durability": durability},
+                "workload": {
+                    "recordcount": str(asked.get("records", 1000)),
+                    "seed": str(asked.get("seed", 1)),
+                    **blocks,
+                },
+            }
+        },
+    )
+    number = {"value": value, "u": u, "unit": "J/operation"}
+    result = {"schema": {"name": "result", "version": 2}, "simulated": simulated, KEY: number}
+    (place / "result.json").write_text(json.dumps({**result, **(changes or {})}))
+    record.finish("complete")
+    return place
+
+
+def several(folder: Path, name: str, values, **settings) -> list[str]:
+    """Records of one setting, and their places."""
+    return [str(made(folder / f"{name}-{number}", each, **settings)) for number, each in enumerate(values)]

@@ -1,0 +1,55 @@
+"""Columns of known powers with noise, fitted."""
+
+import numpy as np
+from opjoule.attribution.columns import ColumnSets
+from opjoule.attribution.fit import fits
+from opjoule.attribution.verdict import verdicts
+from opjoule.attribution.window_groups import groups
+
+COUNT, WINDOW_S = 6400, 0.01
+PARTS = np.array([[1.0, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [1, 1, 0, 0]])
+"""Two kinds, one activity, both kinds together; the last column is for neighbours alone."""
+NAMES = ("read", "update", "write_back", "foreground")
+
+
+def fit(*windows):
+    """All windows as one run."""
+    (found,) = fits(*windows, [])
+    return found
+
+
+def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, steady=False, seed=1):
+    """Two kinds whose load changes every second, and an activity that follows them or goes its own way.
+
+    Args:
+        strays: part of what all kinds draw that follows the activity's own way.
+        steady: the activity goes on all the time alike.
+    """
+    rng = np.random.default_rng(seed)
+    load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    count = np.stack([rng.poisson(load), rng.poisson(load)], axis=1).astype(float)
+    own = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own
+    activity = np.full(COUNT, 0.3) if steady else activity
+    duration_s = np.full(COUNT, WINDOW_S)
+    group = groups({}, duration_s, np.zeros(COUNT, np.bool_), np.arange(COUNT) // 32)
+    mean = (np.stack([np.bincount(group.near, each) for each in count.T]) / np.bincount(group.near)).T[
+        group.near
+    ]
+    energy_j = (mean + near_too_steep * (count - mean)) @ [1e-3, 3e-3] + 1e-3 * activity
+    energy_j += strays * 4e-3 * (own - own.mean() - load + load.mean())
+    energy_j += rng.normal(0, 1e-3, COUNT) + np.repeat(rng.normal(0, wander_j, COUNT // 32), 32)
+    columns = np.concatenate([count, activity[:, None], count.sum(axis=1)[:, None]], axis=1)
+    sets = ColumnSets(
+        near=np.array([True, True, False, True]),
+        far=np.array([True, True, True, False]),
+        free=np.array([False, False, False, True]),
+        count=np.array([True, True, False, False]),
+        usual=np.array([False, False, False, True]),
+    )
+    found = fit(columns, energy_j, group, sets, PARTS)
+    return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
+
+
+def reasons(found, columns):
+    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, found, COUNT * WINDOW_S), strict=True))

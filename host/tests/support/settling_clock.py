@@ -1,0 +1,43 @@
+"""A clock, a meter and pending writes that a test moves, and the wait for a drain's end on them."""
+
+import numpy as np
+from opjoule.measuring import settling
+from opjoule.measuring.quiet import Rest
+from opjoule.measuring.settling import Left, Settling
+from opjoule.trace.power_history import PowerHistory
+
+REST = Rest(3.0, 0.01, 0.003)
+WRITTEN = Left(True, 0)
+
+
+class Desk:
+    """A board and a meter in a time of their own, which passes while the measurement sleeps."""
+
+    def __init__(self, monkeypatch, power_w, pending=lambda now_s: 0):
+        self.now_s, self.asked, self.shown = 0.0, [], []
+        self.history = PowerHistory()
+        self._power_w, self._pending = power_w, pending
+        monkeypatch.setattr(settling.time, "monotonic", lambda: self.now_s)
+        monkeypatch.setattr(settling.time, "sleep", self._pass)
+        self._pass(1.0)
+        self.started_s = self.now_s
+
+    def _pass(self, seconds):
+        meter_ns = np.arange(round(self.now_s * 1e9), round((self.now_s + seconds) * 1e9), 1_000_000)
+        self.now_s += seconds
+        self.history.add(meter_ns, np.array([self._power_w(at * 1e-9) for at in meter_ns]))
+
+    def pending_write_bytes(self):
+        self.asked.append(self.now_s)
+        return self._pending(self.now_s)
+
+    def wait(self, writes=WRITTEN, rest=REST, limit_s=60.0):
+        waiting = Settling(
+            self.pending_write_bytes,
+            self.history,
+            limit_s,
+            check=lambda: None,
+            show=lambda *seconds: self.shown.append(seconds),
+        )
+        found = waiting.wait(writes, rest)
+        return found, self.now_s - self.started_s

@@ -1,0 +1,11 @@
+"""What lies between a supply and a board."""
+
+from __future__ import annotations
+
+from opjoule.devices.profiles import find_profile
+from opjoule.devices.rig.file import RigSupply
+from opjoule.measuring.supply_path import supply_path
+
+
+def path_of(board: str, meter: str = "serial:/dev/ttyACM0", **supply):
+    return supply_path(find_profile(board), meter, "rig.toml", RigSupply(**supply))

@@ -1,0 +1,75 @@
+"""Faults that strike `measure.py --simulate`: each of its processes is killed, or stands still, at a random moment."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+from faults.trial import COMMAND, LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
+
+SHORT = ("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "2000", "--no-harness")
+STANDS_S = 20
+BEGIN_S = 12.0
+KILLED = ("measure.py", "rig-sim", "probe", "loader", "medium-sim")
+FAULTS = {
+    f"{what}: {name}": (sent, name) for what, sent in (("killed", 9), ("stopped 20 s", 19)) for name in KILLED
+}
+
+
+def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
+    """A measurement one of whose processes is killed, or stands still, at a random moment."""
+    number, program = FAULTS[name]
+    (folder / "tmp").mkdir()
+    mounts = Path("/proc/self/mounts").read_text()
+    asked = [*COMMAND, *SHORT, "--simulate", "--out", str(folder / "run")]
+    with (
+        (folder / "said").open("w") as said,
+        subprocess.Popen(asked, stdout=said, stderr=said, env=env(folder / "tmp")) as running,
+    ):
+        until_s, after_s = time.monotonic() + LIMIT_S, chance.uniform(0.0, BEGIN_S)
+        while not of_ours(program) and running.poll() is None and time.monotonic() < until_s:
+            time.sleep(0.02)
+        deadline_s = time.monotonic() + after_s
+        while running.poll() is None and time.monotonic() < deadline_s:
+            time.sleep(0.02)
+        struck = of_ours(program)[:1]
+        _strike(struck, number)
+        try:
+            status = running.wait(LIMIT_S)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            return Trial(-1, "hangs", wrong=["it did not end"])
+    trial = judged(folder / "run", status, (folder / "said").read_text(errors="replace"))
+    if not struck:
+        trial.status = f"{trial.status} before it"
+    if program == "measure.py" and number == signal.SIGKILL:
+        _sweep(trial, folder)
+    note_what_is_left(trial, folder / "tmp", mounts)
+    return trial
+
+
+def _strike(struck: list[int], number: int) -> None:
+    for pid in struck:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
+            if number == signal.SIGSTOP:
+                time.sleep(STANDS_S)
+                os.kill(pid, signal.SIGCONT)
+
+
+def _sweep(trial: Trial, folder: Path) -> None:
+    """The next measurement removes what a killed one could not, and works."""
+    asked = [*COMMAND, *SHORT, "--simulate", "--out", str(folder / "next")]
+    ended = subprocess.run(
+        asked, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env(folder / "tmp")
+    )
+    after = judged(folder / "next", ended.returncode, ended.stderr)
+    if after.status != "complete" or after.wrong:
+        trial.wrong.append(
+            f"the next measurement: {after.status} {after.wrong} {ended.stderr.strip()[-200:]}"
+        )

@@ -1,0 +1,242 @@
+"""Faults that strike `measure.py record` on a simulated meter: its process, its meter, the host's disk and clock."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import random
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from rig_session import FIRMWARE, RIG_SIM, write_profile
+
+from faults.trial import COMMAND, CURRENT_A, HOST, LIMIT_S, PYTHON, Trial, env, judged, note_what_is_left
+
+RECORDED_S = 2.0
+EARLY_S = 0.3
+STANDS_S = 20.0
+FULL_BYTES = (140_000, 320_000)
+"""Room on the disk that gets full: from too little to begin with to enough for a recording of 2 s."""
+
+Strike = Callable[["Recording"], None]
+
+
+class Recording:
+    """A simulated meter and `measure.py record` on it, struck at a random moment, and the next one after it."""
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.folder, self.chance = folder, chance
+        self.out = folder / "disk/run"
+        self.out.parent.mkdir()
+        (folder / "tmp").mkdir()
+        self.mounts = Path("/proc/self/mounts").read_text()
+        self.moment_s = chance.uniform(0.0, RECORDED_S + 0.5)
+        self.said = ""
+        self.meter = self._meter("meter")
+
+    def _meter(self, name: str) -> subprocess.Popen[str]:
+        write_profile(self.folder / "profile.csv", [(0.0, CURRENT_A)], 5.04, 600)
+        rig = [
+            RIG_SIM,
+            "--elf",
+            FIRMWARE,
+            "--pty",
+            self.folder / name,
+            "--truth",
+            self.folder / f"{name}.json",
+        ]
+        rig += ["--profile", self.folder / "profile.csv", "--pace", "1", "--patience-s", "60"]
+        meter = subprocess.Popen(rig, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        assert meter.stdout
+        meter.stdout.readline()
+        return meter
+
+    def start(
+        self, out: Path, *, meter: str = "", seconds: float = RECORDED_S, **more: str
+    ) -> subprocess.Popen[str]:
+        """`measure.py record`, with more environment."""
+        asked = [*COMMAND, "record", "--meter", meter or f"serial:{self.folder}/meter", "--out", str(out)]
+        return subprocess.Popen(
+            [*asked, "--seconds", str(seconds)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=env(self.folder / "tmp", **more),
+            cwd=self.folder,
+        )
+
+    def ended(self, running: subprocess.Popen[str]) -> int:
+        """Waits for it; its exit status, and what it said in `said`."""
+        _, self.said = running.communicate(timeout=LIMIT_S)
+        return running.returncode
+
+    def sleep(self) -> None:
+        """Until the moment of the fault, which counts from the record's first file on; one in eight is before it."""
+        until_s = time.monotonic() + LIMIT_S
+        while self.moment_s > EARLY_S and not (self.out / "run.json").exists() and time.monotonic() < until_s:
+            time.sleep(0.01)
+        time.sleep(self.moment_s)
+
+    def finish(self, status: int, *, exact: bool = True, new_meter: bool = False) -> Trial:
+        """Judges the record, has the next one recorded, and looks for what is left."""
+        trial = judged(self.out, status, self.said, exact=exact)
+        if new_meter:
+            self.close()
+            self.meter = self._meter("meter")
+        next_one = self.ended(self.start(self.folder / "next", seconds=0.5))
+        after = judged(self.folder / "next", next_one, self.said, exact=True)
+        if after.status != "complete" or after.wrong:
+            trial.wrong.append(f"the next recording: {after.status} {after.wrong} {self.said.strip()[-200:]}")
+        return trial
+
+    def close(self) -> None:
+        """Ends the meter."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.meter.pid, signal.SIGCONT)
+        self.meter.kill()
+        self.meter.communicate()
+
+
+def killed(run: Recording) -> Trial:
+    """kill -9 of the recording."""
+    running = run.start(run.out)
+    run.sleep()
+    running.kill()
+    return run.finish(run.ended(running))
+
+
+def stopped(run: Recording) -> Trial:
+    """The recording stands still for 20 s."""
+    running = run.start(run.out)
+    run.sleep()
+    running.send_signal(signal.SIGSTOP)
+    time.sleep(STANDS_S)
+    running.send_signal(signal.SIGCONT)
+    return run.finish(run.ended(running))
+
+
+def meter_gone(run: Recording) -> Trial:
+    """The simulated meter is killed: its cable is pulled. It is plugged in again for the next recording."""
+    running = run.start(run.out)
+    run.sleep()
+    run.meter.kill()
+    run.meter.wait()
+    return run.finish(run.ended(running), new_meter=True)
+
+
+def meter_stopped(run: Recording) -> Trial:
+    """The simulated meter stands still for 20 s, as if it hung."""
+    running = run.start(run.out)
+    run.sleep()
+    run.meter.send_signal(signal.SIGSTOP)
+    time.sleep(STANDS_S)
+    run.meter.send_signal(signal.SIGCONT)
+    return run.finish(run.ended(running), new_meter=True)
+
+
+def disk_full(run: Recording) -> Trial:
+    """The record lies on a file system that gets full at a random moment."""
+    size = run.chance.randint(*FULL_BYTES) // 4096 * 4096
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "opjoule", run.out.parent], check=True)
+    try:
+        return run.finish(run.ended(run.start(run.out)))
+    finally:
+        subprocess.run(["umount", run.out.parent], check=True)
+
+
+@functools.cache
+def host_faults() -> str:
+    """The preloaded library, built once."""
+    place = Path(tempfile.mkdtemp(prefix="fault-matrix-")) / "host_faults.so"
+    source = HOST / "validation/faults/host_faults.c"
+    subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", place, source, "-ldl"], check=True)
+    return str(place)
+
+
+def host_fault(fault: str) -> Callable[[Recording], Trial]:
+    """The host's disk or clock misbehaves from a random moment on."""
+
+    def strike(run: Recording) -> Trial:
+        asked = {
+            "LD_PRELOAD": host_faults(),
+            "OPJOULE_FAULT": fault,
+            "OPJOULE_FAULT_AFTER_S": f"{run.moment_s:.3f}",
+            "OPJOULE_FAULT_FOLDER": str(run.out),
+            "OPJOULE_FAULT_STEP_S": str(run.chance.choice([-86400, -3600, -2, 2, 3600, 86400])),
+        }
+        return run.finish(run.ended(run.start(run.out, **asked)))
+
+    return strike
+
+
+def two_at_once(run: Recording) -> Trial:
+    """A second recording asks for the same meter: it is refused in one line, and the first one does not notice."""
+    first = run.start(run.out)
+    run.sleep()
+    second = run.start(run.folder / "second", seconds=0.5)
+    _, said = second.communicate(timeout=LIMIT_S)
+    trial = run.finish(run.ended(first))
+    overlapped = run.moment_s < RECORDED_S - 1
+    if "Traceback" in said or (overlapped and (second.returncode == 0) == (trial.status == "complete")):
+        trial.wrong.append(f"the second one ended with {second.returncode}: {said.strip()[-200:]}")
+    return trial
+
+
+_MONSOON = """
+import sys
+from opjoule.meters.monsoon import meter
+from opjoule.meters.monsoon.reader import ProtocolSource
+seconds = float(sys.argv[1])
+asked = {"seconds": seconds, "paced": True, "unplugged": True}
+meter.ProtocolSource = lambda: ProtocolSource("software_monsoon", "SoftwareMonsoon", asked)
+from opjoule.cli.start import main
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+def monsoon_gone(run: Recording) -> Trial:
+    """A Monsoon in software is unplugged at a random moment of its own 2 s."""
+    asked = [str(PYTHON), "-c", _MONSOON, f"{run.chance.uniform(0.2, RECORDED_S - 0.2):.3f}"]
+    asked += ["record", "--meter", "monsoon", "--out", str(run.out), "--seconds", str(RECORDED_S)]
+    more = {"PYTHONPATH": f"{HOST}:{HOST}/tests/support"}
+    running = subprocess.Popen(
+        asked,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=env(run.folder / "tmp", **more),
+        cwd=run.folder,
+    )
+    return run.finish(run.ended(running), exact=False)
+
+
+FAULTS: dict[str, Callable[[Recording], Trial]] = {
+    "recording killed": killed,
+    "recording stopped 20 s": stopped,
+    "meter's cable pulled": meter_gone,
+    "meter hung for 20 s": meter_stopped,
+    "host disk full": disk_full,
+    "host disk read-only": host_fault("read-only"),
+    "host disk slow (0.2 s a write)": host_fault("slow"),
+    "host clock stepped": host_fault("clock"),
+    "two recordings on one meter": two_at_once,
+    "Monsoon gone": monsoon_gone,
+}
+
+
+def recording_trial(name: str, chance: random.Random, folder: Path) -> Trial:
+    """One fault at one moment of a recording."""
+    run = Recording(folder, chance)
+    try:
+        trial = FAULTS[name](run)
+    except subprocess.TimeoutExpired:
+        trial = Trial(-1, "hangs", wrong=["it did not end"])
+    finally:
+        run.close()
+    note_what_is_left(trial, folder / "tmp", run.mounts)
+    return trial
