@@ -90,7 +90,7 @@ def test_rivals_that_disagree_widen_the_interval_as_bounds_do():
     assert found.with_bounds([]) is found
     decided = replace(found, standard_u_j=found.energy_j.copy(), model_u_j=found.energy_j.copy())
     assert reasons(decided, columns)["write_back"].startswith(
-        "only a model of the medium decides: write_back drew 0"
+        "known only from a model of the medium: write_back drew 0"
     )
 
 

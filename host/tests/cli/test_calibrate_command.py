@@ -301,8 +301,11 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
         (["--reference", "x", "--room-temperature", "hot"], "a room's temperature from -40 to 85"),
         (["check", "--reference", "x", "--shunt-ppm", "-1"], "ppm per kelvin"),
         (["show", "--reference", "x"], "unrecognized arguments"),
-        (["--simulate", "--meter", "serial:x"], "--meter serial:x with a simulated bench, which has its own"),
-        (["--simulate", "--device", "rpi4"], "--device rpi4 with a simulated bench"),
+        (
+            ["--simulate", "--meter", "serial:x"],
+            "--meter serial:x and --simulate: a simulated bench has its own",
+        ),
+        (["--simulate", "--device", "rpi4"], "--device rpi4 and --simulate: a simulated bench"),
     ],
 )
 def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, capsys):

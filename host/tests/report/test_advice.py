@@ -44,10 +44,10 @@ NEEDS_HARDWARE = {
     "meters/serial/host.py: udev rules, brltty, groups": "a port of this computer and root's rights",
     "meters/monsoon, joulescope, ppk2: check its cable": "a meter of that kind",
     "measuring/settling.py: look for the medium's errors (dmesg)": "a medium that hangs",
-    "report/advice.py: a stiffer supply; a board or host that keeps time": "a supply and a board",
+    "report/advice.py: a stiffer supply; a more accurate clock": "a supply and a board",
     "devices/state/clock_discipline.py: stop chrony": "a board whose clock is steered",
     "meters/chips: check its wiring, SDA, SCL": "a sensor",
-    "simulation/medium_simulator.py: run it where nothing else writes to this disk": "a disk that is slow at will",
+    "simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk that is slow at will",
 }
 """Sentences that no test here carries out, and what it would take."""
 
