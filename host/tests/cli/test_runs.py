@@ -204,7 +204,7 @@ def test_a_mistake_is_one_line_of_runs_py(words, said, capsys):
     [
         (["prune"], 2, "no rule says what to delete"),
         (["export", "runs/example"], 2, "nothing to export to"),
-        (["list", "no-such"], 4, "no-such is no directory"),
+        (["list", "no-such"], 4, "no-such is not a directory"),
         (["show", "docs"], 4, "is not a run record"),
         (["export", "runs/example", "--perfetto", "no-such/trace"], 1, "no-such/trace"),
     ],

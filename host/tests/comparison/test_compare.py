@@ -227,7 +227,7 @@ def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_pa
 
 
 def test_several_axes_must_be_chosen_from(tmp_path, capsys):
-    assert "Give --by with one or more of db, storage" in said(capsys, [campaign(tmp_path)], BAD_INPUT)
+    assert "--by with one or more of db, storage" in said(capsys, [campaign(tmp_path)], BAD_INPUT)
 
 
 def test_a_change_for_the_worse_has_a_status_of_its_own(tmp_path, capsys):

@@ -217,7 +217,7 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     (root / "hwmon0/shunt_resistor").write_text("10000\n")
     source = HwmonSource("", root, tmp_path / "none")
     assert "the driver does not state it" in source.error_bounds().shunt.origin
-    warned = "WARNING: the driver takes a shunt of 0.01 ohm"
+    warned = "WARNING: the driver assumes a shunt of 0.01 ohm"
     [warning] = [note for note in source.open().notes if note.startswith(warned)]
     assert "0.1 ohm (R100) every current is 10 times too high" in warning
     assert source.error_bounds().shunt.ohm == 0.01

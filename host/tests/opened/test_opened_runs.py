@@ -101,7 +101,7 @@ def test_what_cannot_be_read_is_named_and_costs_the_others_nothing(folder, tmp_p
 def test_nothing_to_open_and_a_query_that_means_nothing_are_one_line(tmp_path, runs, monkeypatch):
     with pytest.raises(BadInput, match="no run record"):
         opjoule.open_runs(tmp_path)
-    with pytest.raises(RecordFault, match="no directory"):
+    with pytest.raises(RecordFault, match="is not a directory"):
         opjoule.open_runs(tmp_path / "nothing")
     with pytest.raises(BadInput, match="select watts from power") as wrong:
         runs.sql("select watts\nfrom power")

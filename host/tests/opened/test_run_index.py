@@ -98,5 +98,5 @@ def test_a_record_that_is_the_folder_itself_gets_no_index(folder):
 
 
 def test_no_folder_is_one_line(tmp_path):
-    with pytest.raises(RecordFault, match="is no directory"):
+    with pytest.raises(RecordFault, match="is not a directory"):
         rows(tmp_path / "none")

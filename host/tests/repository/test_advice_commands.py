@@ -189,7 +189,7 @@ def runs_that_differ(told, tmp_path, capsys):
     return said(capsys, ["compare", str(tmp_path), "--by", "storage", *extra])
 
 
-@CASES.advice("Give --by", r"give (--by): (?:one or more of )?(\w+)|give (--by): for example (\w+)")
+@CASES.advice("not clear what to compare", r"give (--by) with (?:one or more of|for example) (\w+)")
 def runs_without_a_question(told, tmp_path, capsys):
     if not told:
         several(tmp_path, "a", [1.0, 1.01])

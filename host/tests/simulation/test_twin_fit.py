@@ -238,7 +238,7 @@ def test_a_profile_gives_the_simulation_what_was_fitted(tmp_path, fitted):
         ("[medium.sd]\nwatts = 1", "watts"),
         ("[medium.sd]\nwrite_bytes_per_s = 0", "write_bytes_per_s"),
         ("[boards.sd]\nwatts = 1", "boards"),
-        ("no toml", "no TOML"),
+        ("no toml", "not valid TOML"),
     ],
 )
 def test_a_file_that_is_no_profile_is_refused_in_one_line(tmp_path, text, words):

@@ -104,4 +104,4 @@ def _by(options: argparse.Namespace, runs: Sequence[ComparedRun]) -> tuple[str, 
     if asked or len(axes) == 1:
         return asked or tuple(axes)
     named = f"one or more of {', '.join(axes)}" if axes else "for example storage, db or device"
-    raise BadInput(f"what is to be compared? Give --by with {named}")
+    raise BadInput(f"it is not clear what to compare: give --by with {named}")
