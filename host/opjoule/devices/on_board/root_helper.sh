@@ -4,6 +4,7 @@
 PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C
 export PATH LC_ALL
 unset IFS CDPATH ENV
+# shellcheck disable=SC2034 # steps.sh, which stands above this, keeps its journal there
 journal=/var/lib/opjoule/journal
 memory=/run/opjoule-memory
 mark=$(printf '\037')
