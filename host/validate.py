@@ -81,7 +81,7 @@ def _validate() -> int:
 
 def _over_u(held: list, name: str) -> list[float]:
     """Errors of one figure over their expanded uncertainty."""
-    own = [each for each in held if each.name == name and each.reporting_failures and each.u_j > 0]
+    own = [each for each in held if each.name == name and each.identified and each.u_j > 0]
     return [(each.found_j - each.true_j) / each.u_j for each in own]
 
 
@@ -95,8 +95,8 @@ def _print_table(table: list) -> None:
     print("| " + " | ".join(HEADINGS) + " |")
     print("|---" * len(HEADINGS) + "|")
     for each in table:
-        cells = [each.name, f"{each.reporting_failures} of {each.experiments}"]
-        if each.reporting_failures:
+        cells = [each.name, f"{each.identified} of {each.experiments}"]
+        if each.identified:
             shares = (each.error, each.error_95)
             cells += [f"{100 * each.coverage:.1f} %", f"±{100 * each.width:.2g} %"]
             cells += [f"{100 * share:.2g} %" for share in shares]

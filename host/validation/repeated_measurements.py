@@ -41,7 +41,7 @@ def measured(out: Path, options: list[str], seed: int) -> float:
 
 def row(about: str, own: list[KnownFigure]) -> str:
     """How often one figure was told and held its truth, how wide it was and how far off."""
-    identified = [each for each in own if each.identified]
+    identified = [each for each in own if each.has_interval]
     cells = [about, f"{len(identified)} of {len(own)}", "", "", ""]
     if identified:
         width = median((each.u or 0.0) / abs(each.true) for each in identified)

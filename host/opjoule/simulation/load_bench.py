@@ -21,6 +21,8 @@ HOT_TAU_S: Final = 4.0
 HOT_STEP_S: Final = 0.2
 SPARE_S: Final = 2.0
 """Behind the recording, so that it ends before its input does."""
+LATE_S: Final = 30.0
+"""So much longer the load stays [s]: a busy computer ends a recording late, when the simulator must still run."""
 
 
 class LoadBench:
@@ -78,4 +80,4 @@ class LoadBench:
                 lines.append(
                     f"{step * HOT_STEP_S:.3f},{self._current_a * (1 + self._hot):.6f},{self._voltage_v:.6f}"
                 )
-        return "\n".join([*lines, f"{length_s:.3f},0,{self._voltage_v:.6f}"]) + "\n"
+        return "\n".join([*lines, f"{length_s + LATE_S:.3f},0,{self._voltage_v:.6f}"]) + "\n"

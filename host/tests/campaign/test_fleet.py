@@ -34,7 +34,7 @@ class Forked:
         self._pid, self._status = folder / f"{name}-{number}.pid", folder / f"{name}-{number}.status"
         self.log = folder / f"{name}.log"
 
-    def reporting_failures(self, kind: str, argv: list[str]) -> str:
+    def order(self, kind: str, argv: list[str]) -> str:
         files = {"log": str(self.log), "pid": str(self._pid), "status": str(self._status)}
         return json.dumps({"kind": kind, "argv": argv, **files}) + "\n"
 
@@ -107,7 +107,7 @@ class LoopbackFleet:
     def start(self, kind: str, name: str, *argv: str) -> Forked:
         self.count += 1
         made = self.started[f"{name}-{self.count}"] = Forked(self.folder, name, self.count)
-        self.loaded.stdin.write(made.reporting_failures(kind, list(argv)))
+        self.loaded.stdin.write(made.order(kind, list(argv)))
         self.loaded.stdin.flush()
         return made
 

@@ -64,8 +64,8 @@ KEEP = StateSettings().changed(
 
 SLEEPING = [
     *("sh", "-c"),
-    'trap "" PIPE; '
-    'trap "kill \\$!; echo asked to end; exit 130" TERM; echo "{\\"phase\\":\\"start\\"}"; sleep 60 & wait',
+    'trap "" PIPE; sleep 60 & '
+    'trap "kill \\$!; echo asked to end; exit 130" TERM; echo "{\\"phase\\":\\"start\\"}"; wait',
 ]
 """A workload that says it has begun, and ends when it is asked to."""
 
