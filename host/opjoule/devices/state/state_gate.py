@@ -159,8 +159,8 @@ class StateWatch:
 
         Raises: LinkFault: the connection is gone.
         """
+        free_bytes, speed = self._medium_speed()  # first: a card goes on drawing power for a second after it
         others, second = quiet_stretch(self._read, partial(own_busy_ticks, self._shell), self._stop.wait)
-        free_bytes, speed = self._medium_speed()
         self.report.before = {
             **second.to_json(),
             "others_cpu_fraction": round(others, 4),
