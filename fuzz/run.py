@@ -34,9 +34,9 @@ MEMORY_MIB = 1024
 LONGEST_S = 10
 """One input that takes longer counts as a find."""
 INPUT_BYTES = 1024
-"""Of the longest input: no message or line that matters is longer, and short ones are more a second."""
+"""Length of the longest input: no message or line that matters is longer, and short ones are more a second."""
 KEPT_BYTES = 3000
-"""Of a parser's corpus in the repository."""
+"""Size of a parser's corpus in the repository."""
 
 PROGRAMS = {
     "loader-fuzz": ("properties", "histogram", "trace", "operation-log", "marks", "requests"),

@@ -31,7 +31,7 @@ from rig_session import RunningRig, rig_sim, write_edges, write_profile  # noqa:
 
 STACK_LEAST_BYTES = 64
 ANSWER_LIMIT_S = 5.0
-"""Of this computer's time, which may be busy; the firmware takes milliseconds of its own."""
+"""Limit in the time of this computer, which may be busy; the firmware takes milliseconds of its own."""
 TRIES = 3
 ANSWERS: dict[type, tuple[type, ...]] = {
     m.Identify: (m.Identity,),

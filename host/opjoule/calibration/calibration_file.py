@@ -62,7 +62,7 @@ class FilePoint:
     reference_u: float
     residual: float
     warmth_a2: float = 0.0
-    """Of a current: squared readings, followed with the shunt's time constant."""
+    """Warmth of a current [A^2]: squared readings, followed with the shunt's time constant."""
 
 
 @dataclass(frozen=True)

@@ -119,7 +119,7 @@ class ReadPoint:
     """What one meter read in the time of one point."""
 
     mean: MeanReading
-    """Of its last third, where it is long enough for a shunt to come to rest; of all of it otherwise."""
+    """Mean of its last third if it lasts long enough for a shunt to come to rest, otherwise of all of it."""
     course: PointCourse | None
     """How it came there; None for a shorter one."""
 

@@ -28,8 +28,8 @@ COPPER, TEMPERATURE = "copper at the shunt", "temperature"
 HEAT, WIRE = "shunt heating", "wire to the board"
 """Further sources, which do not grow as the energy does."""
 UNMARKED_TOLERANCE = 0.05
-"""Of a shunt without a marking, and of one whose marking nobody states: 5 % is the coarsest that chip resistors of this
-kind are sold with (RND 155 2512, "TCR 400 ppm/K, tolerance 5 %"; Yageo RL2512: 1, 2, 5 %)."""
+"""Tolerance of a shunt without a marking, or with one that nobody states: 5 % is the coarsest that chip resistors of
+this kind are sold with (RND 155 2512, "TCR 400 ppm/K, tolerance 5 %"; Yageo RL2512: 1, 2, 5 %)."""
 COPPER_MAX_OHM = 5e-4
 """Copper between the shunt and where it is sensed, where nobody says that it is sensed at its own pads: a square of
 35 um copper (Stackpole, "Shunt Resistor PCB Layout": 5 milliohm on 10 mm by 1 mm)."""

@@ -39,7 +39,7 @@ class Integrals:
 
     @classmethod
     def between(cls, cells: Cells, start_ns: int, end_ns: int, rate: float, sensor: ErrorBounds) -> Integrals:
-        """Of a window [meter_ns] whose seconds are `rate` times those of the meter."""
+        """Integrals over a window [meter_ns] whose seconds are `rate` times those of the meter."""
 
         def over(name: str) -> float:
             return float(getattr(cells, name).between(start_ns, end_ns)) * rate
@@ -79,9 +79,9 @@ class Systematic:
     gain: Mapping[str, float]
     offset: Mapping[str, float]
     heating: Mapping[str, float] = field(default_factory=dict)
-    """Of the shunt's own heat."""
+    """Contributions of the shunt's own heat."""
     wire: Mapping[str, float] = field(default_factory=dict)
-    """Of what lies between the sense point and the board."""
+    """Contributions of what lies between the sense point and the board."""
     bounded: bool = False
     """Bounds are all that is known of each source: rectangular, as delivered."""
     drift_u: float = 0.0

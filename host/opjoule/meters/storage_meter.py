@@ -90,7 +90,7 @@ class WithStorageMeter:
 
     @property
     def number(self) -> int:
-        """Of the medium's sensor among the recorded ones; once it is open."""
+        """Number of the medium's sensor among the recorded ones; known once it is open."""
         return 1 + max(further_sensors(self._board), default=0)
 
     def open(self) -> MeterIdentity:

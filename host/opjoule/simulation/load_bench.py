@@ -20,9 +20,9 @@ HOT_TAU_S: Final = 4.0
 """Shorter than a real one's 10 to 20 s, as everything in the rehearsal."""
 HOT_STEP_S: Final = 0.2
 SPARE_S: Final = 2.0
-"""Behind the recording, so that it ends before its input does."""
+"""A shunt that heats is simulated for so long after the recording [s]."""
 LATE_S: Final = 30.0
-"""So much longer the load stays [s]: a busy computer ends a recording late, when the simulator must still run."""
+"""The load lasts so much longer [s]: a busy computer ends a recording late, and the simulator must still run then."""
 
 
 class LoadBench:

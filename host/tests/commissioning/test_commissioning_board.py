@@ -28,7 +28,7 @@ from opjoule.trace.journal import SyncEdges
 PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
 RPI4 = find_profile("rpi4")
 BOARD_AHEAD_NS = 5_000_000_000
-"""Of the board's clock; host and meter start at 0."""
+"""Start of the board's clock; host and meter start at 0."""
 
 
 def exchanges(seconds, ahead_ns, rate=1.0):

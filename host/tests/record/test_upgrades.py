@@ -13,7 +13,7 @@ from opjoule.record.run_record import with_digest
 
 HOST = Path(__file__).resolve().parents[2]
 EXAMPLE = HOST.parent / "runs/example"
-"""Of schema version 1, the oldest that there is."""
+"""A record of schema version 1, the oldest that there is."""
 READERS = {
     "report": ["report", "{run}"],
     "verify": ["verify", "{run}"],

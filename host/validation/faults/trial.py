@@ -19,7 +19,7 @@ COMMAND = (str(PYTHON), "-m", "opjoule.cli.start")
 LIMIT_S = 240.0
 CURRENT_A = 0.5
 NEAR_A = 0.02
-"""Of a sample from the true current; a damaged one that passed as sound would be anywhere."""
+"""Largest distance of a sample from the true current; a damaged one that passed as sound would be anywhere."""
 MARK = "OPJOULE_FAULT_MATRIX"
 
 
@@ -36,7 +36,7 @@ class Trial:
 
 
 def env(temporary: Path | None = None, **more: str) -> dict[str, str]:
-    """Of the commands that are tried.
+    """The environment of the commands that are tried.
 
     Args:
         temporary: their folder for temporary files.

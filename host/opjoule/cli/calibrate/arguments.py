@@ -92,7 +92,7 @@ def calibrate_parser(action: str = "") -> Parser:
 
 
 def _add_accuracies(parser: Parser) -> None:
-    """Of what is typed."""
+    """Options for the accuracy of typed readings."""
     parser.add_argument(
         "--current", metavar="ACCURACY", help="accuracy of typed currents, for example 0.2%%+1mA"
     )

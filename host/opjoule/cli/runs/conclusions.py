@@ -156,5 +156,5 @@ def conclusions_csv(study: StudyFolder, own: Sequence[PaperVerdict]) -> str:
 
 
 def file_name(study: StudyFolder) -> str:
-    """Of the table among the figures."""
+    """Name of the table's file among the figures."""
     return f"{Path(study.name).name}-conclusions.csv"

@@ -42,7 +42,7 @@ class ProbeAnswer:
     """What the probe says to a request."""
 
     word: str
-    """Of the request."""
+    """The request's word."""
     entry: dict[str, Any]
 
 

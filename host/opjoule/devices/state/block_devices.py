@@ -14,7 +14,7 @@ def device_number(number: str) -> str:
     """MAJOR:MINOR in decimal; empty for what is no block device.
 
     Args:
-        told: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number. coreutils before 9.0
+        number: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number. coreutils before 9.0
             print the parts of st_dev in no other way (stat(1), %d).
     """
     try:

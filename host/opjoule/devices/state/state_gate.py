@@ -33,9 +33,9 @@ SPEED_CHANGE_LIMIT = 0.3
 """How far the medium's speed may be from the median of its earlier probes."""
 _EARLIER_NEEDED = 3
 _SPEED_MIB = 16
-_LOOK_S = 1.0
-_LOOKS = 8
-"""Stretches that are tried before a busy board is refused."""
+_STRETCH_S = 1.0
+_STRETCHES_MAX = 8
+"""So many stretches are tried before a busy board is refused: a login and the preparation take some seconds."""
 
 _WATCH = script("watch.sh")
 _SPEED = script("medium_speed.sh")
@@ -236,14 +236,20 @@ class StateWatch:
 def quiet_stretch(
     read: Callable[[], StateReading], own_ticks: Callable[[], float], wait: Callable[[float], object]
 ) -> tuple[float, StateReading]:
-    """Share of the processors that other programs used in the first quiet stretch, and the reading at its end.
+    """Waits for a stretch in which other programs use at most OTHERS_LIMIT of the processors.
 
-    A login and the preparation keep a board busy for some seconds; the last stretch counts where none is quiet.
+    Args:
+        read: takes a reading of the board.
+        own_ticks: processor time that this program has used [ticks of the board].
+        wait: waits for so many seconds.
+    Returns: the share that other programs used in that stretch, and the reading at its end; of the last stretch if
+        none was quiet.
+    Raises: LinkFault: the connection is gone.
     """
     others, last = 1.0, read()
-    for _ in range(_LOOKS):
+    for _ in range(_STRETCHES_MAX):
         first, own = last, own_ticks()
-        wait(_LOOK_S)
+        wait(_STRETCH_S)
         last = read()
         busy = last.busy_ticks - first.busy_ticks - (own_ticks() - own)
         others = max(busy, 0.0) / max(last.total_ticks - first.total_ticks, 1)

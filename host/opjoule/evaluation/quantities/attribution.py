@@ -98,7 +98,7 @@ BY_ACTIVITY: Final = (
     _activity("checkpoint", "a log written back, without its syncs", activity("checkpoint")),
     _activity("sync", "waiting until written data are safe, including the medium's work", activity("sync")),
     _activity(
-        WRITE_BACK, ("the medium while it writes data that no operation waits for"), activity(WRITE_BACK)
+        WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)
     ),
     _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
     _activity("unseparated", "sum of the parts that cannot be told apart; 0 if all can", unseparated),

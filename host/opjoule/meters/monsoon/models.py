@@ -126,7 +126,7 @@ class Model:
         """Scale of channel 'main' or 'usb' from the device's memory."""
 
         def read(what: str, length: int, signed: bool) -> tuple[int, int]:
-            """Of the fine range and of the coarse one."""
+            """The codes of the fine and of the coarse range."""
             fine, coarse = (
                 get(Opcode[f"{channel.upper()}_{each}_{what}"], length, signed) for each in ("FINE", "COARSE")
             )

@@ -47,7 +47,7 @@ class Source(ABC):
     """True for a counter: a reading is the mean since the one before; False: the value at this moment"""
 
     gap_s: float = 0.0
-    """Of a value at this moment: readings further apart than this, and than a period and a half, have a gap between."""
+    """Limit for values of one moment [s]: readings further apart than it and than 1.5 periods have a gap between."""
 
     @abstractmethod
     def open(self) -> MeterIdentity:
