@@ -57,9 +57,11 @@ def main():
     if stored != asked.blocks * BLOCK_BYTES:
         sys.exit(f"job.py: {stored} bytes are there, not {asked.blocks * BLOCK_BYTES}")
     for name, lasted_s in (("WRITE", wrote_s), ("READ", read_s)):
-        speed = asked.blocks * BLOCK_BYTES / lasted_s / 1e6
-        results.add(name, operations=asked.blocks, answer=stored, mean_s=lasted_s, mb_per_s=speed)
-        print(f"{name}: {speed:.1f} MB/s", flush=True)
+        per_s = asked.blocks * BLOCK_BYTES / lasted_s
+        results.add(
+            name, operations=asked.blocks, answer=stored, mean_s=lasted_s, bandwidth_bytes_per_s=per_s
+        )
+        print(f"{name}: {per_s / 1e6:.1f} MB/s", flush=True)
 
 
 if __name__ == "__main__":

@@ -150,7 +150,16 @@ def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path
         return *measure_one(plan, folder), ""
     except Interrupted:
         raise
-    except OpJouleError as error:
-        return error.exit_code, folder, str(error)
-    except OSError as error:
-        return OpJouleError.exit_code, folder, of_system(error)
+    except (OpJouleError, OSError) as error:
+        known = isinstance(error, OpJouleError)
+        why = str(error) if known else of_system(error)
+        if _was_interrupted(error):
+            raise Interrupted(f"interrupted; while it ended: {why}") from error
+        return error.exit_code if known else OpJouleError.exit_code, folder, why
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Whether an error arose while an interruption was answered, as on a full disk."""
+    while error and not isinstance(error, KeyboardInterrupt | Interrupted):
+        error = error.__context__
+    return error is not None

@@ -18,7 +18,7 @@ from opjoule.comparison.compared_run import gather
 from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.comparison.index import ConditionRun, means_of, read_index
-from opjoule.errors import BadInput, DeviceFault, NewerSchema, RecordFault
+from opjoule.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
 from opjoule.evaluation.wording.ycsb import QUANTITIES
 from opjoule.record.run_record import RunRecord
 
@@ -293,3 +293,18 @@ def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path)
     told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
     assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"
     assert told.condition["records"] == "100,1000"
+
+
+def test_an_error_while_a_run_is_being_interrupted_does_not_let_the_campaign_go_on(tmp_path):
+    tried = []
+
+    def on_a_full_disk(_plan, place: Path) -> tuple[int, Path]:
+        tried.append(place)
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise OSError(28, "No space left on device", str(place)) from None
+
+    with pytest.raises(Interrupted, match="No space left"):
+        run_conditions(plans(), tmp_path / "out", on_a_full_disk, seed=1, json=True)
+    assert len(tried) == 1

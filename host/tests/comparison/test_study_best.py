@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from opjoule.comparison.study.best import best_csv, best_systems, mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.comparison.study.table import best_tables, how_sure
+from opjoule.comparison.study.table import best_tables, how_sure, value_words
+from opjoule.comparison.value_words import measure_words
 from opjoule.plots.phases import joules, joules_u
 
 KEY = "energy_per_operation_j"
@@ -73,3 +75,19 @@ def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
     assert mean_with_u([(1.0, None)]) == (1.0, None)
     value, u = mean_with_u([(1.0, None), (1.2, None)])
     assert value == pytest.approx(1.1) and u == pytest.approx(13.97 * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("measure", "value", "words", "shown"),
+    [
+        ("bandwidth_bytes_per_s", 39.04e6, "bandwidth", "39.04 MB/s"),
+        ("points_per_s", 12_000.0, "points per s", "12,000 /s"),
+        ("mean_s", 0.012, "mean time", "12.00 ms"),
+        ("per_row_us", 3.25, "time per row", "3.250 µs"),
+    ],
+)
+def test_a_measure_has_the_unit_that_its_name_ends_in_a_rate_among_them(measure, value, words, shown):
+    assert measure_words(measure) == words
+    assert unicodedata.normalize("NFKC", value_words(value, None, measure)) == unicodedata.normalize(
+        "NFKC", shown
+    )

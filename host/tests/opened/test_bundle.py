@@ -11,6 +11,7 @@ from opjoule.cli.commands import main
 from opjoule.opened.exports.redaction import Redaction
 from opjoule.plots import figures
 from opjoule.record.run_record import RunRecord
+from plotted_runs import make_campaign
 from report_record import make_record
 
 
@@ -63,6 +64,24 @@ def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_
     named = {each["@id"] for each in root["hasPart"]}
     assert {"CITATION.cff", "figures/methods.txt", "records/mine/sqlite/run.json"} <= named
     assert named == {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
+
+
+def test_a_campaign_is_compared_in_its_bundle_and_again_where_it_is_opened(tmp_path, capsys):
+    campaign = make_campaign(tmp_path / "media")
+    for name in ("a.zip", "b.zip"):
+        assert main(["runs", "bundle", str(campaign), "--name", "n", "--out", str(tmp_path / name)]) == 0
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    assert main(["runs", "open", str(tmp_path / "a.zip"), "--out", str(tmp_path / "opened")]) == 0
+    there = tmp_path / "opened" / "records" / "media"
+    assert f"compared {there / 'report.html'}" in capsys.readouterr().out
+    assert "records/media" in (there / "report.html").read_text()
+    methods = (tmp_path / "opened" / "figures" / "methods.txt").read_text()
+    assert "Left out: records/media/failed" in methods and "/tmp/" not in methods
+    answers = []
+    for folder in (campaign, there):
+        assert main(["compare", str(folder), "--by", "storage", "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["contrasts"])
+    assert answers[0] and answers[0] == answers[1]
 
 
 def test_the_same_records_make_the_same_file(records, tmp_path):

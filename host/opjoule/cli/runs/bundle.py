@@ -13,6 +13,8 @@ from typing import Final
 
 from opjoule.campaign.campaign import program_words
 from opjoule.cli.planning import ROOT
+from opjoule.comparison.index_file import INDEX
+from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput
 from opjoule.opened.exports.bundle import RECORDS, Described, copy_runs, describe, newest, pack, unpack
 from opjoule.opened.exports.redaction import KeptNames, Redaction
@@ -23,7 +25,8 @@ README: Final = """{name}
 {line}
 {about}
 
-records/     run records, one folder each, as OpJoule's docs/reference/run-record.md describes them
+records/     run records, one folder each, as OpJoule's docs/reference/run-record.md describes them;
+             report.html in the folder of a campaign or study compares its runs
 figures/     figures, tables and methods.txt, drawn from these records
 CITATION.cff how to cite the program
 
@@ -45,8 +48,12 @@ def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iter
     with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
         folder = Path(name)
         records = copy_runs(options.places, folder / RECORDS, redaction)
+        for campaign in campaigns(folder / RECORDS):
+            write_campaign_page(campaign, campaign.relative_to(folder).as_posix())
         drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
-        yield from [each for each in drawn if not each.startswith(str(folder))]
+        yield from [each.replace(f"{folder}/", "") for each in drawn if not each.startswith(str(folder))]
+        methods = folder / "figures" / "methods.txt"
+        methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
         about = _described(options, records, study)
         (folder / "README.txt").write_text(_readme(about), encoding="utf-8")
@@ -86,7 +93,14 @@ def open_bundle(options: argparse.Namespace) -> Iterator[str]:
     folder = options.out or ROOT / "runs" / options.bundle.stem
     about = unpack(options.bundle, folder)
     yield f"{about['name']}: {about['description']}"
-    yield f"records    {folder / RECORDS}"
-    yield f"figures    {folder / 'figures'}"
-    yield f"compare    host/compare.py {folder / RECORDS}/*"
+    yield f"records {folder / RECORDS}"
+    yield f"figures {folder / 'figures'}"
+    for campaign in campaigns(folder / RECORDS):
+        yield f"compared {campaign / 'report.html'}"
+    yield f"table host/runs.py list {folder / RECORDS}"
     yield f"draw again host/runs.py figures {folder / RECORDS} --out figures"
+
+
+def campaigns(records: Path) -> list[Path]:
+    """Folders of a campaign or a study below a folder: those with an index."""
+    return sorted(path.parent for path in records.rglob(INDEX))

@@ -91,8 +91,11 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
     )
 
 
-def write_campaign_page(folder: Path) -> Path:
+def write_campaign_page(folder: Path, named: str = "") -> Path:
     """Writes report.html over all runs of a folder with an index, compared by each of its axes.
+
+    Args:
+        named: the folder as the page's command names it, where it will lie elsewhere (default: where it is).
 
     Returns: the page's path, replaced as a whole.
     Raises: RecordFault: no readable index.
@@ -112,7 +115,7 @@ def write_campaign_page(folder: Path) -> Path:
         refused=found.refused,
         conclusions=found.conclusions,
         warnings=found.warnings,
-        command=("host/measure.py", "report", str(folder)),
+        command=("host/measure.py", "report", named or str(folder)),
     )
     target = folder / "report.html"
     write_whole(target, rendered(page).encode())

@@ -105,7 +105,10 @@ def how_sure(study: StudyTable) -> list[str]:
 
 def value_words(value: float, u: float | None, measure: str) -> str:
     """A value with the unit that its name ends in."""
-    last = measure.rpartition("_")[2]
+    counted, is_rate, _ = measure.rpartition("_per_s")
+    last = (counted if is_rate else measure).rpartition("_")[2]
+    if is_rate:
+        return str(rounded(value, u, f"{_UNITS.get(last, '1')}/s"))
     if last == "us":
         return str(rounded(1e-6 * value, None if u is None else 1e-6 * u, "s"))
     return str(rounded(value, u, _UNITS.get(last, "1")))
