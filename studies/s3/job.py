@@ -23,7 +23,8 @@ from verified import verify
 
 SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
 GETTING = {
-    "berkeleydb": "apt install python3-bsddb3 (Debian 12), or see docs/reference/study-s3.md",
+    "berkeleydb": "apt install python3-bsddb3 (Debian 12) is for /usr/bin/python3, which has to come first on PATH; "
+    "or see docs/reference/study-s3.md",
     "duckdb": "pip install duckdb",
 }
 SPACE = {
@@ -107,7 +108,7 @@ def _needed(options):
             SYSTEMS[options.system](options.storage)
     except ImportError as error:
         raise Unusable(
-            f"{options.system}'s Python client is not there ({error}): {GETTING[options.system]}"
+            f"{options.system}'s client is not there for {sys.executable} ({error}): {GETTING[options.system]}"
         ) from None
     before, for_row = SPACE[options.system]
     needed = before + max(options.rows) * for_row

@@ -151,11 +151,10 @@ def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path
     except Interrupted:
         raise
     except (OpJouleError, OSError) as error:
-        known = isinstance(error, OpJouleError)
-        why = str(error) if known else of_system(error)
+        why = str(error) if isinstance(error, OpJouleError) else of_system(error)
         if _was_interrupted(error):
             raise Interrupted(f"interrupted; while it ended: {why}") from error
-        return error.exit_code if known else OpJouleError.exit_code, folder, why
+        return getattr(error, "exit_code", OpJouleError.exit_code), folder, why
 
 
 def _was_interrupted(error: BaseException | None) -> bool:

@@ -124,8 +124,10 @@ def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Figure]
     there = dict(_drawable(found))
     for table in _studies(found):
         there |= dict([*curve_figures(table), *grid_figures(table)])
-    some = False
+    some, media = False, {run.value("storage") for run in found.runs}
     for at, part in enumerate(study.counterparts, 1):
+        if part.media and not all(any(fnmatch(medium, each) for each in part.media) for medium in media):
+            continue
         for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
             some = True
             paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())

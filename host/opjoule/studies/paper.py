@@ -16,7 +16,9 @@ EXACT: Final = "exact"
 NEAR: Final = "near"
 MISSING: Final = "missing"
 STATES: Final = (EXACT, NEAR, MISSING)
-_SHOWN_KEYS: Final = ("paper", "shows", "state", "command", "axes", "groups", "units", "differs", "drawn")
+_SHOWN_KEYS: Final = (
+    *("paper", "shows", "state", "command", "axes", "groups", "units", "differs", "drawn", "media"),
+)
 _CONCLUSION_KEYS: Final = (
     *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
 )
@@ -39,6 +41,8 @@ class Counterpart:
     differs: str = ""
     drawn: tuple[str, ...] = ()
     """Patterns of the names of the figures that runs.py draws of it."""
+    media: tuple[str, ...] = ()
+    """Patterns of the media that stand for the paper's; records of others are not drawn. None: any."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +82,9 @@ def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
         raise BadInput(f"[[counterparts]] {entry['paper']}: state is one of {', '.join(STATES)}")
     if entry["state"] != EXACT and not entry.get("differs"):
         raise BadInput(f"[[counterparts]] {entry['paper']}: differs says in what, or why it is missing")
-    return Counterpart(**{**entry, "drawn": tuple(entry.get("drawn", ()))})
+    return Counterpart(
+        **{**entry, "drawn": tuple(entry.get("drawn", ())), "media": tuple(entry.get("media", ()))}
+    )
 
 
 def conclusions_of(

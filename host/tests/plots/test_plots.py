@@ -4,6 +4,7 @@ import contextlib
 import csv
 import io
 import re
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -18,10 +19,12 @@ from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.plotted import NOT_TOLD, plotted
 from opjoule.errors import BadInput
 from opjoule.plots import figures, stack
-from opjoule.plots.figures import FIGURES
+from opjoule.plots.figures import FIGURES, write_figures
 from opjoule.plots.forest import forest
 from opjoule.plots.style import FORMATS, drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
+from opjoule.studies.folder import find_study
+from opjoule.studies.paper import EXACT, Counterpart
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
 from report_record import make_record, make_trace, put_result
 
@@ -367,3 +370,17 @@ def test_a_figure_of_what_no_run_states_is_not_drawn(folder, tmp_path, capsys, m
     assert main(["runs", "figures", str(folder), "--out", str(tmp_path)]) == 0
     assert "not drawn: no-such: no run states its energy of the loader" in capsys.readouterr().out
     assert not list(tmp_path.glob("no-such*"))
+
+
+def test_a_papers_figure_is_drawn_from_the_media_that_stand_for_its_own_alone(folder, tmp_path):
+    shown = [
+        Counterpart(name, "energy", EXACT, drawn=("energy-power",), media=media)
+        for name, media in (("Figure 1", ("ssd*",)), ("Figure 2", ("sd", "emmc")), ("Figure 3", ()))
+    ]
+    study = replace(find_study("s2"), counterparts=tuple(shown))
+    (record,) = folder.glob("sqlite-sd-1")
+    list(write_figures([str(record)], tmp_path, study=study))
+    assert sorted(path.name for path in tmp_path.glob("*.svg")) == [
+        "02-figure-2-energy-power.svg",
+        "03-figure-3-energy-power.svg",
+    ]
