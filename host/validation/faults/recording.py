@@ -69,8 +69,13 @@ class Recording:
         )
 
     def ended(self, running: subprocess.Popen[str]) -> int:
-        """Waits for it; its exit status, and what it said in `said`."""
-        _, self.said = running.communicate(timeout=LIMIT_S)
+        """Waits for it; its exit status, and what it said in `said`. Raises: TimeoutExpired, and has killed it."""
+        try:
+            _, self.said = running.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.communicate()
+            raise
         return running.returncode
 
     def sleep(self) -> None:
