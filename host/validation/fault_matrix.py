@@ -83,7 +83,7 @@ def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | No
         try:
             with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
                 trial = EVERY[name](name, chance, Path(folder))
-        except Exception as fault:  # noqa: BLE001  # one trial that breaks does not end the others
+        except Exception as fault:  # one trial that breaks does not end the others
             trial = Trial(-1, "driver failed", wrong=[f"{type(fault).__name__}: {fault}"])
         if trial.struck:
             break
