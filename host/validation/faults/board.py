@@ -144,6 +144,17 @@ def _kill(measured: Measured, name: str) -> bool:
 
 
 @contextlib.contextmanager
+def shared_mounts(folder: Path) -> Iterator[None]:
+    """What is mounted below a folder is seen by the board, too: its sshd has a table of mounts of its own."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    subprocess.run(["mount", "--make-shared", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@contextlib.contextmanager
 def own_disk(measured: Measured, megabytes: int) -> Iterator[str]:
     """The medium on an ext4 file system of its own, which turns read-only on an error; gives its kernel name."""
     image = measured.folder / "card"
@@ -213,6 +224,7 @@ _PUT_BACK_THEMSELVES = ("board: medium full", "board: card turns read-only")
 def board_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     """One fault at one moment of a measurement over ssh."""
     with contextlib.ExitStack() as server:
+        server.enter_context(shared_mounts(folder))
         if name != SERVER_KILLED:
             return _tried(name, folder, Measured(folder, chance))
         mongod = server.enter_context(mongo_server.stand_in_alone(folder))
