@@ -151,7 +151,7 @@ def shared_mounts(folder: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)  # sshd's end may still keep it busy
 
 
 @contextlib.contextmanager
