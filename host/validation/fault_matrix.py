@@ -84,7 +84,10 @@ def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | No
             with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
                 trial = EVERY[name](name, chance, Path(folder))
         except Exception as fault:  # one trial that breaks does not end the others
-            trial = Trial(-1, "driver failed", wrong=[f"{type(fault).__name__}: {fault}"])
+            first: BaseException = fault
+            while first.__context__:
+                first = first.__context__
+            trial = Trial(-1, "driver failed", wrong=[f"{type(first).__name__}: {first}"])
         if trial.struck:
             break
     return name, number, trial
