@@ -105,6 +105,7 @@ class Recording:
             os.kill(self.meter.pid, signal.SIGCONT)
         self.meter.kill()
         self.meter.communicate()
+        (self.folder / "meter").unlink(missing_ok=True)  # its pty may soon be another trial's
 
 
 def killed(run: Recording) -> Trial:
@@ -129,8 +130,7 @@ def meter_gone(run: Recording) -> Trial:
     """The simulated meter is killed: its cable is pulled. It is plugged in again for the next recording."""
     running = run.start(run.out)
     run.sleep()
-    run.meter.kill()
-    run.meter.wait()
+    run.close()
     return run.finish(run.ended(running))
 
 
