@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import random
 import signal
 import subprocess
@@ -100,11 +98,12 @@ class Recording:
         return trial
 
     def close(self) -> None:
-        """Ends the meter."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.meter.pid, signal.SIGCONT)
+        """Ends the meter, if it has not ended."""
+        self.meter.send_signal(signal.SIGCONT)
         self.meter.kill()
-        self.meter.communicate()
+        self.meter.wait()
+        if self.meter.stdout:
+            self.meter.stdout.close()
         (self.folder / "meter").unlink(missing_ok=True)  # its pty may soon be another trial's
 
 
