@@ -7,7 +7,7 @@ Faults of the serial line stand between the simulated meter and `measure.py reco
 and the host's disk and clock strike the recording itself; those of processes strike `measure.py --simulate`; those of
 the board a measurement over a real sshd on loopback. A fault is survived if the record opens, says how it ended and
 why, has no sample that the meter did not take, the next run works, and no process, temporary file or mount is left. A
-status with "before it" is of a measurement whose process had ended before the fault. With --results a trial that is in
+fault that found nothing to strike is tried at another moment and does not count. With --results a trial that is in
 the file is not tried again. Exit code 1 if one was not survived.
 """
 
@@ -74,7 +74,7 @@ def tried(
 
 
 def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | None]:
-    """One trial; None after the time's end. What the fault did not strike is tried at another moment."""
+    """One trial; what the fault did not strike is tried at another moment. None if it never struck, or time is up."""
     name, seed, number, until_s = asked
     chance, trial = random.Random(f"{name} {seed} {number}"), None
     for _ in range(MOMENTS):
@@ -90,7 +90,7 @@ def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | No
             trial = Trial(-1, "driver failed", wrong=[f"{type(first).__name__}: {first}"])
         if trial.struck:
             break
-    return name, number, trial
+    return name, number, trial if trial and trial.struck else None
 
 
 def _known(results: Path | None, name: str, seed: int) -> dict[int, Trial]:
