@@ -114,9 +114,9 @@ def monsoon(data: bytes) -> None:
 
 
 def ppk2(data: bytes) -> None:
-    """Samples of a PPK2 in pieces; the first byte is the length of a piece."""
+    """Samples of a PPK2 in at most 32 pieces; the first byte is the length of a piece if that is not too short."""
     taker, events = Ppk2Assembler(Modifiers.parse(""), 5.0), []
-    size = max(1, data[0]) if data else 1
+    size = max(1, data[0] if data else 1, len(data) // 32)
     for number, at in enumerate(range(1, len(data), size)):
         events += taker.take(data[at : at + size], 10**12 + number * 2500)
     _check_order(events)

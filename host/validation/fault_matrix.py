@@ -7,7 +7,7 @@ Faults of the serial line stand between the simulated meter and `measure.py reco
 and the host's disk and clock strike the recording itself; those of processes strike `measure.py --simulate`; those of
 the board a measurement over a real sshd on loopback. A fault is survived if the record opens, says how it ended and
 why, has no sample that the meter did not take, the next run works, and no process, temporary file or mount is left. A
-status with "before it" is of a measurement whose process had ended before the fault. With --results a trial that is in
+fault that found nothing to strike is tried at another moment and does not count. With --results a trial that is in
 the file is not tried again. Exit code 1 if one was not survived.
 """
 
@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import random
 import sys
 import tempfile
@@ -35,6 +36,7 @@ from faults.recording import FAULTS as RECORDING  # noqa: E402
 from faults.recording import recording_trial  # noqa: E402
 from faults.trial import Trial  # noqa: E402
 
+MOMENTS = 3
 OneTrial = Callable[[str, random.Random, Path], Trial]
 EVERY: dict[str, OneTrial] = {
     **dict.fromkeys(LINE, line_trial),
@@ -44,20 +46,51 @@ EVERY: dict[str, OneTrial] = {
 }
 
 
-def tried(name: str, times: int, seed: int, results: Path | None, until_s: float) -> list[Trial]:
-    """So many trials of one fault; fewer where time ends."""
-    known = _known(results, name, seed)
-    for number in range(times):
-        if number in known or time.monotonic() > until_s:
-            continue
-        chance = random.Random(f"{name} {seed} {number}")
-        with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
-            known[number] = EVERY[name](name, chance, Path(folder))
-        if results:
-            with results.open("a") as file:
-                told = {"fault": name, "seed": seed, "number": number, **asdict(known[number])}
-                file.write(json.dumps(told) + "\n")
-    return list(known.values())
+def tried(
+    names: list[str], times: int, seed: int, results: Path | None, until_s: float, at_once: int
+) -> dict[str, list[Trial]]:
+    """So many trials of each fault, the first of each before the second of any; fewer where time ends.
+
+    Args:
+        at_once: trials that run side by side, each in a process of its own.
+    """
+    known = {name: _known(results, name, seed) for name in names}
+    waiting = [
+        (name, seed, number, until_s)
+        for number in range(times)
+        for name in names
+        if number not in known[name]
+    ]
+    with multiprocessing.get_context("fork").Pool(at_once, maxtasksperchild=1) as workers:
+        for name, number, trial in workers.imap_unordered(_one_trial, waiting):
+            if trial is None:
+                continue
+            known[name][number] = trial
+            if results:
+                with results.open("a") as file:
+                    told = {"fault": name, "seed": seed, "number": number, **asdict(trial)}
+                    file.write(json.dumps(told) + "\n")
+    return {name: list(trials.values()) for name, trials in known.items()}
+
+
+def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | None]:
+    """One trial; what the fault did not strike is tried at another moment. None if it never struck, or time is up."""
+    name, seed, number, until_s = asked
+    chance, trial = random.Random(f"{name} {seed} {number}"), None
+    for _ in range(MOMENTS):
+        if time.monotonic() > until_s:
+            break
+        try:
+            with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
+                trial = EVERY[name](name, chance, Path(folder))
+        except Exception as fault:  # one trial that breaks does not end the others
+            first: BaseException = fault
+            while first.__context__:
+                first = first.__context__
+            trial = Trial(-1, "driver failed", wrong=[f"{type(first).__name__}: {first}"])
+        if trial.struck:
+            break
+    return name, number, trial if trial and trial.struck else None
 
 
 def _known(results: Path | None, name: str, seed: int) -> dict[int, Trial]:
@@ -89,6 +122,7 @@ def main() -> int:
     parser.add_argument(
         "--limit", type=float, default=float("inf"), help="begin no trial after so many seconds"
     )
+    parser.add_argument("--at-once", type=int, default=1, help="trials side by side (default: 1)")
     asked = parser.parse_args()
     if unknown := set(asked.fault) - set(EVERY):
         parser.error(f"there is no fault {', '.join(sorted(unknown))}")
@@ -97,8 +131,9 @@ def main() -> int:
         "SIMULATED\n| fault | tried | survived | statuses | samples lost and counted |\n|---|---|---|---|---|"
     )
     broken = 0
-    for name in asked.fault or EVERY:
-        trials = tried(name, asked.times, asked.seed, asked.results, until_s)
+    names = asked.fault or list(EVERY)
+    every = tried(names, asked.times, asked.seed, asked.results, until_s, asked.at_once)
+    for name, trials in every.items():
         print(row(name, trials), flush=True)
         for trial in [trial for trial in trials if trial.wrong]:
             broken += 1

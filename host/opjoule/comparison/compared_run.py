@@ -11,6 +11,7 @@ from typing import Any
 from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
 from opjoule.comparison.index_file import has_index
+from opjoule.comparison.kept import kept
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
@@ -154,9 +155,9 @@ def _read(path: Path, named: ConditionRun | None) -> ComparedRun:
         record.status,
         record.run.found.started_utc or "",
         answer.trace_only,
-        record.document.get("asked", {}),
+        kept(record.document.get("asked", {})),
         settings_of(record.document),
-        answer.result,
+        kept(answer.result),
         answer.quantities,
         answer.concluded.repeats,
         answer.concluded.too_short,

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from opjoule.comparison.kept import once
 from opjoule.studies.definition import SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
@@ -152,7 +153,7 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
     Args:
         document: its run.json.
     """
-    return {group: dict(read(document)) for group, read in GROUPS.items()}
+    return {group: once(read(document)) for group, read in GROUPS.items()}
 
 
 def value_bytes(known: Mapping[str, str]) -> str:

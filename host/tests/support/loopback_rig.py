@@ -39,8 +39,7 @@ class LoopbackRig:
         self.storage = folder / 'sd card; $(touch injected) "x"'
         (folder / "profile.csv").write_text("time_s,current_a,voltage_v\n0,0.6,5.0\n3600,0.6,5.0\n")
         self._simulator = contextlib.ExitStack()
-        running = rig_sim(folder, "--profile", str(folder / "profile.csv"), pace="1")
-        meter = self._simulator.enter_context(running).port
+        meter = self.reset_meter()
         lines = [
             f'[meter]\nport = "serial:{meter}"',
             f'[device.rpi4]\nconnection = "{"local" if connection == "local" else f"ssh:{self.sshd.target}"}"',
@@ -51,6 +50,12 @@ class LoopbackRig:
             *(f'{key} = "keep"' for key in KEEP),
         ]
         (folder / "rig.toml").write_text("\n".join(lines) + "\n")
+
+    def reset_meter(self) -> str:
+        """A meter that has just been reset, as an Uno is at each opening; its port, always the same."""
+        self._simulator.close()
+        running = rig_sim(self.folder, "--profile", str(self.folder / "profile.csv"), pace="1")
+        return str(self._simulator.enter_context(running).port)
 
     def measure(self, *options: str) -> subprocess.Popen[str]:
         command = [sys.executable, "-m", "opjoule.cli.start", "--device", "rpi4"]

@@ -17,12 +17,20 @@ from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.preparation.recovery import recover
 from test_devices_measurement import LoopbackRig
 
-from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left
+from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
 
-OPERATIONS = "20000"
+OPERATIONS = ("--operations", "20000", "-p", "target=5000")
+"""A run of 4 s."""
+MEASURED_S = 14.0
+"""About as long as load, run and their settling take."""
+LOADER_LIVES_S = 4.0
 AFTER_S = 15.0
 """Longer than it takes to notice that a link is cut."""
 SERVER_KILLED = "board: database server killed"
+
+
+Strike = Callable[[subprocess.Popen[str]], object]
+"""Strikes while the measurement runs; False if there was nothing to strike."""
 
 
 class Measured:
@@ -36,15 +44,15 @@ class Measured:
         os.environ.update(env(folder / "tmp"))
         self.mounts = Path("/proc/self/mounts").read_text()
 
-    def run(self, strike: Callable[[subprocess.Popen[str]], None]) -> Trial:
-        """Measures, strikes 0 to 9 s after the first phase has begun, and puts the board back."""
-        running = self.rig.measure(*self.engine, "--operations", OPERATIONS)
+    def run(self, strike: Strike, within_s: float = MEASURED_S) -> Trial:
+        """Measures, strikes up to `within_s` after the first phase has begun, and judges the record."""
+        running = self.rig.measure(*self.engine, *OPERATIONS)
         until_s = time.monotonic() + LIMIT_S
         while not self.rig.phases() and running.poll() is None and time.monotonic() < until_s:
             time.sleep(0.05)
-        time.sleep(self.chance.uniform(0.0, 9.0))
+        time.sleep(self.chance.uniform(0.0, within_s))
         early = running.poll() is not None
-        strike(running)
+        struck = strike(running) is not False and not early
         try:
             _, said = running.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -52,7 +60,8 @@ class Measured:
             running.communicate()
             return Trial(-1, "hangs", wrong=["it did not end"])
         trial = judged(self.rig.out, running.returncode, said)
-        trial.status += " before it" if early else ""
+        trial.struck = struck
+        trial.status += "" if struck else " before it"
         return trial
 
     def put_back(self, trial: Trial) -> None:
@@ -74,6 +83,7 @@ class Measured:
     def next_works(self, trial: Trial) -> None:
         """A measurement after it."""
         self.rig.out = self.folder / "next"
+        self.rig.reset_meter()  # a simulator that lags behind on a busy computer would not answer in time
         with self.rig.measure(*self.engine, "--operations", "500", "--idle", "0") as running:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
@@ -109,30 +119,39 @@ def host_killed(measured: Measured) -> Trial:
 
 
 def loader_killed(measured: Measured) -> Trial:
-    """The kernel kills the loader, as it does where memory ends."""
+    """kill -9 of a loader, which loads or runs: what the kernel does where memory ends."""
 
-    def kill(_: subprocess.Popen[str]) -> None:
-        for place in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                is_ours = any(word.startswith(str(measured.rig.storage)) for word in words)
-                if Path(words[0]).name.startswith("loader") and is_ours:
-                    os.kill(int(place.name), signal.SIGKILL)
+    def kill(running: subprocess.Popen[str]) -> bool:
+        while not of_ours(measured.folder, "loader") and running.poll() is None:
+            time.sleep(0.05)
+        time.sleep(measured.chance.uniform(0.0, LOADER_LIVES_S))
+        return _kill(measured, "loader")
 
     return measured.run(kill)
 
 
 def server_killed(measured: Measured) -> Trial:
     """kill -9 of the database server."""
+    return measured.run(lambda _: _kill(measured, "java"))
 
-    def kill(_: subprocess.Popen[str]) -> None:
-        for place in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-                if words[0] == "java" and str(mongo_server.JARS) in " ".join(words):
-                    os.kill(int(place.name), signal.SIGKILL)
 
-    return measured.run(kill)
+def _kill(measured: Measured, name: str) -> bool:
+    found = of_ours(measured.folder, name)
+    for pid in found:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return bool(found)
+
+
+@contextlib.contextmanager
+def shared_mounts(folder: Path) -> Iterator[None]:
+    """What is mounted below a folder is seen by the board, too: its sshd has a table of mounts of its own."""
+    subprocess.run(["mount", "--bind", folder, folder], check=True)
+    subprocess.run(["mount", "--make-shared", folder], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)  # sshd's end may still keep it busy
 
 
 @contextlib.contextmanager
@@ -205,6 +224,7 @@ _PUT_BACK_THEMSELVES = ("board: medium full", "board: card turns read-only")
 def board_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     """One fault at one moment of a measurement over ssh."""
     with contextlib.ExitStack() as server:
+        server.enter_context(shared_mounts(folder))
         if name != SERVER_KILLED:
             return _tried(name, folder, Measured(folder, chance))
         mongod = server.enter_context(mongo_server.stand_in_alone(folder))

@@ -139,6 +139,6 @@ def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
             meter.kill()
             line.close()
     trial = judged(folder / "run", ended.returncode, ended.stderr, exact=True)
-    if not line.struck:
-        trial.wrong.append("the fault did not strike: the recording had ended")
+    trial.struck = line.struck > 0
+    trial.status += "" if trial.struck else " before it"
     return trial

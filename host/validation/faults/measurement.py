@@ -12,9 +12,15 @@ from pathlib import Path
 
 from faults.trial import COMMAND, LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
 
-SHORT = ("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "2000", "--no-harness")
+SHORT = (
+    *("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "6000", "-p", "target=2000"),
+    *("--no-harness", "--no-blocks", "--repeats", "1", "--idle", "1", "--settle-limit", "10", "--simulate"),
+)
+"""A measurement whose run takes 3 s."""
 STANDS_S = 20
-BEGIN_S = 12.0
+LENGTH_S = 25.0
+"""About as long as its processes live."""
+LOADER_LIVES_S = {"load": 0.3, "run": 3.0}
 KILLED = ("measure.py", "rig-sim", "probe", "loader", "medium-sim")
 FAULTS = {
     f"{what}: {name}": (sent, name) for what, sent in (("killed", 9), ("stopped 20 s", 19)) for name in KILLED
@@ -26,18 +32,13 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     number, program = FAULTS[name]
     (folder / "tmp").mkdir()
     mounts = Path("/proc/self/mounts").read_text()
-    asked = [*COMMAND, *SHORT, "--simulate", "--out", str(folder / "run")]
+    asked = [*COMMAND, *SHORT, "--out", str(folder / "run")]
     with (
         (folder / "said").open("w") as said,
         subprocess.Popen(asked, stdout=said, stderr=said, env=env(folder / "tmp")) as running,
     ):
-        until_s, after_s = time.monotonic() + LIMIT_S, chance.uniform(0.0, BEGIN_S)
-        while not of_ours(program) and running.poll() is None and time.monotonic() < until_s:
-            time.sleep(0.02)
-        deadline_s = time.monotonic() + after_s
-        while running.poll() is None and time.monotonic() < deadline_s:
-            time.sleep(0.02)
-        struck = of_ours(program)[:1]
+        _sleep(running, folder, program, chance)
+        struck = of_ours(folder, program)[:1]
         _strike(struck, number)
         try:
             status = running.wait(LIMIT_S)
@@ -45,12 +46,26 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
             running.kill()
             return Trial(-1, "hangs", wrong=["it did not end"])
     trial = judged(folder / "run", status, (folder / "said").read_text(errors="replace"))
+    trial.struck = bool(struck)
     if not struck:
         trial.status = f"{trial.status} before it"
     if program == "measure.py" and number == signal.SIGKILL:
         _sweep(trial, folder)
     note_what_is_left(trial, folder / "tmp", mounts)
     return trial
+
+
+def _sleep(running: subprocess.Popen[bytes], folder: Path, program: str, chance: random.Random) -> None:
+    """Until a random moment of the program's life; of a loader it is the life of one that loads or one that runs."""
+    until_s, word, lives_s = time.monotonic() + LIMIT_S, "", LENGTH_S
+    if program == "loader":
+        word = chance.choice(("load", "run", "run", "run"))
+        lives_s = LOADER_LIVES_S[word]
+    after_s = chance.uniform(0.0, lives_s)
+    while not of_ours(folder, program, word) and running.poll() is None and time.monotonic() < until_s:
+        time.sleep(0.1)
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        running.wait(after_s)
 
 
 def _strike(struck: list[int], number: int) -> None:
@@ -64,7 +79,7 @@ def _strike(struck: list[int], number: int) -> None:
 
 def _sweep(trial: Trial, folder: Path) -> None:
     """The next measurement removes what a killed one could not, and works."""
-    asked = [*COMMAND, *SHORT, "--simulate", "--out", str(folder / "next")]
+    asked = [*COMMAND, *SHORT, "--out", str(folder / "next")]
     ended = subprocess.run(
         asked, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env(folder / "tmp")
     )

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import os
 import random
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -71,8 +67,13 @@ class Recording:
         )
 
     def ended(self, running: subprocess.Popen[str]) -> int:
-        """Waits for it; its exit status, and what it said in `said`."""
-        _, self.said = running.communicate(timeout=LIMIT_S)
+        """Waits for it; its exit status, and what it said in `said`. Raises: TimeoutExpired, and has killed it."""
+        try:
+            _, self.said = running.communicate(timeout=LIMIT_S)
+        except subprocess.TimeoutExpired:
+            running.kill()
+            running.communicate()
+            raise
         return running.returncode
 
     def sleep(self) -> None:
@@ -82,12 +83,14 @@ class Recording:
             time.sleep(0.01)
         time.sleep(self.moment_s)
 
-    def finish(self, status: int, *, exact: bool = True, new_meter: bool = False) -> Trial:
-        """Judges the record, has the next one recorded, and looks for what is left."""
+    def finish(self, status: int, *, exact: bool = True) -> Trial:
+        """Judges the record and has the next one recorded, by a meter that has been reset as an Uno is at each opening.
+
+        A simulator that lags behind real time on a busy computer would not answer in time.
+        """
         trial = judged(self.out, status, self.said, exact=exact)
-        if new_meter:
-            self.close()
-            self.meter = self._meter("meter")
+        self.close()
+        self.meter = self._meter("meter")
         next_one = self.ended(self.start(self.folder / "next", seconds=0.5))
         after = judged(self.folder / "next", next_one, self.said, exact=True)
         if after.status != "complete" or after.wrong:
@@ -95,11 +98,13 @@ class Recording:
         return trial
 
     def close(self) -> None:
-        """Ends the meter."""
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.meter.pid, signal.SIGCONT)
+        """Ends the meter, if it has not ended."""
+        self.meter.send_signal(signal.SIGCONT)
         self.meter.kill()
-        self.meter.communicate()
+        self.meter.wait()
+        if self.meter.stdout:
+            self.meter.stdout.close()
+        (self.folder / "meter").unlink(missing_ok=True)  # its pty may soon be another trial's
 
 
 def killed(run: Recording) -> Trial:
@@ -124,9 +129,8 @@ def meter_gone(run: Recording) -> Trial:
     """The simulated meter is killed: its cable is pulled. It is plugged in again for the next recording."""
     running = run.start(run.out)
     run.sleep()
-    run.meter.kill()
-    run.meter.wait()
-    return run.finish(run.ended(running), new_meter=True)
+    run.close()
+    return run.finish(run.ended(running))
 
 
 def meter_stopped(run: Recording) -> Trial:
@@ -136,7 +140,7 @@ def meter_stopped(run: Recording) -> Trial:
     run.meter.send_signal(signal.SIGSTOP)
     time.sleep(STANDS_S)
     run.meter.send_signal(signal.SIGCONT)
-    return run.finish(run.ended(running), new_meter=True)
+    return run.finish(run.ended(running))
 
 
 def disk_full(run: Recording) -> Trial:
@@ -149,11 +153,9 @@ def disk_full(run: Recording) -> Trial:
         subprocess.run(["umount", run.out.parent], check=True)
 
 
-@functools.cache
-def host_faults() -> str:
-    """The preloaded library, built once."""
-    place = Path(tempfile.mkdtemp(prefix="fault-matrix-")) / "host_faults.so"
-    source = HOST / "validation/faults/host_faults.c"
+def host_faults(folder: Path) -> str:
+    """The preloaded library, built in a folder."""
+    place, source = folder / "host_faults.so", HOST / "validation/faults/host_faults.c"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", place, source, "-ldl"], check=True)
     return str(place)
 
@@ -163,7 +165,7 @@ def host_fault(fault: str) -> Callable[[Recording], Trial]:
 
     def strike(run: Recording) -> Trial:
         asked = {
-            "LD_PRELOAD": host_faults(),
+            "LD_PRELOAD": host_faults(run.folder),
             "OPJOULE_FAULT": fault,
             "OPJOULE_FAULT_AFTER_S": f"{run.moment_s:.3f}",
             "OPJOULE_FAULT_FOLDER": str(run.out),

@@ -20,7 +20,6 @@ LIMIT_S = 240.0
 CURRENT_A = 0.5
 NEAR_A = 0.02
 """Largest distance of a sample from the true current; a damaged one that passed as sound would be anywhere."""
-MARK = "OPJOULE_FAULT_MATRIX"
 
 
 @dataclass
@@ -33,6 +32,8 @@ class Trial:
     """Samples that the record says were lost."""
     wrong: list[str] = field(default_factory=list)
     """What was not survived."""
+    struck: bool = True
+    """False: what the fault strikes had ended before it."""
 
 
 def env(temporary: Path | None = None, **more: str) -> dict[str, str]:
@@ -42,7 +43,7 @@ def env(temporary: Path | None = None, **more: str) -> dict[str, str]:
         temporary: their folder for temporary files.
     """
     own = {"TMPDIR": str(temporary)} if temporary else {}
-    return {**os.environ, "PYTHONPATH": str(HOST), MARK: str(os.getpid()), **own, **more}
+    return {**os.environ, "PYTHONPATH": str(HOST), **own, **more}
 
 
 def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) -> Trial:
@@ -78,31 +79,37 @@ def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) ->
     return trial
 
 
-def of_ours(name: str) -> list[int]:
-    """The processes of this name that the commands tried have started; of any name if it is empty."""
+def of_ours(folder: Path, name: str = "", word: str = "") -> list[int]:
+    """The processes of a trial, on the host and on the board behind sshd: its folder is in their environment.
+
+    Args:
+        folder: the trial's.
+        name: how the name of their program begins.
+        word: it has to be among their arguments.
+    """
     found = []
-    for place in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            if f"{MARK}={os.getpid()}".encode() not in (place / "environ").read_bytes().split(b"\0"):
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if f"{folder}/".encode() not in (place / "environ").read_bytes():
                 continue
             words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
             program = "measure.py" if "opjoule.cli.start" in words else Path(words[0]).name
-            if program == name or not name:
+            if program.startswith(name) and (word in words or not word):
                 found.append(int(place.name))
     return sorted(found)
 
 
-def note_what_is_left(trial: Trial, temporary: Path, mounts: str, keep: tuple[int, ...] = ()) -> None:
+def note_what_is_left(trial: Trial, temporary: Path, mounts: str) -> None:
     """Adds processes, files in the folder for temporary files, and mounts that are still there; ends the processes.
 
     Args:
+        temporary: the trial's, in its folder.
         mounts: /proc/self/mounts as it was before.
-        keep: processes that may run on.
     """
-    until_s = time.monotonic() + 30
-    while set(of_ours("")) - set(keep) and time.monotonic() < until_s:
+    folder, until_s = temporary.parent, time.monotonic() + 30
+    while of_ours(folder) and time.monotonic() < until_s:
         time.sleep(0.1)
-    if left := sorted(set(of_ours("")) - set(keep)):
+    if left := of_ours(folder):
         trial.wrong.append(f"processes left: {left}")
         for pid in left:
             with contextlib.suppress(ProcessLookupError):
@@ -111,5 +118,5 @@ def note_what_is_left(trial: Trial, temporary: Path, mounts: str, keep: tuple[in
     if files:
         trial.wrong.append(f"files left: {', '.join(sorted(files)[:3])}")
     new = set(Path("/proc/self/mounts").read_text().splitlines()) - set(mounts.splitlines())
-    if ours := [line for line in new if temporary.parent.name in line]:
+    if ours := [line for line in new if folder.name in line]:
         trial.wrong.append(f"mount left: {ours[0]}")
