@@ -23,8 +23,8 @@ from verified import verify
 
 SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
 GETTING = {
-    "berkeleydb": "apt install python3-bsddb3 (Debian 12) is for /usr/bin/python3, which has to come first on PATH; "
-    "or see docs/reference/study-s3.md",
+    "berkeleydb": "Debian 12's package python3-bsddb3 serves /usr/bin/python3 alone: install it and put /usr/bin "
+    "first on PATH, or see docs/reference/study-s3.md",
     "duckdb": "pip install duckdb",
 }
 SPACE = {

@@ -11,7 +11,7 @@ FIELDS: Final = ("value", "u", "unit")
 
 
 class Number(Mapping[str, Any]):
-    """A number of result.json: reads like its dict, and takes a quarter of its memory."""
+    """A number of result.json: it reads like its dict, and takes less memory."""
 
     __slots__ = ("_more", "_u", "_unit", "_value")
 

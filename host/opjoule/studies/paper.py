@@ -6,7 +6,7 @@ Reference: docs/reference/studies.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, Final
 
 from opjoule.errors import BadInput
@@ -16,9 +16,6 @@ EXACT: Final = "exact"
 NEAR: Final = "near"
 MISSING: Final = "missing"
 STATES: Final = (EXACT, NEAR, MISSING)
-_SHOWN_KEYS: Final = (
-    *("paper", "shows", "state", "command", "axes", "groups", "units", "differs", "drawn", "media"),
-)
 _CONCLUSION_KEYS: Final = (
     *("question", "where", "measure", "of", "to", "paper", "about", "phase", "to_phase", "largest"),
 )
@@ -76,7 +73,7 @@ def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
 
 
 def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
-    check_keys(entry, _SHOWN_KEYS)
+    check_keys(entry, [each.name for each in fields(Counterpart)])
     _needs("counterparts", entry, ("paper", "shows", "state"))
     if entry["state"] not in STATES:
         raise BadInput(f"[[counterparts]] {entry['paper']}: state is one of {', '.join(STATES)}")

@@ -52,7 +52,7 @@ def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iter
             write_campaign_page(campaign, campaign.relative_to(folder).as_posix())
         drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
         yield from [each.replace(f"{folder}/", "") for each in drawn if not each.startswith(str(folder))]
-        methods = folder / "figures" / "methods.txt"
+        methods = folder / "figures" / "methods.txt"  # it names runs left out by path, here a temporary one
         methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
         about = _described(options, records, study)
