@@ -1,0 +1,131 @@
+"""Five hundred small measurements in a row, by one campaign: do they leave anything behind? SIMULATED.
+
+    .venv/bin/python host/validation/many_cells.py --blocks 25 --out build/many-cells
+
+Two databases on two media with five sizes of a value are twenty cells a block. Once a minute the campaign's own memory,
+its open files, and what lies in its folder for temporary files and in /dev/shm are printed. At the end no process,
+temporary file or mount may be left, and every cell has to have a complete record. Exit code 1 if one of these is not so, or if the campaign has grown
+by more than 16 MiB or holds more than 10 files more than after its first tenth. A call with the same --out goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+HOST = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(HOST), str(HOST / "validation")]
+
+from faults.trial import PYTHON, Trial, env, note_what_is_left, of_ours  # noqa: E402  # path set above
+from long_run import memory_mib  # noqa: E402
+
+EVERY_S = 60.0
+GROWTH_MIB, MORE_FILES = 16.0, 10
+CAMPAIGN = """\
+repeats = {blocks}
+
+[constants]
+device = "rpi4"
+simulate = true
+no_harness = true
+blocks = false
+signature = false
+records = 200
+operations = 400
+idle = 1
+settle_limit = 20
+
+[axes]
+db = ["leveldb", "sqlite"]
+storage = ["emmc", "ssd-usb3"]
+value_size = [50, 100, 200, 400, 800]
+"""
+CELLS = 20
+
+
+@dataclass(frozen=True)
+class Held:
+    """What the campaign holds at one moment."""
+
+    memory_mib: float
+    open_files: int
+    temporary_files: int
+    shared_memory_files: int
+
+
+def held(pid: int, temporary: Path) -> Held:
+    """What a running campaign holds. Raises: OSError: it has ended."""
+    shared = list(Path("/dev/shm").glob("opjoule*"))
+    open_files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    return Held(memory_mib(pid)[1], open_files, len(list(temporary.iterdir())), len(shared))
+
+
+def course(campaign: subprocess.Popen[bytes], runs: Path, temporary: Path) -> Iterator[Held]:
+    """What the campaign holds, once a minute until it ends."""
+    begun_s = time.monotonic()
+    while True:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            campaign.wait(EVERY_S)
+            return
+        with contextlib.suppress(OSError):
+            now = held(campaign.pid, temporary)
+            print(f"{time.monotonic() - begun_s:6.0f} s: {len(complete(runs))} cells, {now}", flush=True)
+            yield now
+
+
+def complete(runs: Path) -> list[Path]:
+    """The complete records of the campaign."""
+    return [
+        path.parent
+        for path in runs.glob("*/run.json")
+        if json.loads(path.read_text()).get("status") == "complete"
+    ]
+
+
+def main() -> int:
+    """Exit status 1 if something is left behind."""
+    parser = argparse.ArgumentParser(description="Hundreds of small measurements in a row, SIMULATED.")
+    parser.add_argument("--blocks", type=int, default=25, help=f"of {CELLS} cells each (default: 25)")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the campaign and its records")
+    asked = parser.parse_args()
+    out = asked.out.resolve()
+    temporary, runs, plan = out / "tmp", out / "runs", out / "cells.toml"
+    temporary.mkdir(parents=True, exist_ok=True)
+    plan.write_text(CAMPAIGN.format(blocks=asked.blocks))
+    mounts = Path("/proc/self/mounts").read_text()
+    print("SIMULATED")
+    with (out / "said").open("a") as said:
+        command = [str(PYTHON), str(HOST / "campaign.py"), str(plan), "--out", str(runs)]
+        campaign = subprocess.Popen(command, stdout=said, stderr=said, env=env(temporary))
+        seen = list(course(campaign, runs, temporary))
+    trial = Trial(campaign.returncode, "ended")
+    note_what_is_left(trial, temporary, mounts)
+    wrong = list(trial.wrong)
+    if campaign.returncode != 0:
+        wrong.append(f"exit status {campaign.returncode}: see {out / 'said'}")
+    if (count := len(complete(runs))) != asked.blocks * CELLS:
+        wrong.append(f"{count} of {asked.blocks * CELLS} cells are complete")
+    if seen:
+        first, last = seen[len(seen) // 10], seen[-1]
+        print(f"after a tenth {first}\nat the end    {last}")
+        if last.memory_mib - first.memory_mib > GROWTH_MIB:
+            wrong.append(f"grown by {last.memory_mib - first.memory_mib:.1f} MiB")
+        if last.open_files - first.open_files > MORE_FILES:
+            wrong.append(f"{last.open_files - first.open_files} more open files")
+    print(
+        f"{count} cells, {len(of_ours(out))} processes left, {len(list(temporary.iterdir()))} temporary files"
+    )
+    for line in wrong:
+        print(line, file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
