@@ -4,8 +4,9 @@
 
 Two databases on two media with five sizes of a value are twenty cells a block. Once a minute the campaign's own memory,
 its open files, and what lies in its folder for temporary files and in /dev/shm are printed. At the end no process,
-temporary file or mount may be left, and every cell has to have a complete record. Exit code 1 if one of these is not so, or if the campaign has grown
-by more than 16 MiB or holds more than 10 files more than after its first tenth. A call with the same --out goes on.
+temporary file or mount may be left, and every cell has to have a complete record. Exit code 1 if one of these is not
+so, or if after its first tenth the campaign has grown by more than 16 MiB or 10 open files. A call with the same --out
+goes on.
 """
 
 from __future__ import annotations
