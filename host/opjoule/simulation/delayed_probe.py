@@ -10,6 +10,7 @@ from typing import Any
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.programs.probe import BoardProbe
 from opjoule.devices.programs.probe_lines import Mark
+from opjoule.errors import LinkFault
 from opjoule.simulation.feed import DELAY_NS, Feed
 
 
@@ -37,10 +38,19 @@ class DelayedProbe:
         self._call_ended = ended
         self._simulation_faults = faults
         self._simulation_warnings = warnings
+        feed.probe_began()
 
     def clock_exchange(self) -> Exchange:
-        """The board's clock as the meter is to see it: the rig's delay ago."""
-        real = self._probe.clock_exchange()
+        """The board's clock as the meter is to see it: the rig's delay ago.
+
+        Asked all the time. A probe that does not answer has ended, and the simulated board is idle from then on: its
+        meter goes on sampling, as a real one would.
+        """
+        try:
+            real = self._probe.clock_exchange()
+        except LinkFault:
+            self._call_ended()
+            raise
         return Exchange(
             real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns
         )

@@ -85,6 +85,7 @@ class Feed:
         self._reader = ActivityReader()
         self._lock = threading.Lock()
         self._sampled = False
+        self._probe_lives = True
         self._pending: list[tuple[int, int, str]] = []
         self._dirty: deque[tuple[int, int]] = deque([(0, 0)])
         self._order = 0
@@ -100,11 +101,16 @@ class Feed:
         """Starts carrying; the simulator must be about to open the live FIFO."""
         self._thread.start()
 
+    def probe_began(self) -> None:
+        """A probe works: what it writes is carried."""
+        with self._lock:
+            self._probe_lives = True
+
     def probe_ended(self) -> None:
-        """The probe has ended: what it wrote is carried, then the board is idle."""
+        """The probe has ended: what it wrote is carried, then the board is idle, whatever else may still be written."""
         with self._lock:
             self._carry()
-            self._sampled = False
+            self._sampled = self._probe_lives = False
 
     def pending_bytes(self, board_ns: int) -> int:
         """Dirty bytes of the board at `board_ns`, which must not go back between calls."""
@@ -176,9 +182,9 @@ class Feed:
             stamp, _, level = line.partition(" ")
             if stamp.isdigit() and level.strip() in {"0", "1"}:
                 self._hold(int(stamp), f"e {stamp} {level.strip()}\n")
-        if not samples and not self._sampled:
+        if not self._probe_lives or not (samples or self._sampled):
             self._idle_until(now_ns)
-        for line in samples:
+        for line in samples if self._probe_lives else ():
             if activity := self._reader.row(line):
                 self._take(activity)
 

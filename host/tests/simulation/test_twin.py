@@ -11,8 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
+from opjoule.errors import LinkFault
 from opjoule.record.json_file import plain
 from opjoule.record.phases import Phase
+from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.line_fifo import LineFifo
@@ -306,6 +308,31 @@ def test_pending_writes_are_those_of_the_board_s_own_time(tmp_path):
         9,
         0,
     ]
+
+
+def test_a_probe_that_answers_no_more_leaves_an_idle_board_whose_time_goes_on(tmp_path):
+    """The meter waited for the rows of a probe that had ended, and the measurement for the meter."""
+
+    class Gone:
+        def clock_exchange(self):
+            raise LinkFault("it has ended")
+
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    probe = DelayedProbe(Gone(), feed, ended=feed.probe_ended)
+    start_ns = time.monotonic_ns()
+    os.write(
+        feed.system.descriptor, f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 1, 0.0, 0)}\n".encode()
+    )
+    feed._carry()
+    time.sleep(0.3)
+    feed._carry()
+    assert feed._newest_ns == start_ns + 1, "a probe that lives is waited for"
+    with pytest.raises(LinkFault):
+        probe.clock_exchange()
+    later_ns = start_ns + 100 * SECOND_NS
+    os.write(feed.system.descriptor, f"{row(later_ns, 0.0, 0)}\n".encode())
+    feed._carry()
+    assert start_ns + 0.2 * SECOND_NS < feed._newest_ns < later_ns
 
 
 def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():
