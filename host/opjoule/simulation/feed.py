@@ -26,6 +26,8 @@ from opjoule.simulation.power_model import Activity, LoadModel
 MARGIN_NS = 300_000_000
 DELAY_NS = 1_200_000_000
 """0.7 s more than the longest that a model waits for what is not known yet."""
+_DIRTY_KEPT_NS = 10 * DELAY_NS
+"""How long dirty pages are remembered: nobody asks for those of a time before the board's."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
 _ABANDON_LIMIT_S = 1.0
@@ -115,8 +117,7 @@ class Feed:
     def pending_bytes(self, board_ns: int) -> int:
         """Dirty bytes of the board at `board_ns`, which must not go back between calls."""
         with self._lock:
-            while len(self._dirty) > 1 and self._dirty[1][0] <= board_ns:
-                self._dirty.popleft()
+            self._forget_dirty(board_ns)
             return self._dirty[0][1]
 
     def stop(self) -> None:
@@ -205,6 +206,12 @@ class Feed:
         self._newest_ns = activity.end_board_ns
         if activity.dirty_bytes != self._dirty[-1][1]:
             self._dirty.append((self._newest_ns, activity.dirty_bytes))
+        self._forget_dirty(self._newest_ns - _DIRTY_KEPT_NS)
+
+    def _forget_dirty(self, board_ns: int) -> None:
+        """Drops the dirty pages of the time before."""
+        while len(self._dirty) > 1 and self._dirty[1][0] <= board_ns:
+            self._dirty.popleft()
 
     def _draw(self, limit_ns: int) -> None:
         """Turns into current what ended by then."""

@@ -310,6 +310,17 @@ def test_pending_writes_are_those_of_the_board_s_own_time(tmp_path):
     ]
 
 
+def test_hours_of_dirty_pages_that_nobody_asks_for_take_no_memory(tmp_path):
+    feed = Feed(tmp_path, load_model("rpi4", "sd"))
+    start_ns = time.monotonic_ns() + SECOND_NS
+    rows = [row(start_ns + at * SECOND_NS // 100, 0.0, 0, at % 7) for at in range(5000)]
+    for line in [HEADER, *rows]:
+        os.write(feed.system.descriptor, f"{line}\n".encode())
+        feed._carry()
+    assert len(feed._dirty) < 1500
+    assert feed.pending_bytes(start_ns + 4999 * SECOND_NS // 100) == 4999 % 7
+
+
 def test_a_probe_that_answers_no_more_leaves_an_idle_board_whose_time_goes_on(tmp_path):
     """The meter waited for the rows of a probe that had ended, and the measurement for the meter."""
 
