@@ -115,12 +115,13 @@ def parts() -> list[Part]:
     return [
         Part(
             "style",
-            "formatting, lint, types, layers, shell scripts",
+            "formatting, lint, types, layers, spelling, shell scripts",
             (
                 (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies", "fuzz"),
                 (f"{VENV}/ruff", "check", "host", "firmware", "studies", "fuzz"),
                 (f"{VENV}/mypy",),
                 (f"{VENV}/lint-imports",),
+                (f"{VENV}/codespell",),
                 ("clang-format", "--dry-run", "--Werror", *cpp_sources()),
                 ("shellcheck", "-S", "warning", "test", ".ci/run", "firmware/sim/rig-sim", *board_scripts()),
             ),

@@ -4,7 +4,7 @@
 
 Copies run.json and result.json of one record N times, serves the folder twice, each time by a new server, and shows the
 table in Debian's chromium without a window. Prints the time from the page's address to its first rows and to all of
-them, the slowest of some filterings and sortings, and the server's memory.
+them, the slowest of some filters and sorts, and the server's memory.
 """
 
 from __future__ import annotations

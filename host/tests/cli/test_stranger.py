@@ -16,7 +16,6 @@ from raw_record import finished_record
 
 SCRIPT = "<script>alert(1)</script>"
 PAYLOAD = f'=HYPERLINK("x")\x1b[31m\x1b]0;t\x07{SCRIPT}\'"><img src=x onerror=alert(2)>\\input{{/etc/passwd}}'
-OWN_SCRIPTS = re.compile(r"alert\([12]\)")
 
 
 def leaves(value, path=()):

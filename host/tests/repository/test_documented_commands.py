@@ -1,6 +1,8 @@
 """Commands of the pages: every one is found, has a place in the table, and fails the tests when it fails."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import documented_commands as documented
@@ -64,14 +66,30 @@ def test_no_command_is_skipped_that_says_simulate_but_those_of_minutes():
     assert skipped == {"host/measure.py --db leveldb --device rpi4 --storage sd --simulate rpi4-sd"}
 
 
+BENCHMARKS = sorted([*(ROOT / "host/bench").glob("*.py"), *(ROOT / "loader-cpp/bench").glob("*.py")])
+LOADED = """
+import runpy, sys
+before = list(sys.path)
+for script in sys.argv[1:]:
+    sys.path[:] = [script.rpartition("/")[0], *before]
+    runpy.run_path(script, run_name="benchmark")
+"""
+
+
+def test_every_benchmark_finds_what_it_imports():
+    """Those too that no command runs here, as they take a processor or an hour."""
+    command = [sys.executable, "-c", LOADED, *map(str, BENCHMARKS)]
+    loaded = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert loaded.returncode == 0, loaded.stderr
+
+
 def test_every_benchmark_is_run_or_built_by_a_command():
     _, further, _ = documented.read_rules()
     commands = [*documented.documented(), *further]
     run = " ".join(each.line for each in commands)
-    scripts = [*(ROOT / "host/bench").glob("*.py"), *(ROOT / "loader-cpp/bench").glob("*.py")]
     modules = {"targets.py", "tools.py"}  # of run.py
     assert [
-        each.name for each in scripts if each.name not in modules and f"bench/{each.name}" not in run
+        each.name for each in BENCHMARKS if each.name not in modules and f"bench/{each.name}" not in run
     ] == []
     assert re.search(r'"--target", "loader", "bare-loop"', (ROOT / "loader-cpp/bench/run.py").read_text())
     sources = [each.name for each in (ROOT / "firmware/bench").iterdir()]

@@ -183,10 +183,6 @@ class Browser:
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         target.write_bytes(base64.b64decode(answer["data"]))
 
-    def pdf(self, target: Path) -> None:
-        """The page as it prints."""
-        target.write_bytes(base64.b64decode(self.send("Page.printToPDF", printBackground=False)["data"]))
-
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
         """One command of the DevTools protocol and its result."""
         self._number += 1

@@ -196,7 +196,7 @@ class StateWatch:
         self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
         self.report.notes += fan_notes(self._readings)
         self.report.broken += self._flags.broken()
-        self.report.flags_seen = self._flags.seen
+        self.report.flags_seen = self.flags_seen()
         self.report.unknown = self._flags.unknown()
         return self.report
 
