@@ -41,9 +41,9 @@ class Server:
 
     def start(self):
         """Returns once it takes work. Raises: ServerFault: it ended, or takes none."""
-        with open(self._log, "ab") as said:
+        with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
-                self._start, stdin=subprocess.DEVNULL, stdout=said, stderr=said, cwd="/"
+                self._start, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
             )
         limit_s = time.monotonic() + START_LIMIT_S
         while not self._takes_work():
@@ -98,6 +98,6 @@ class Server:
                 os.close(descriptor)
 
     def _last_line(self):
-        with open(self._log, errors="replace") as said:
-            lines = [line.strip() for line in said if line.strip()]
+        with open(self._log, errors="replace") as log:
+            lines = [line.strip() for line in log if line.strip()]
         return lines[-1][:300] if lines else "it said nothing"

@@ -132,14 +132,16 @@ def loader(asked, database, command, records, further, *more):
 
 def check(asked):
     """Has the loader check its settings, and says what the largest database takes and how much there is to do."""
-    for each in asked.databases:
+    for database in asked.databases:
         further = {"readproportion": 1, "operationcount": 1}
-        command = loader(asked, each, "run", each.count, further, "--check")
+        command = loader(asked, database, "run", database.count, further, "--check")
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             sys.exit(ran.stderr.strip().splitlines()[-1])
-    needed = max(SPACE * (each.count + each.number) * each.operation_bytes for each in asked.databases)
-    moved = sum(each.operations * each.operation_bytes for each in asked.databases)
+    needed = max(
+        SPACE * (database.count + database.number) * database.operation_bytes for database in asked.databases
+    )
+    moved = sum(database.operations * database.operation_bytes for database in asked.databases)
     print(json.dumps({"bytes": round(needed), "operations": round(moved)}))
 
 
@@ -152,11 +154,11 @@ def run(asked, database, phase, command, records, further, enough=lambda lasted_
     lines, said = [], ""
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ran:
         for text in ran.stdout:
-            told = json.loads(text) if text.startswith("{") else {}
-            if "progress" in told:
-                PROGRESS.within(database, told["progress"]["operations"])
-            elif told:
-                lines.append(told)
+            entry = json.loads(text) if text.startswith("{") else {}
+            if "progress" in entry:
+                PROGRESS.within(database, entry["progress"]["operations"])
+            elif entry:
+                lines.append(entry)
             else:
                 said = text.strip()
                 sys.stderr.write(text)
@@ -220,12 +222,14 @@ def digest(asked, database):
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f"values of {database.count} records of {database.size}: {ran.stderr.strip()}")
-    found = json.loads(ran.stdout.splitlines()[-1])["summary"]["value_digest"]
+    by_loader = json.loads(ran.stdout.splitlines()[-1])["summary"]["value_digest"]
     if asked.store == FLAT_FOLDER and number == database.count:
-        own = digest_of_files(asked)
-        if own != found:
-            sys.exit(f"{asked.store} gives wrong answers: its files hold values of digest {own}, not {found}")
-    return found
+        by_files = digest_of_files(asked)
+        if by_files != by_loader:
+            sys.exit(
+                f"{asked.store} gives wrong answers: its files hold values of digest {by_files}, not {by_loader}"
+            )
+    return by_loader
 
 
 def digest_of_files(asked):

@@ -17,14 +17,14 @@ TOLERANCE = 1e-9
 
 def _means(readings):
     """(sensor, its mean temperature, its readings), by sensor."""
-    for sensor, own in groupby(readings, key=itemgetter(0)):
-        values = [reading[3] for reading in own]
+    for sensor, of_sensor in groupby(readings, key=itemgetter(0)):
+        values = [reading[3] for reading in of_sensor]
         yield sensor, math.fsum(values) / len(values), len(values)
 
 
 def last_readings(readings):
     """Each sensor's newest reading, whole."""
-    return [tuple(list(own)[-1]) for _, own in groupby(readings, key=itemgetter(0))]
+    return [tuple(list(of_sensor)[-1]) for _, of_sensor in groupby(readings, key=itemgetter(0))]
 
 
 def avg_sensor(readings):
@@ -38,8 +38,8 @@ def _warmest(means, k):
 
 def hot_sensors(readings, above, at_least, k):
     """The k warmest of the sensors that have enough readings and a mean temperature above a threshold."""
-    found = [(sensor, mean) for sensor, mean, count in _means(readings) if mean > above and count >= at_least]
-    return _warmest(found, k)
+    hot = [(sensor, mean) for sensor, mean, count in _means(readings) if mean > above and count >= at_least]
+    return _warmest(hot, k)
 
 
 def topk_sensors(readings, k):
@@ -49,41 +49,41 @@ def topk_sensors(readings, k):
 
 def anomalies(readings):
     """(sensor, time, temperature) further than two standard deviations (n - 1) from the sensor's mean."""
-    found = []
-    for sensor, each in groupby(readings, key=itemgetter(0)):
-        own = [(reading[1], reading[3]) for reading in each]
-        mean = math.fsum(value for _, value in own) / len(own)
-        if len(own) > 1:
-            variance = math.fsum((value - mean) ** 2 for _, value in own) / (len(own) - 1)
-            found += [(sensor, at, value) for at, value in own if (value - mean) ** 2 > 4 * variance]
-    return found
+    far_off = []
+    for sensor, of_sensor in groupby(readings, key=itemgetter(0)):
+        timed = [(reading[1], reading[3]) for reading in of_sensor]
+        mean = math.fsum(value for _, value in timed) / len(timed)
+        if len(timed) > 1:
+            variance = math.fsum((value - mean) ** 2 for _, value in timed) / (len(timed) - 1)
+            far_off += [(sensor, at, value) for at, value in timed if (value - mean) ** 2 > 4 * variance]
+    return far_off
 
 
 def daily_summary(readings):
     """(sensor, start of the day, lowest, highest, mean temperature)."""
-    found = []
-    for (sensor, day), own in groupby(readings, key=lambda reading: (reading[0], reading[1] // DAY_US)):
-        values = [reading[3] for reading in own]
+    days = []
+    for (sensor, day), of_day in groupby(readings, key=lambda reading: (reading[0], reading[1] // DAY_US)):
+        values = [reading[3] for reading in of_day]
         mean = math.fsum(values) / len(values)
-        found.append((sensor, day * DAY_US, min(values), max(values), mean))
-    return found
+        days.append((sensor, day * DAY_US, min(values), max(values), mean))
+    return days
 
 
 def outages(readings):
     """(sensor, time before, time after) where a sensor was not heard for more than an hour."""
-    found, before = [], (0, 0)
+    gaps, before = [], (0, 0)
     for reading in readings:
         if reading[0] == before[0] and reading[1] - before[1] > HOUR_US:
-            found.append((reading[0], before[1], reading[1]))
+            gaps.append((reading[0], before[1], reading[1]))
         before = reading
-    return found
+    return gaps
 
 
 def _hourly(readings):
     return {
         hour: math.fsum(values) / len(values)
-        for hour, own in groupby(readings, key=lambda reading: reading[1] // HOUR_US)
-        if (values := [reading[3] for reading in own])
+        for hour, of_hour in groupby(readings, key=lambda reading: reading[1] // HOUR_US)
+        if (values := [reading[3] for reading in of_hour])
     }
 
 
@@ -102,7 +102,7 @@ def _moments(x, y):
     if not x:
         return 0, None, None, None
     x_mean, y_mean = math.fsum(x) / len(x), math.fsum(y) / len(y)
-    x_off, y_off = [each - x_mean for each in x], [each - y_mean for each in y]
+    x_off, y_off = [value - x_mean for value in x], [value - y_mean for value in y]
     return (
         len(x),
         *(math.fsum(map(float.__mul__, *pair)) for pair in ((x_off, y_off), (x_off, x_off), (y_off, y_off))),
@@ -122,15 +122,15 @@ def newest_values(newest):
     return [(len(values), min(values), max(values), math.fsum(values) / len(values))]
 
 
-def difference(found, expected):
+def difference(answer, expected):
     """What is wrong with an answer, in words; empty if it agrees.
 
     Args:
-        found, expected: lists of tuples, in order. Numbers with a fraction may differ by TOLERANCE of their size.
+        answer, expected: lists of tuples, in order. Numbers with a fraction may differ by TOLERANCE of their size.
     """
-    if len(found) != len(expected):
-        return f"{len(found)} rows, not {len(expected)}"
-    for row, (one, other) in enumerate(zip(found, expected, strict=True)):
+    if len(answer) != len(expected):
+        return f"{len(answer)} rows, not {len(expected)}"
+    for row, (one, other) in enumerate(zip(answer, expected, strict=True)):
         if tuple(one) != tuple(other) and not _close(one, other):
             return f"row {row + 1} is {tuple(one)}, not {tuple(other)}"
     return ""

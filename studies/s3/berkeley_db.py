@@ -75,14 +75,14 @@ class BerkeleyDb:
 
     def last_readings(self):
         """As answers.last_readings(): for each sensor the pair before the next sensor's first."""
-        cursor, found = self._tree.cursor(), []
+        cursor, newest = self._tree.cursor(), []
         for sensor in range(1, SENSORS + 1):
             pair = cursor.prev() if self._set_range(cursor, sensor + 1, 0) else cursor.last()
             if pair and (reading := _reading(pair)).sensor == sensor:
-                found.append(tuple(reading))
+                newest.append(tuple(reading))
         cursor.close()
-        self._newest = found
-        return found
+        self._newest = newest
+        return newest
 
     def _set_range(self, cursor, sensor, at_us):
         """The first pair at or after a key, or None; the cursor is there."""

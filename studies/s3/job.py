@@ -53,8 +53,8 @@ def main():
             )
             return 0
         dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()
-        own = os.path.join(options.storage, "s3")
-        system = SYSTEMS[options.system](options.server if options.system == "postgresql" else own)
+        folder = os.path.join(options.storage, "s3")
+        system = SYSTEMS[options.system](options.server if options.system == "postgresql" else folder)
     except (Unusable, ValueError, OSError) as error:
         print(f"job.py: {error}", file=sys.stderr)
         return 2
@@ -90,7 +90,7 @@ def _arguments():
 
 def _counts(text):
     """Numbers of rows, with commas."""
-    counts = [int(each) for each in text.split(",")]
+    counts = [int(count) for count in text.split(",")]
     if min(counts) < 1:
         raise argparse.ArgumentTypeError("at least 1 row")
     return counts

@@ -61,34 +61,34 @@ class Parameters:
 
     def expected(self, name, number):
         """What a run of a phase has to answer; what it changes is changed in `left`."""
-        found = EXPECTED[name](self, name, number)
-        self.expected_of[name] = found
-        return found
+        answer = EXPECTED[name](self, name, number)
+        self.expected_of[name] = answer
+        return answer
 
 
 def _counts(rows):
     """[(rows of it)], sensor by sensor."""
-    found = dict.fromkeys(range(1, SENSORS + 1), 0)
+    counts = dict.fromkeys(range(1, SENSORS + 1), 0)
     for row in rows:
-        found[row.sensor] += 1
-    return [(count,) for count in found.values()]
+        counts[row.sensor] += 1
+    return [(count,) for count in counts.values()]
 
 
 def _updated(asked, name, number):
     start, end = asked.between(*UPDATED)
-    found = _counts(asked.within(start, end))
+    changed = _counts(asked.within(start, end))
     asked.left = [
         row._replace(temperature=row.temperature + ADD) if start <= row.at_us < end else row
         for row in asked.left
     ]
-    return found if name == "UPDATE" else [(sum(count for (count,) in found),)]
+    return changed if name == "UPDATE" else [(sum(count for (count,) in changed),)]
 
 
 def _deleted(asked, name, number):
     start, end = asked.window(name, number)
-    found = _counts(asked.within(start, end))
+    deleted = _counts(asked.within(start, end))
     asked.left = [row for row in asked.left if not start <= row.at_us < end]
-    return found if name == "DELETE" else [(sum(count for (count,) in found),)]
+    return deleted if name == "DELETE" else [(sum(count for (count,) in deleted),)]
 
 
 def _profile(asked, name, number):
@@ -161,12 +161,12 @@ class PhaseWork:
 
     def read(self):
         """Each row by its key, in random order."""
-        found = []
+        temperatures = []
         for number, (sensor, at) in enumerate(self._points):
-            found.append(self.system.read(sensor, at))
+            temperatures.append(self.system.read(sensor, at))
             if not number % PROGRESS_EVERY:
                 self.progress(number)
-        return found
+        return temperatures
 
     def update(self):
         """A time range of each sensor, in one transaction."""
@@ -212,8 +212,8 @@ class PhaseWork:
         """Four of the questions, or what the system has in their place."""
         if self.system.own_profile:
             return self.system.newest_values()
-        found = self.system.avg_sensor(), self.system.daily_summary(), self.system.outages()
-        return [*found[0], *found[1], *found[2], *self.topk_sensors()]
+        profile = self.system.avg_sensor(), self.system.daily_summary(), self.system.outages()
+        return [*profile[0], *profile[1], *profile[2], *self.topk_sensors()]
 
 
 class StudyPhase(NamedTuple):

@@ -108,17 +108,17 @@ def spaced(times, rows):
         times: sensor -> times of its readings [us], increasing.
     Returns: sensor -> places of the readings chosen.
     """
-    shares = equal_shares({sensor: len(own) for sensor, own in times.items()}, rows)
-    return {sensor: _spaced(own, shares[sensor]) for sensor, own in times.items()}
+    shares = equal_shares({sensor: len(of_sensor) for sensor, of_sensor in times.items()}, rows)
+    return {sensor: _spaced(of_sensor, shares[sensor]) for sensor, of_sensor in times.items()}
 
 
 def _spaced(times, rows):
     """Places of so many of a sensor's readings."""
     slot_us = HOUR_US // 2
     while True:
-        found = _first_of_slots(times, slot_us)
-        if len(found) >= rows:
-            return found[:rows]
+        places = _first_of_slots(times, slot_us)
+        if len(places) >= rows:
+            return places[:rows]
         slot_us //= 2
 
 
@@ -182,22 +182,22 @@ class SensorFile:
 
     def about(self):
         """What it holds, in a line."""
-        said = [
+        left_out = [
             f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]
         ]
         count = sum(len(times) for times, _ in self._kept.values())
-        return f"{self.path}: {count} readings, lines left out: {'; '.join(said) or 'none'}"
+        return f"{self.path}: {count} readings, lines left out: {'; '.join(left_out) or 'none'}"
 
     def sample(self, rows, seed):
         """As many readings of each sensor, evenly spaced, in order; by time over all. The same for every seed."""
         chosen = spaced({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
-        places = [self._kept[sensor][1][each] for sensor, own in chosen.items() for each in own]
-        found, days = [], {}
+        places = [self._kept[sensor][1][place] for sensor, of_sensor in chosen.items() for place in of_sensor]
+        readings, days = [], {}
         with open(self.path, "rb") as lines:
             for place in sorted(places):
                 lines.seek(place)
-                found.append(_parsed(lines.readline().decode("ascii").split(), days))
-        return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
+                readings.append(_parsed(lines.readline().decode("ascii").split(), days))
+        return sorted(readings, key=lambda reading: (reading.at_us, reading.sensor))
 
 
 class Sensor:
@@ -248,13 +248,15 @@ class Sensor:
 
 def drawn(rows, seed):
     """A sample of so many SYNTHETIC readings, as a dataset's would be, of 54 sensors that are drawn from the seed."""
-    found = []
+    readings = []
     sensors = {number: Sensor(number, seed) for number in range(1, SENSORS + 1)}
     epochs = {number: sensor.epochs() for number, sensor in sensors.items()}
-    times = {number: [START_US + each * PERIOD_US for each in own] for number, own in epochs.items()}
+    times = {
+        number: [START_US + epoch * PERIOD_US for epoch in of_sensor] for number, of_sensor in epochs.items()
+    }
     for number, chosen in spaced(times, rows).items():
-        found += sensors[number].readings(epochs[number][place] for place in chosen)
-    return sorted(found, key=lambda reading: (reading.at_us, reading.sensor))
+        readings += sensors[number].readings(epochs[number][place] for place in chosen)
+    return sorted(readings, key=lambda reading: (reading.at_us, reading.sensor))
 
 
 def line_of(reading):

@@ -50,7 +50,7 @@ class PhaseRuns:
             self._run(f"HARNESS_{name}", name, harness, LEAST_S)
         work = PhaseWork(system, asked, self._path)
         work.progress = self._progress
-        for name in [each for each in PHASES if each != "LOAD_ROWS" or system.has_bulk]:
+        for name in [name for name in PHASES if name != "LOAD_ROWS" or system.has_bulk]:
             for number in range(asked.times(name)[0]):
                 yield from self._one(name, number, work)
         yield "rows after all phases", answers.difference(system.plain(system.everything()), asked.left)
@@ -64,12 +64,12 @@ class PhaseRuns:
         work.prepare(name, number)
         counted = number >= asked.times(name)[1]
         least_s = LEAST_S if counted and not PHASES[name].changes else 0.0
-        found = self._run(name, name, work, least_s, counted=counted)
+        results = self._run(name, name, work, least_s, counted=counted)
         if name in ("LOAD", "LOAD_ROWS"):
-            found = [[(system.count(),)]]
+            results = [[(system.count(),)]]
         self._done += asked.rows if name in COUNTED else 0
         wanted = expected(name, number, system, asked)
-        for answer in found:
+        for answer in results:
             yield name, answers.difference(system.plain(answer), wanted)
 
     def _run(self, shown, name, work, least_s, *, counted=True):
@@ -102,10 +102,10 @@ def mark(name, asked):
 
 def expected(name, number, system, asked):
     """What a run of a phase of a system has to answer."""
-    found = asked.expected(name, number)
+    answer = asked.expected(name, number)
     if name == "FULL_PROFILE" and system.own_profile:
         return answers.newest_values(asked.expected_of["LAST_READINGS"])
-    return found
+    return answer
 
 
 def tell(system, asked, study, results):
@@ -115,7 +115,7 @@ def tell(system, asked, study, results):
         study: that has come to its end.
         results: gets the same; None for nobody.
     """
-    for name in (*(f"HARNESS_{each}" for each in LOOPED), *PHASES):
+    for name in (*(f"HARNESS_{looped}" for looped in LOOPED), *PHASES):
         cell = {"rows": str(asked.rows)}
         if name not in study.seconds:
             print(f"{name}: not supported: {NO_ROWS}", flush=True)
@@ -137,18 +137,18 @@ def tell(system, asked, study, results):
 
 def _figures(name, calls, study):
     """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
-    each = study.seconds[name]
-    found = {"calls": calls, "mean_s": sum(each) / len(each)}
-    found.update(least_s=min(each), greatest_s=max(each))
+    seconds = study.seconds[name]
+    figures = {"calls": calls, "mean_s": sum(seconds) / len(seconds)}
+    figures.update(least_s=min(seconds), greatest_s=max(seconds))
     if name in LOOPED:
         alone = study.seconds[f"HARNESS_{name}"]
-        found["harness_s"] = sum(alone) / len(alone)
-    return found
+        figures["harness_s"] = sum(alone) / len(alone)
+    return figures
 
 
 def _answer(name, system, asked):
     """Rows and digest; nothing where systems do not answer the same."""
     if name not in asked.expected_of or (name == "FULL_PROFILE" and system.own_profile):
         return None
-    found = asked.expected_of[name]
-    return f"{len(found)} rows {answers.digest(found)}"
+    rows = asked.expected_of[name]
+    return f"{len(rows)} rows {answers.digest(rows)}"

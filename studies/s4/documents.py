@@ -65,9 +65,9 @@ class MongoDb:
         """Points that are there."""
         return self._points.count_documents({})
 
-    def _values(self, found):
+    def _values(self, points):
         count, total = 0, 0.0
-        for point in found:
+        for point in points:
             count += 1
             total += point["value"]
         return [count, total]
@@ -98,8 +98,8 @@ class MongoDb:
 
     def q3(self):
         """Means."""
-        found = {each["_id"]: each["mean"] for each in self._points.aggregate(_MEANS)}
-        return [found.get("temperature"), found.get("humidity")]
+        means = {group["_id"]: group["mean"] for group in self._points.aggregate(_MEANS)}
+        return [means.get("temperature"), means.get("humidity")]
 
     def close(self):
         """The connections are closed."""

@@ -201,8 +201,8 @@ class Measurement:
             (cold,) = self._timed(f"{query}_COLD", getattr(self._client, ask))
             self._check(f"{query}_COLD", cold, wanted)
         for _ in range(self._options.repeats):
-            for found in self._timed(query, getattr(self._client, ask), LEAST_S):
-                self._check(query, found, wanted)
+            for answer in self._timed(query, getattr(self._client, ask), LEAST_S):
+                self._check(query, answer, wanted)
             self._progress(count)
         if query in ROWS:
             self._check_rows(query)
@@ -213,11 +213,11 @@ class Measurement:
         Raises: WrongAnswer: rows differ.
         """
         self.now = f"the rows of {query}"
-        found = digest(getattr(self._client, f"{query.lower()}_rows")())
+        answer = digest(getattr(self._client, f"{query.lower()}_rows")())
         wanted = digest(rows_of(query, points.read(self._path, self._options.points, {})))
-        if found != wanted:
+        if answer != wanted:
             raise WrongAnswer(
-                f"{query}: {found[0]} rows of digest {found[1]}, not {wanted[0]} of {wanted[1]}"
+                f"{query}: {answer[0]} rows of digest {answer[1]}, not {wanted[0]} of {wanted[1]}"
             )
         self._digests[query] = wanted
 
@@ -241,10 +241,10 @@ class Measurement:
         self._client = SYSTEMS[self._options.system](self._server.address)
         self._client.version()
 
-    def _check(self, name, found, wanted):
+    def _check(self, name, answer, wanted):
         """Raises: WrongAnswer: they differ."""
-        if not agrees(found, wanted):
-            raise WrongAnswer(f"{name}: {found}, not {wanted}")
+        if not agrees(answer, wanted):
+            raise WrongAnswer(f"{name}: {answer}, not {wanted}")
 
     def _progress(self, done):
         """Says how far a phase is, at most once a second."""
@@ -271,14 +271,18 @@ class Measurement:
                 if results:
                     results.add(name, not_supported=why)
                 continue
-            each = self._seconds[name]
-            figures = {"mean_s": sum(each) / len(each), "least_s": min(each), "greatest_s": max(each)}
+            seconds = self._seconds[name]
+            figures = {
+                "mean_s": sum(seconds) / len(seconds),
+                "least_s": min(seconds),
+                "greatest_s": max(seconds),
+            }
             figures |= bulk if name == "INGEST" else {}
             figures["calls"] = rows[query] if query else 1 if name == "START" else count
             operations = figures["calls"] * self._times[name]
             answer = wanted[query] if query else count if name == "INGEST" else None
             answer = [*answer, self._digests[query][1]] if query in ROWS else answer
-            print(f"{name}: {figures['mean_s']:.4f} s ({len(each)} times); answer {answer}", flush=True)
+            print(f"{name}: {figures['mean_s']:.4f} s ({len(seconds)} times); answer {answer}", flush=True)
             if results:
                 results.add(name, operations=operations, answer=answer, **figures)
 

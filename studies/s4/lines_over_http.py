@@ -41,8 +41,8 @@ class _OverHttp:
         try:
             return urllib.request.urlopen(asked, timeout=LIMIT_S)
         except urllib.error.HTTPError as error:
-            said = " ".join(error.read().decode(errors="replace").split())
-            raise OSError(f"HTTP {error.code}: {said[:200]}") from None
+            message = " ".join(error.read().decode(errors="replace").split())
+            raise OSError(f"HTTP {error.code}: {message[:200]}") from None
 
     def _rows(self, query):
         """The rows of an answer as dictionaries' lists: (column names, iterator of lists)."""
@@ -72,14 +72,14 @@ class _OverHttp:
 
     def _means(self, query, column):
         """Means of temperature and humidity, of rows that name the field."""
-        found = {}
+        means = {}
         names, rows = self._rows(query)
         for row in rows:
             if row:
                 named = " ".join(row)
                 field = "temperature" if "temperature" in named else "humidity"
-                found[field] = float(row[names.index(column)])
-        return [found.get("temperature"), found.get("humidity")]
+                means[field] = float(row[names.index(column)])
+        return [means.get("temperature"), means.get("humidity")]
 
     def q1_rows(self):
         """Every point as (timestamp [ms], value, field, sensor)."""

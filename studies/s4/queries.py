@@ -48,9 +48,9 @@ def digest(rows):
     return count, total
 
 
-def agrees(found, wanted):
+def agrees(answer, wanted):
     """Are two answers the same but for rounding?"""
-    return len(found) == len(wanted) and all(
+    return len(answer) == len(wanted) and all(
         one == other or (None not in (one, other) and math.isclose(one, other, rel_tol=1e-9))
-        for one, other in zip(found, wanted, strict=True)
+        for one, other in zip(answer, wanted, strict=True)
     )

@@ -83,18 +83,18 @@ class Library:
 
         Raises: NoLibrary: it is not there, cannot be loaded, or lacks a function.
         """
-        found = [path] if path else [each for place in PLACES for each in sorted(glob.glob(place))]
-        if not found:
+        paths = [path] if path else [path for place in PLACES for path in sorted(glob.glob(place))]
+        if not paths:
             raise NoLibrary(f"libbtrieveC.so is not in {' or '.join(PLACES)}")
         try:
-            self._library = ctypes.CDLL(found[0])
+            self._library = ctypes.CDLL(paths[0])
             for name, arguments in {**_STATUS, **_LENGTH, **_NUMBER}.items():
                 getattr(self._library, name).argtypes = arguments
             text = getattr(self._library, _TEXT)
         except OSError as error:
             raise NoLibrary(str(error)) from None
         except AttributeError as error:
-            raise NoLibrary(f"{found[0]} is none of Btrieve 2, or too old: {error}") from None
+            raise NoLibrary(f"{paths[0]} is none of Btrieve 2, or too old: {error}") from None
         text.argtypes, text.restype = (c_int,), c_char_p
         self._text = text
 
@@ -149,6 +149,6 @@ class Library:
         """(version, revision) of the engine. Raises: BtrieveFault: it does not answer."""
         made = self.made("BtrieveVersionAllocate")
         self.call("BtrieveClientGetVersion", client, made, None)
-        found = tuple(self.function(name)(made) for name in _NUMBER)
+        numbers = tuple(self.function(name)(made) for name in _NUMBER)
         self.call("BtrieveVersionFree", made)
-        return found
+        return numbers

@@ -103,9 +103,9 @@ def _arguments():
     if min(options.opens, options.by_state, options.by_zip, options.runs) < 1:
         parser.error("--opens, --by-state, --by-zip and --runs are 1 at least")
     if options.rows < options.by_state + options.by_zip:
-        found = options.by_state + options.by_zip
+        marked = options.by_state + options.by_zip
         parser.error(
-            f"--rows {options.rows} are fewer than the {found} that the filters find: take a larger scale"
+            f"--rows {options.rows} are fewer than the {marked} that the filters find: take a larger scale"
         )
     return options
 
@@ -164,15 +164,15 @@ def _check(options, given):
 
 def _system(options, given):
     """Raises: Unmeasurable: it is not there."""
-    own = os.path.join(options.storage, "opjoule-s5")
+    folder = os.path.join(options.storage, "opjoule-s5")
     string = given.get(options.system, "")
     if options.system == "sqlite":
-        return SqliteTable(own)
+        return SqliteTable(folder)
     if options.system == "sqlite-odbc":
-        return SqliteOdbcTable(own, string or SqliteOdbcTable.DEFAULT)
+        return SqliteOdbcTable(folder, string or SqliteOdbcTable.DEFAULT)
     if options.system == "zen-odbc":
         return OdbcTable(options.system, string)
-    return zen.ZenTable(own, string)
+    return zen.ZenTable(folder, string)
 
 
 def _server(options, given):
@@ -189,8 +189,8 @@ def _server(options, given):
 def _measure(system, server, asked, options, now):
     """All runs, one after the other; now[0] always names the test."""
     results = Results(options.results) if options.results else None
-    each = f"each {'test' if asked.batch else 'row'} a transaction"
-    print(f"{system.version}, {asked.rows} SYNTHETIC contacts, {each}", flush=True)
+    transactions = f"each {'test' if asked.batch else 'row'} a transaction"
+    print(f"{system.version}, {asked.rows} SYNTHETIC contacts, {transactions}", flush=True)
     if server:
         print(f"each transaction is carried to {server.version}", flush=True)
     done, runs = 0, []

@@ -56,8 +56,8 @@ def _remedy(name, error):
 
 def words(error):
     """What a driver says, in one line."""
-    said = str(error.args[1] if len(error.args) > 1 else error)
-    return " ".join(said.split()).removesuffix("(SQLDriverConnect)").strip()[:300]
+    message = str(error.args[1] if len(error.args) > 1 else error)
+    return " ".join(message.split()).removesuffix("(SQLDriverConnect)").strip()[:300]
 
 
 def has_driver(name, string):

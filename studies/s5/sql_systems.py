@@ -49,7 +49,7 @@ class SqlTable:
 
     def ids(self, column, value):
         """Their ids."""
-        return [found[0] for found in self._all(f"SELECT id {FOUND[column]}", value)]
+        return [row[0] for row in self._all(f"SELECT id {FOUND[column]}", value)]
 
     def row(self, number):
         """One row, by its id."""
@@ -197,8 +197,8 @@ class SqliteOdbcTable(OdbcTable):
         self._folder = new_folder(folder)
         super().__init__("sqlite-odbc", string.replace("{file}", os.path.join(folder, "contacts.sqlite")))
         self.open()  # the driver names the SQLite that it was compiled with
-        own = self._all("SELECT sqlite_version()")[0][0]
-        self.version = f"SQLite {own} through {self.version.partition(' through ')[2]}"
+        version = self._all("SELECT sqlite_version()")[0][0]
+        self.version = f"SQLite {version} through {self.version.partition(' through ')[2]}"
         self.close()
 
     def create(self):

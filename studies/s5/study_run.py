@@ -46,7 +46,7 @@ class ContactRun:
             server.create()
             server.open()
         carry = Carry(system, server) if server else None
-        for test in [each for each in TESTS if each != "T1"]:
+        for test in [name for name in TESTS if name != "T1"]:
             answers = self._test(test, carry)
             for answer in answers if test in READS else [system.everything()]:
                 self._check(test, answer)
@@ -70,12 +70,12 @@ class ContactRun:
         self.seconds[name], self.times[name] = done.mean_s, done.times
         return done.answers
 
-    def _check(self, words, found, test=""):
+    def _check(self, words, rows, test=""):
         """Raises: WrongAnswer: rows are others than expected."""
-        found, expected = sorted(map(tuple, found)), sorted(self._asked.expected[test or words])
-        if len(found) != len(expected):
-            raise WrongAnswer(f"{words}: {len(found)} rows, not {len(expected)}")
-        for one, other in zip(found, expected, strict=True):
+        rows, expected = sorted(map(tuple, rows)), sorted(self._asked.expected[test or words])
+        if len(rows) != len(expected):
+            raise WrongAnswer(f"{words}: {len(rows)} rows, not {len(expected)}")
+        for one, other in zip(rows, expected, strict=True):
             if one != tuple(other):
                 raise WrongAnswer(f"{words}: {one}, not {tuple(other)}")
 
@@ -117,13 +117,13 @@ def tell(asked, runs, results):
 
 def _figures(name, count, runs):
     """One phase's rows in a run; median, least, greatest and mean time of a row [us]; the harness's median."""
-    each = _per_row_us(name, count, runs)
-    found = {"calls": count, "per_row_us": statistics.median(each)}
-    found |= {"least_per_row_us": min(each), "greatest_per_row_us": max(each)}
-    found["mean_per_row_us"] = statistics.fmean(each)
+    times_us = _per_row_us(name, count, runs)
+    figures = {"calls": count, "per_row_us": statistics.median(times_us)}
+    figures |= {"least_per_row_us": min(times_us), "greatest_per_row_us": max(times_us)}
+    figures["mean_per_row_us"] = statistics.fmean(times_us)
     if name in LOOPS:
-        found["harness_per_row_us"] = statistics.median(_per_row_us(HARNESS + name, count, runs))
-    return found
+        figures["harness_per_row_us"] = statistics.median(_per_row_us(HARNESS + name, count, runs))
+    return figures
 
 
 def _per_row_us(name, count, runs):

@@ -10,7 +10,7 @@ from typing import Any, Final
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.study.rows import ENERGIES, PhaseRow, StudyTable
 from opjoule.comparison.value_words import measure_words
 from opjoule.opened.rounding import rounded
 from opjoule.plots.phases import (
@@ -20,10 +20,10 @@ from opjoule.plots.phases import (
     bar,
     joules,
     joules_u,
-    logarithmic,
     patch,
     place_name,
     point,
+    scale_upwards,
     seconds,
     systems_of,
 )
@@ -35,6 +35,8 @@ LIGHT: Final = 0.4
 """Opacity of the repeated bars, which stand at the right of the cold ones."""
 ROOM: Final = 4.0
 """Greatest value times this is where a logarithmic axis ends: ratios stand above the bars."""
+LINEAR_ROOM: Final = 1.15
+"""The same for an axis from zero."""
 _UNITS: Final = {"s": "s", "j": "J", "bytes": "B", "w": "W"}
 
 
@@ -57,8 +59,9 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
     above.set_ylabel("time [s]")
     below.set_ylabel("energy [J]\n(points: above idle)")
     width = WIDTH / (2 * len(looks))
-    for axes in (above, below):
-        logarithmic(axes)
+    in_figure = [row for row in rows if row.phase in {*phases, *study.cold.values()}]
+    scale_upwards(above, [seconds([row]) for row in in_figure])
+    scale_upwards(below, [joules([row], name) for row in in_figure for name in ENERGIES])
     for at, phase in enumerate(phases):
         for number, (system, looks_so) in enumerate(looks.items()):
             pair = [_of(rows, name, system) for name in (study.cold[phase], phase)]
@@ -74,7 +77,7 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
             _ratio(below, of_energy, [joules_u(own, "energy_j") for own in pair], middle)
     for axes in (above, below):
         axes.set_xlim(-0.6, len(phases) - 0.4)
-        axes.set_ylim(top=axes.get_ylim()[1] * ROOM)
+        axes.set_ylim(top=axes.get_ylim()[1] * (ROOM if axes.get_yscale() == "log" else LINEAR_ROOM))
     name_places(below, phases)
     above.tick_params(axis="x", length=0)
     grey: dict[str, Any] = {"color": INK, "edgecolor": INK, "linewidth": 0.4}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -121,13 +122,14 @@ def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Figure]
 
     Raises: BadInput: these records have none of them.
     """
-    there = dict(_drawable(found))
-    for table in _studies(found):
-        there |= dict([*curve_figures(table), *grid_figures(table)])
+    of_runs, tables = dict(_of_runs(found)), _studies(found)
     some, media = False, {run.value("storage") for run in found.runs}
     for at, part in enumerate(study.counterparts, 1):
         if part.media and not all(any(fnmatch(medium, each) for each in part.media) for medium in media):
             continue
+        there = dict(of_runs)
+        for table in [each.with_phases(part.phases) for each in tables]:
+            there |= dict([*_of_phases(table), *curve_figures(table)])
         for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
             some = True
             paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())
@@ -144,12 +146,12 @@ def _words(found: Plotted, key: str) -> str:
 
 def _drawn(found: Plotted) -> Iterator[tuple[str, Figure]]:
     """Name of the files, and figure."""
-    for name, draw in _drawable(found):
+    for name, draw in (*_of_runs(found), *chain.from_iterable(map(_of_phases, _studies(found)))):
         yield name, drawn(draw)
 
 
-def _drawable(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """Name of the files, and what draws it: figures of any runs or of a study's figures, then of studies' phases."""
+def _of_runs(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """Figures of any runs, or of a workload study's figures: the name of the files, and what draws them."""
     figures = figures_of_studies(found.runs)
     for of, shown in figures.items():
         for name, draw in OF_A_STUDY.items():
@@ -160,8 +162,11 @@ def _drawable(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
     for name, draw in FIGURES.items() if rest else ():
         if rest and (name not in NEEDED or known(rest.cells, NEEDED[name])):
             yield name, partial(draw, rest)
-    for study in _studies(found):
-        yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
+
+
+def _of_phases(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """Figures of a study's phases: the name of the files, and what draws them."""
+    yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 
 
 def _studies(found: Plotted) -> list[StudyTable]:

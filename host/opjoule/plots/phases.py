@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -20,6 +20,8 @@ HEIGHT_IN: Final = 5.2
 WIDTH: Final = 0.84
 """Width of all bars of one phase; phases are 1 apart."""
 NOT_SUPPORTED: Final = "n/s"
+LINEAR_RANGE: Final = 10.0
+"""Bars whose values lie within this factor begin at zero; a logarithmic axis has no zero to begin at."""
 LOWEST: Final = 0.9
 """Longest lower half of an interval on a logarithmic axis, as a part of its value."""
 _CALLS: Final = "calls"
@@ -41,7 +43,7 @@ def place_name(study: StudyTable, place: Place, what: str) -> str:
 
 
 def phases_figure(study: StudyTable, place: Place) -> Figure:
-    """Bars on logarithmic axes: of each system a colour, n/s where it has no such phase, a dash where nobody knows."""
+    """Bars: of each system a colour, n/s where it has no such phase, a dash where nobody knows."""
     rows = [row for row in study.rows if row.place == place]
     looks = systems_of(study, rows)
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
@@ -49,18 +51,22 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
     above, below = figure.subplots(2, 1, sharex=True)
     above.set_ylabel(f"time per {study.per} [µs]" if study.per else "time of a phase [s]")
     below.set_ylabel(f"energy {f'per {study.per}' if study.per else 'of a phase'} [J]\n(points: above idle)")
-    for axes in (above, below):
-        logarithmic(axes)
+    rows_of = {
+        (phase, system): [row for row in rows if (row.phase, row.system) == (phase, system)]
+        for phase in phases
+        for system in looks
+    }
+    values = {bars: _of_bars(own, study.per) for bars, own in rows_of.items()}
+    scale_upwards(above, [time for time, *_ in values.values()])
+    scale_upwards(below, [energy_j for _, *energies in values.values() for energy_j in energies])
     width = WIDTH / len(looks)
-    for at, phase in enumerate(phases):
-        for number, (system, looks_so) in enumerate(looks.items()):
-            x = at + (number - (len(looks) - 1) / 2) * width
-            own = [row for row in rows if (row.phase, row.system) == (phase, system)]
-            of_bars = _of_bars(own, study.per)
-            bar(above, own, of_bars[0], x, width, looks_so)
-            u = joules_u(own, "energy_per_operation_j" if study.per else "energy_j")
-            bar(below, own, of_bars[1], x, width, looks_so, u)
-            point(below, of_bars[2], x)
+    for (phase, system), own in rows_of.items():
+        x = phases.index(phase) + ([*looks].index(system) - (len(looks) - 1) / 2) * width
+        time, energy_j, marginal_energy_j = values[phase, system]
+        bar(above, own, time, x, width, looks[system])
+        u = joules_u(own, "energy_per_operation_j" if study.per else "energy_j")
+        bar(below, own, energy_j, x, width, looks[system], u)
+        point(below, marginal_energy_j, x)
     for axes in (above, below):
         axes.set_xlim(-0.6, len(phases) - 0.4)
     name_places(below, phases)
@@ -85,9 +91,11 @@ def systems_of(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[st
     return {system: _look(at) for at, system in enumerate(study.systems) if system in there}
 
 
-def logarithmic(axes: Axes) -> None:
-    """A logarithmic axis upwards, with its lines."""
-    axes.set_yscale("log")
+def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
+    """An axis for bars of these values, with its lines: from zero, or logarithmic where they lie far apart."""
+    known = [value for value in values if value is not None and value > 0]
+    if known and max(known) > LINEAR_RANGE * min(known):
+        axes.set_yscale("log")
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)
 
@@ -133,11 +141,11 @@ def bar(
     look: Mapping[str, Any],
     u: float | None = None,
 ) -> None:
-    """One bar on a logarithmic axis, with its interval; in its place why there is none: n/s or a dash."""
+    """One bar with its interval; in its place why there is none: n/s or a dash."""
     if value is not None and value > 0:
         axes.bar(x, value, width * 0.92, **look)
         if u is not None:
-            low = min(u, LOWEST * value)
+            low = min(u, (LOWEST if axes.get_yscale() == "log" else 1.0) * value)
             axes.errorbar(x, value, yerr=[[low], [u]], ecolor=INK, elinewidth=0.7, capsize=1.4)
         return
     refused = any(row.not_supported for row in rows)

@@ -24,7 +24,7 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
         return ()
     if not study.connections:
         raise BadInput(f"--connections {path}: study {study.name} uses no database of yours")
-    found = []
+    names = []
     for number, line in enumerate(_lines(path), 1):
         if not line.strip() or line.startswith("#"):
             continue
@@ -33,10 +33,10 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
             raise BadInput(f"{path}, line {number}: write NAME = what its connection is")
         if name not in study.connections:
             raise BadInput(f"{path}, line {number}: {unknown('database', name, study.connections)}")
-        if name in found:
+        if name in names:
             raise BadInput(f"{path}, line {number}: {name} is there twice")
-        found.append(name)
-    return tuple(found)
+        names.append(name)
+    return tuple(names)
 
 
 def _lines(path: Path) -> list[str]:
@@ -65,4 +65,4 @@ def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Seque
 
 
 def _lacking(study: StudyFolder, given: Sequence[str]) -> list[str]:
-    return [name for name, each in study.connections.items() if each.needed and name not in given]
+    return [name for name, connection in study.connections.items() if connection.needed and name not in given]

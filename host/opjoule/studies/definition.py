@@ -45,10 +45,10 @@ class StudyFigure:
         """The figure with boards that the paper has not: they may be in any figure."""
         if DEVICE not in self.shows:
             return self
-        own = self.shows[DEVICE]
+        boards = self.shows[DEVICE]
         return replace(
             self,
-            shows={**self.shows, DEVICE: [*([own] if isinstance(own, str) else own), *devices]},
+            shows={**self.shows, DEVICE: [*([boards] if isinstance(boards, str) else boards), *devices]},
         )
 
 
@@ -127,15 +127,19 @@ class StudyFolder:
         axes, exclude, figures = dict(self.axes), list(self.exclude), dict(self.figures)
         if DEVICE in axes:
             axes[DEVICE] = tuple(devices)
-            others = [each for each in devices if each not in self.axes[DEVICE]]
-            figures = {name: each.also_on(others) for name, each in figures.items()}
+            others = [device for device in devices if device not in self.axes[DEVICE]]
+            figures = {name: figure.also_on(others) for name, figure in figures.items()}
             for device in devices if STORAGE in axes and not media else ():
                 takes = find_profile(device).media
-                exclude += [{DEVICE: device, STORAGE: each} for each in axes[STORAGE] if each not in takes]
+                exclude += [
+                    {DEVICE: device, STORAGE: medium} for medium in axes[STORAGE] if medium not in takes
+                ]
         if STORAGE in axes and media:
             axes[STORAGE] = tuple(media)
-            exclude = [each for each in exclude if STORAGE not in each]
-            figures = {name: replace(each, shows=_without(each.shows)) for name, each in figures.items()}
+            exclude = [cells for cells in exclude if STORAGE not in cells]
+            figures = {
+                name: replace(figure, shows=_without(figure.shows)) for name, figure in figures.items()
+            }
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
     def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -149,7 +153,7 @@ class StudyFolder:
         """
         self._check_only(only)
         made = self._asked([name for name in self.axes if name not in self.within], only)
-        made = [cell for cell in made if not any(matches(each, cell) for each in self.exclude)]
+        made = [cell for cell in made if not any(matches(excluded, cell) for excluded in self.exclude)]
         left = [cell for cell in made if self.parts(cell, 1.0, only)]
         if self.figures:
             asked = set(only.get(FIGURE, self.figures))
@@ -170,15 +174,15 @@ class StudyFolder:
 
         Empty where the cell has none of a count's values that are asked for.
         """
-        found = (
+        combined = (
             (part, self.scaled({**cell, **part}, scale, only)) for part in self._asked(self.within, only)
         )
-        return tuple({**part, **counts} for part, counts in found if all(counts.values()))
+        return tuple({**part, **counts} for part, counts in combined if all(counts.values()))
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """Each combination of some axes' values that are asked for."""
         return combinations(
-            {name: [each for each in self.axes[name] if self._is_asked(name, each, only)] for name in axes}
+            {name: [value for value in self.axes[name] if self._is_asked(name, value, only)] for name in axes}
         )
 
     def _is_asked(self, axis: str, value: str, only: Mapping[str, Sequence[str]]) -> bool:
@@ -205,12 +209,14 @@ class StudyFolder:
 
     def figures_of(self, cell: Mapping[str, str]) -> dict[str, list[str]]:
         """The figures that show a cell -> the axes that each is about."""
-        return {name: [*each.by] for name, each in self.figures.items() if matches(each.shows, cell)}
+        return {name: [*figure.by] for name, figure in self.figures.items() if matches(figure.shows, cell)}
 
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
         """The counts of one cell, each times the scale, at least 1 and each once; those that are asked for alone."""
-        own = {name: each for name, each in where_values(self.where, cell).items() if name in self.counts}
-        counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in own.items()}}
+        of_cell = {
+            name: values for name, values in where_values(self.where, cell).items() if name in self.counts
+        }
+        counts = {**self.counts, **{name: whole_numbers(name, value) for name, value in of_cell.items()}}
         return {
             name: tuple(
                 dict.fromkeys(
@@ -224,20 +230,23 @@ class StudyFolder:
 
     def options(self, cell: Mapping[str, str]) -> dict[str, Any]:
         """Options of measure.py that a cell of a workload has beside its axes and counts."""
-        own = where_values(self.where, cell)
-        return {**self.constants, **{name: each for name, each in own.items() if name not in self.counts}}
+        of_cell = where_values(self.where, cell)
+        return {
+            **self.constants,
+            **{name: value for name, value in of_cell.items() if name not in self.counts},
+        }
 
 
 def _without(shows: Mapping[str, Any]) -> dict[str, Any]:
     """What a figure shows, on any medium."""
-    return {axis: each for axis, each in shows.items() if axis != STORAGE}
+    return {axis: values for axis, values in shows.items() if axis != STORAGE}
 
 
 def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
     """One or several whole numbers. Raises: BadInput: something else."""
     values = value if isinstance(value, list) else [value]
     if not values or not all(
-        isinstance(each, int) and not isinstance(each, bool) and each >= 1 for each in values
+        isinstance(number, int) and not isinstance(number, bool) and number >= 1 for number in values
     ):
         raise BadInput(f"{key} = {value!r}: give a whole number of at least 1, or a list of them")
     return tuple(values)
@@ -253,4 +262,4 @@ def in_words(part: Part) -> str:
 
 def numbers(counts: Sequence[int]) -> str:
     """One after the other."""
-    return ", ".join(f"{each:,}" for each in counts)
+    return ", ".join(f"{count:,}" for count in counts)

@@ -68,14 +68,14 @@ def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
 
     Raises: BadInput: there is none, or its study.toml describes none.
     """
-    own = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
-    place = own if own.is_dir() else Path(name)
+    named = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
+    place = named if named.is_dir() else Path(name)
     path = place / "study.toml"
     try:
         entry = read_toml(path)
     except OSError as error:
-        names = [each.parent.name for each in sorted(folder.glob("*/study.toml"))]
-        if place is own or "/" in name:
+        names = [file.parent.name for file in sorted(folder.glob("*/study.toml"))]
+        if place is named or "/" in name:
             raise BadInput(f"{path}: {error.strerror}; a study's folder holds a study.toml") from None
         raise BadInput(unknown("study", name, names)) from None
     try:
@@ -101,7 +101,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         folder=folder,
         title=str(entry["title"]),
         command=_words("command", entry.get("command", [])),
-        files=tuple(folder / each for each in _words("files", entry.get("files", []))),
+        files=tuple(folder / file for file in _words("files", entry.get("files", []))),
         workload=str(entry.get("workload", "")),
         constants=table(entry, "constants"),
         repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
@@ -111,7 +111,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
         exclude=tables(entry, "exclude"),
         where=tables(entry, "where"),
-        figures={figure: _figure(figure, each) for figure, each in table(entry, "figures").items()},
+        figures={figure: _figure(figure, shown) for figure, shown in table(entry, "figures").items()},
         wheels={system: folder / str(file) for system, file in table(entry, "wheels").items()},
         packages={
             system: _words(f"[packages] {system}", names)
@@ -130,7 +130,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
             {axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
             table(entry, "phases"),
         ),
-        connections={name: _connection(name, each) for name, each in table(entry, "connections").items()},
+        connections={name: _connection(name, given) for name, given in table(entry, "connections").items()},
     )
     _check(made)
     return made
@@ -139,7 +139,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
 def _figure(name: str, entry: Any) -> StudyFigure:
     if not isinstance(entry, dict) or "title" not in entry or "by" not in entry:
         raise BadInput(f"[figures.{name}] needs a title, and by: the axis, or axes, that it is about")
-    shows = {axis: each for axis, each in entry.items() if axis not in ("title", "by")}
+    shows = {axis: values for axis, values in entry.items() if axis not in ("title", "by")}
     by = entry["by"] if isinstance(entry["by"], list) else [entry["by"]]
     return StudyFigure(str(entry["title"]), _words(f"[figures.{name}] by", by), shows)
 
@@ -148,7 +148,7 @@ def _check(made: StudyFolder) -> None:
     """Raises: BadInput: names that lead nowhere."""
     _check_cells(made)
     _check_places(made)
-    values = list(dict.fromkeys(value for each in made.axes.values() for value in each))
+    values = list(dict.fromkeys(value for values in made.axes.values() for value in values))
     tables = (("wheels", made.wheels), ("packages", made.packages), ("connections", made.connections))
     for key, names in tables:
         for name in names:
@@ -158,6 +158,7 @@ def _check(made: StudyFolder) -> None:
         "unranked": made.unranked,
         "[cold]": (*made.cold, *made.cold.values()),
         "[bars]": tuple(made.bars.values()),
+        "[[counterparts]]": tuple(phase for part in made.counterparts for phase in part.phases),
     }
     for key, phases in named.items():
         for phase in phases:
@@ -169,13 +170,13 @@ def _check(made: StudyFolder) -> None:
 
 
 def _check_places(made: StudyFolder) -> None:
-    own = [*made.axes] if made.workload else [*PLACES, *made.axes, *made.counts]
+    allowed = [*made.axes] if made.workload else [*PLACES, *made.axes, *made.counts]
     in_parts = {*made.within, *made.counts} if made.within else {"parts"}
-    known = [each for each in own if each not in in_parts]
+    known = [name for name in allowed if name not in in_parts]
     for part in (*made.command, made.workload):
         for place in places(part):
             if place not in known:
-                raise BadInput(unknown("place", f"{{{place}}}", [f"{{{each}}}" for each in known]))
+                raise BadInput(unknown("place", f"{{{place}}}", [f"{{{name}}}" for name in known]))
 
 
 def _check_cells(made: StudyFolder) -> None:
@@ -186,8 +187,8 @@ def _check_cells(made: StudyFolder) -> None:
     for axis, values in made.beside.items():
         check_match({axis: list(values)}, made.axes)
     for match in made.exclude:
-        check_match(match, {axis: each for axis, each in made.axes.items() if axis not in made.within})
-    for match in (each.get("when", {}) for each in made.where):
+        check_match(match, {axis: values for axis, values in made.axes.items() if axis not in made.within})
+    for match in (cells.get("when", {}) for cells in made.where):
         check_match(match, made.axes)
     if FIGURE in made.axes:
         raise BadInput(f"[axes] {FIGURE}: --only takes it for those of [figures]; name the axis otherwise")
@@ -199,8 +200,8 @@ def _check_counts(made: StudyFolder) -> None:
     for name, values in made.counts.items() if made.workload else ():
         if name not in LOADED or len(values) > 1:
             raise BadInput(f"[counts] {name}: a workload has one of each of {' and '.join(LOADED)}")
-    for each in made.where:
-        for name in each if made.command else ():
+    for cells in made.where:
+        for name in cells if made.command else ():
             if name != "when" and name not in made.counts:
                 raise BadInput(f"[[where]] {name}: give a count of [counts]")
 
@@ -219,6 +220,6 @@ def _connection(name: str, value: Any) -> Connection:
 
 
 def _words(key: str, value: Any) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(each, str) for each in value):
+    if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise BadInput(f"{key} is a list of words")
     return tuple(value)

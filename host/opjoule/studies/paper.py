@@ -40,6 +40,8 @@ class Counterpart:
     """Patterns of the names of the figures that runs.py draws of it."""
     media: tuple[str, ...] = ()
     """Patterns of the media that stand for the paper's; records of others are not drawn. None: any."""
+    phases: tuple[str, ...] = ()
+    """The study's phases that its figures show. None: all."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +71,25 @@ class PaperConclusion:
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
     """[[counterparts]]. Raises: BadInput: an unknown key, or one that is missing."""
-    return tuple(_counterpart(each) for each in tables(entry, "counterparts"))
+    return tuple(_counterpart(part) for part in tables(entry, "counterparts"))
 
 
 def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
-    check_keys(entry, [each.name for each in fields(Counterpart)])
+    check_keys(entry, [key.name for key in fields(Counterpart)])
     _needs("counterparts", entry, ("paper", "shows", "state"))
     if entry["state"] not in STATES:
         raise BadInput(f"[[counterparts]] {entry['paper']}: state is one of {', '.join(STATES)}")
     if entry["state"] != EXACT and not entry.get("differs"):
         raise BadInput(f"[[counterparts]] {entry['paper']}: differs says in what, or why it is missing")
-    return Counterpart(
-        **{**entry, "drawn": tuple(entry.get("drawn", ())), "media": tuple(entry.get("media", ()))}
-    )
+    lists = {name: tuple(entry.get(name, ())) for name in ("drawn", "media", "phases")}
+    return Counterpart(**{**entry, **lists})
 
 
 def conclusions_of(
     entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
 ) -> tuple[PaperConclusion, ...]:
     """[[conclusions]]. Raises: BadInput: an unknown key, axis, value or phase."""
-    return tuple(_conclusion(each, axes, phases) for each in tables(entry, "conclusions"))
+    return tuple(_conclusion(conclusion, axes, phases) for conclusion in tables(entry, "conclusions"))
 
 
 def _conclusion(

@@ -78,6 +78,22 @@ def test_each_place_has_its_figure_with_bars_by_phase_and_system():
     assert [text.get_text() for text in legend.get_texts()] == ["one", "two", "above idle"]
 
 
+def test_bars_within_a_factor_of_ten_begin_at_zero():
+    near = [row(name, "LOAD", mean_s=s, energy_j=j) for name, s, j in (("one", 1.0, 1.0), ("two", 9.0, 30.0))]
+    ((_, draw),) = study_figures(study(*near))
+    above, below = drawn(draw).axes
+    assert (above.get_yscale(), below.get_yscale()) == ("linear", "log")
+    assert above.get_ylim()[0] == 0.0
+
+
+def test_a_papers_figure_of_one_phase_shows_its_bars_alone():
+    ((_, draw),) = study_figures(study(*ROWS).with_phases(["READ"]))
+    above, _ = drawn(draw).axes
+    assert [bar.get_height() for bar in above.patches] == [0.25]
+    assert [text.get_text() for text in above.get_xticklabels()] == ["READ"]
+    assert study(*ROWS).with_phases([]) == study(*ROWS)
+
+
 def test_the_best_of_many_phases_stand_below_each_other():
     (table,) = best_tables(study(*ROWS))
     assert [column.header for column in table.columns] == ["", "100", "1000"]

@@ -148,6 +148,13 @@ def test_what_a_job_goes_through_itself_is_checked(tmp_path, change, says):
     [
         (("[best]", '[cold]\nread = "read_colt"\n[best]'), "unknown phase of .cold. 'read_colt'"),
         (("[best]", '[bars]\nrows_per_s = "rite"\n[best]'), "did you mean 'write'"),
+        (
+            (
+                "[best]",
+                '[[counterparts]]\npaper = "Figure 1"\nshows = "reads"\nstate = "exact"\nphases = ["reed"]\n[best]',
+            ),
+            "did you mean 'read'",
+        ),
         (('title = "A study to try"', ""), "needs title"),
         (("{storage}", "{storge}"), r"did you mean '{storage}'"),
         (("rows = [1000, 10000]", "rows = [0]"), "at least 1"),

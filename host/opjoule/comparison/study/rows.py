@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
@@ -119,6 +119,11 @@ class StudyTable:
     def warnings(self) -> str:
         """The same in one line, for a figure; empty without one."""
         return summary_of(self.runs)
+
+    def with_phases(self, phases: Sequence[str]) -> StudyTable:
+        """The same with the rows of some phases alone; with none named, of all."""
+        rows = tuple(row for row in self.rows if not phases or row.phase in phases)
+        return replace(self, rows=rows)
 
     @property
     def faults(self) -> list[str]:

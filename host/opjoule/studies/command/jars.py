@@ -45,8 +45,8 @@ def fetch_jar(jar: Jar, cache: Path) -> Path:
                 f"{jar.artifact}: not fetched within {_FETCH_LIMIT_S} s; is there a network?"
             ) from None
         if ran.returncode != 0 or not path.exists():
-            said = [line for line in ran.stdout.splitlines() if "ERROR" in line] or ["Maven said nothing"]
-            raise BadInput(f"{jar.artifact} cannot be fetched: {said[0]}")
+            errors = [line for line in ran.stdout.splitlines() if "ERROR" in line] or ["Maven said nothing"]
+            raise BadInput(f"{jar.artifact} cannot be fetched: {errors[0]}")
     if file_sha256(path) != jar.sha256:
         raise BadInput(f"{path} is not {jar.artifact} as it was published: remove it")
     return path

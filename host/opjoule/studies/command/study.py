@@ -51,8 +51,8 @@ class CommandStudy:
     @property
     def label(self) -> str:
         """command, and what it is called or the program's own name."""
-        own = self.called or Path(self.command[0]).name
-        return "command-" + "".join(letter if letter.isalnum() else "-" for letter in own)[:32]
+        called = self.called or Path(self.command[0]).name
+        return "command-" + "".join(letter if letter.isalnum() else "-" for letter in called)[:32]
 
     @property
     def engine(self) -> str:
@@ -100,8 +100,8 @@ class CommandStudy:
         Raises: BadInput: it has not.
         """
         program = self._placed(board, "/")[0]
-        found = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
-        if found.status != 0:
+        lookup = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
+        if lookup.status != 0:
             raise BadInput(
                 f"{program}: the board has no such program; --file copies one there, as {FILES}/NAME"
             )

@@ -98,7 +98,7 @@ class JobStudy(CommandStudy):
     def server(self) -> str:
         """The server that the cell has on the board, by any axis; empty for none, or one of the user's."""
         servers = (value for value in (self.system, *self.cell.values()) if is_server(value))
-        return next((each for each in servers if each not in self.given), "")
+        return next((server for server in servers if server not in self.given), "")
 
     @property
     def label(self) -> str:
@@ -121,7 +121,7 @@ class JobStudy(CommandStudy):
         return [
             ("study", f"{self.definition.name} (scale {self.scale:g})"),
             ("cell", in_words(self.cell) or "the only one"),
-            *(each for each in parts if each[1]),
+            *(part for part in parts if part[1]),
         ]
 
     def check(self, board: Board) -> None:
@@ -206,14 +206,16 @@ class JobStudy(CommandStudy):
             return part
 
         placed = super()._placed(board, storage, [put(part) for part in command or self.command])
-        found = self._bring_wheels(board)
-        return ("env", f"{_PATH}={found}", *placed) if found else placed
+        wheels = self._bring_wheels(board)
+        return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
 
     def _counts(self) -> dict[str, str]:
         """What the command says of its counts, or of the parts that they are in."""
         if self.definition.within:
             return {"{parts}": json.dumps(self.parts)}
-        return {f"{{{name}}}": ",".join(map(str, each)) for part in self.parts for name, each in part.items()}
+        return {
+            f"{{{name}}}": ",".join(map(str, counts)) for part in self.parts for name, counts in part.items()
+        }
 
     def _bring_wheels(self, board: Board) -> str:
         """Has the cell's Python modules on the board; the folder that they are in, empty for none.

@@ -53,13 +53,13 @@ class Interpreter:
         asked = shell.run(["python3", "-c", _ASK])
         if asked.status != 0:
             raise BadInput(f"the board has no python3, which the study's job needs: {asked.last_line()}")
-        said = json.loads(asked.text())
-        libc, version = said["libc"]
-        found = re.fullmatch(r"2\.(\d+)", version)
-        if libc != "glibc" or not found:
+        facts = json.loads(asked.text())
+        libc, version = facts["libc"]
+        glibc = re.fullmatch(r"2\.(\d+)", version)
+        if libc != "glibc" or not glibc:
             raise BadInput(f"the board's C library is '{libc} {version}': wheels are for glibc 2.x")
-        machine = _MACHINES.get((said["machine"], said["bits"]), said["machine"])
-        return cls(said["python"], machine, int(found[1]))
+        machine = _MACHINES.get((facts["machine"], facts["bits"]), facts["machine"])
+        return cls(facts["python"], machine, int(glibc[1]))
 
     @property
     def options(self) -> list[str]:
@@ -76,7 +76,7 @@ class Interpreter:
         return [
             *("--only-binary", ":all:", "--implementation", "cp", "--python-version", self.version),
             *(part for abi in (tag, "abi3", "none") for part in ("--abi", abi)),
-            *(part for each in platforms for part in ("--platform", each)),
+            *(part for platform in platforms for part in ("--platform", platform)),
         ]
 
 
@@ -105,12 +105,12 @@ def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[P
                 f"{requirements.name}: not fetched within {_FETCH_LIMIT_S} s; is there a network?"
             ) from None
         if ended.returncode != 0:
-            said = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")] or [
+            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")] or [
                 ended.stderr.strip()
             ]
             where = f"Python {python.version} on {python.machine} with glibc 2.{python.glibc}"
             raise NoWheels(
-                f"{requirements.name} has no wheels for {where}: {said[-1].removeprefix('ERROR: ')}"
+                f"{requirements.name} has no wheels for {where}: {errors[-1].removeprefix('ERROR: ')}"
             )
         done.touch()
     wheels = sorted(folder.glob("*.whl"))

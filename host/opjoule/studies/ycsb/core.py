@@ -73,8 +73,10 @@ class YcsbCore:
         except subprocess.TimeoutExpired:
             raise RigFault(f"YCSB has not made its first operation within {_TRIAL_S} s") from None
         if not any(_OPERATION.match(line) for line in ended.stdout.splitlines()):
-            said = _PROBLEM.findall(ended.stdout + ended.stderr)
-            why = said[0] if said else f"it made no operation and ended with status {ended.returncode}"
+            problems = _PROBLEM.findall(ended.stdout + ended.stderr)
+            why = (
+                problems[0] if problems else f"it made no operation and ended with status {ended.returncode}"
+            )
             raise BadInput(f"YCSB {VERSION} does not take this workload: {why}")
 
 

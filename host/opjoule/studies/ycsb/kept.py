@@ -53,6 +53,6 @@ def kept_name(
         properties: the effective ones.
         generator: what makes the operations of the load, with its version.
     """
-    load: dict[str, Any] = {key: each for key, each in properties.items() if key not in _OF_THE_RUN_ALONE}
+    load: dict[str, Any] = {key: value for key, value in properties.items() if key not in _OF_THE_RUN_ALONE}
     made = [database, loader_sha256, load, threads, seed, generator]
     return f"{database}-{hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:16]}"
