@@ -1,7 +1,8 @@
 """How long a study will take, by records of it at another scale. Standard library alone.
 
 A record's time has a part that grows with its counts (loading and working) and one that does not (rest, settling, start
-and end). The first is taken in proportion to the counts, the second as it was.
+and end). The second is taken as it was. So is what loading and working take at any size (a server's start, a new
+database), once a cell was measured at two sizes; before that all of the first is taken in proportion to the counts.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from typing import Any, Final
 
 GROWING: Final = ("prepare", "work", "blocks")
 """Roles of the phases that take longer with more records and operations."""
+APART: Final = 2.0
+"""Ratio of two sizes from which on the difference of their times is more than the spread of measurements."""
 FIGURES: Final = 2
 """Significant digits of a scale that was chosen."""
 
@@ -57,12 +60,12 @@ class TimeNeeded:
         """
         if self.growing_s <= 0:
             return 1.0 if self.fixed_s <= limit_s else 0.0
-        found = min(scale * (limit_s - self.fixed_s) / self.growing_s, 1.0)
-        if found <= 0:
+        share = min(scale * (limit_s - self.fixed_s) / self.growing_s, 1.0)
+        if share <= 0:
             return 0.0
-        digits = FIGURES - 1 - math.floor(math.log10(found))
+        digits = FIGURES - 1 - math.floor(math.log10(share))
         steps = 10.0**digits
-        return math.floor(found * steps) / steps
+        return math.floor(share * steps) / steps
 
 
 def size_of(asked: Mapping[str, Any]) -> int:
@@ -145,9 +148,20 @@ def _needed(
     """(fixed, growing) of one cell [s], by the records of it that are nearest in size."""
     cell = tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
     size = size_of(asked)
-    own = by_cell.get(cell)
-    if not own or not size:
+    past = by_cell.get(cell)
+    if not past or not size:
         return None
-    nearest = min(own, key=lambda each: abs(math.log(each.size / size))).size
-    alike = [each for each in own if each.size == nearest]
-    return fmean(each.fixed_s for each in alike), fmean(each.growing_s for each in alike) * size / nearest
+    sizes = sorted({time.size for time in past}, key=lambda known: abs(math.log(known / size)))
+    nearest = [time for time in past if time.size == sizes[0]]
+    fixed_s, growing_s = (fmean(getattr(time, part) for time in nearest) for part in ("fixed_s", "growing_s"))
+    per_count_s = growing_s / sizes[0]
+    if further := next((known for known in sizes if _are_apart(known, sizes[0])), None):
+        other_s = fmean(time.growing_s for time in past if time.size == further)
+        slope_s = (growing_s - other_s) / (sizes[0] - further)
+        per_count_s = min(max(slope_s, 0.0), per_count_s)
+    return fixed_s + growing_s - per_count_s * sizes[0], per_count_s * size
+
+
+def _are_apart(one: int, other: int) -> bool:
+    """Do two sizes differ by so much that their times show how the time grows?"""
+    return max(one, other) >= APART * min(one, other)

@@ -10,7 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
+from opjoule.cli.campaign.study_arguments import RUNS
 from opjoule.cli.commands import main
+from opjoule.cli.planning import ROOT
 
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
@@ -49,13 +51,29 @@ def test_work_grows_with_the_counts_and_the_rest_stays_as_it_was(tmp_path):
 
 
 def test_the_records_nearest_in_size_are_taken_and_others_take_their_mean(tmp_path):
-    record(tmp_path, "duckdb", 10, fixed_s=20, work_s=5)
+    record(tmp_path, "duckdb", 600, fixed_s=90, work_s=5)
     record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=6)
     record(tmp_path, "sqlite", 1000, fixed_s=20, work_s=2)
     cells = [asked(each, 10_000) for each in ("duckdb", "sqlite", "postgresql")]
     found = time_needed(cells, past_times(tmp_path, cells[0]))
     assert found and found.total_s == pytest.approx(3 * 20 + 60 + 20 + 40)
     assert found.by_own_records == 2
+
+
+def test_two_sizes_tell_what_work_takes_at_any_size(tmp_path):
+    record(tmp_path, "duckdb", 100, fixed_s=20, work_s=6)
+    record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=15)
+    found = time_needed([asked("duckdb", 10_000)], past_times(tmp_path, asked("duckdb", 1)))
+    assert found and (found.fixed_s, found.growing_s) == pytest.approx((20 + 5, 100))
+    small = time_needed([asked("duckdb", 10)], past_times(tmp_path, asked("duckdb", 1)))
+    assert small and small.total_s == pytest.approx(20 + 5 + 0.1)
+
+
+def test_work_that_grows_faster_than_its_counts_is_taken_in_proportion_to_the_nearest(tmp_path):
+    record(tmp_path, "duckdb", 100, fixed_s=20, work_s=1)
+    record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=30)
+    found = time_needed([asked("duckdb", 2000)], past_times(tmp_path, asked("duckdb", 1)))
+    assert found and found.total_s == pytest.approx(20 + 60)
 
 
 def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(tmp_path):
@@ -75,6 +93,10 @@ def test_a_scale_that_is_chosen_takes_no_longer_than_it_may(fixed_s, growing_s, 
         assert fixed_s + growing_s * scale <= limit_s * (1 + 1e-9)
     else:
         assert fixed_s >= limit_s * (1 - 1e-9)
+
+
+def test_records_are_looked_for_where_measurements_put_them():
+    assert RUNS == ROOT / "runs"
 
 
 STUDY = ["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--repeats", "2"]

@@ -19,7 +19,7 @@ from opjoule.studies.connections import given_names, is_reached, left_out
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.studies.folder import find_study
 
-RUNS: Final = Path(__file__).resolve().parents[3] / "runs"
+RUNS: Final = Path(__file__).resolve().parents[4] / "runs"
 """Where records go."""
 DISTURB: Final = "disturb"
 """An axis that is an option of every measurement, too; its value `none` is for without."""
