@@ -16,7 +16,7 @@ from opjoule.suggestion import unknown
 
 
 def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
-    """The databases that a file names; none without a file.
+    """Names of the databases in a --connections file; empty if there is no file.
 
     Raises: BadInput: the file cannot be read, a line is none of its form, or the study has no such database.
     """
@@ -48,12 +48,12 @@ def _lines(path: Path) -> list[str]:
 
 
 def is_reached(study: StudyFolder, cell: Mapping[str, str], given: Sequence[str]) -> bool:
-    """Is every database of a cell one that the rig starts, or that the user gives?"""
+    """Whether the rig starts, or the user gives, every database of a cell."""
     return not any(value in _lacking(study, given) for value in cell.values())
 
 
 def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Sequence[str]) -> list[str]:
-    """What the user would have to give for all the cells that are asked for; a line each.
+    """What the user has to give to have every cell that is asked for measured, one line per database.
 
     Args:
         only: of an axis, the values that are asked for; all of the others.

@@ -20,15 +20,15 @@ SYSTEM: Final = "system"
 """The axis whose values are databases."""
 DEVICE: Final = "device"
 STORAGE: Final = "storage"
-"""Axes whose values --device and --storage take the place of."""
+"""Axes whose values --device and --storage replace."""
 FIGURE: Final = "figure"
-"""What --only takes beside axes and counts."""
+"""Name by which --only selects figures, as it selects axes and counts by theirs."""
 
 Counts = Mapping[str, tuple[int, ...]]
 """Name of a count -> its values, in order."""
 Part = Mapping[str, str | Sequence[int]]
-"""What a job does with one combination of the axes that it goes through itself: their values, and the counts of these.
-A job that goes through none has one part, of counts alone."""
+"""One combination of the `within` axes: their values, and the counts that belong to them. The job of a study without
+such axes has a single part, which holds counts alone."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class StudyFigure:
 
     title: str
     by: tuple[str, ...]
-    """The axes that it is about: with one value of each there is nothing to show."""
+    """The axes that the figure compares. It is drawn only if one of them has several values."""
     shows: Mapping[str, Any]
-    """Axis -> value, or a list of values; all of the other axes."""
+    """Axis -> the value, or list of values, that the figure shows. Other axes are not restricted."""
 
     def also_on(self, devices: Sequence[str]) -> StudyFigure:
-        """The figure with boards that the paper has not: they may be in any figure."""
+        """The same figure with further boards. A board that the paper lacks may be in any figure."""
         if DEVICE not in self.shows:
             return self
         boards = self.shows[DEVICE]
@@ -67,7 +67,7 @@ class StudyFolder:
     """One study: a job (`command`), or a workload of the loader (`workload`)."""
 
     name: str
-    """The folder's, or the path that it was named by."""
+    """The folder's name, or the path that the user gave."""
     folder: Path
     title: str
     command: tuple[str, ...] = ()
@@ -80,9 +80,9 @@ class StudyFolder:
     """Blocks, each of which holds every cell once."""
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within: tuple[str, ...] = ()
-    """Axes that the job goes through itself, in one cell."""
+    """Axes that the job varies itself, within one cell."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Axis -> values that the paper has not: left out unless they are asked for."""
+    """Axis -> values that the paper lacks. They are measured only if --only names them."""
     counts: Counts = field(default_factory=dict)
     exclude: tuple[Mapping[str, Any], ...] = ()
     where: tuple[Mapping[str, Any], ...] = ()
@@ -94,34 +94,34 @@ class StudyFolder:
     phases: Mapping[str, str] = field(default_factory=dict)
     """Phase -> what happens in it."""
     unranked: tuple[str, ...] = ()
-    """Phases that are no contest of systems: no best one is named of them."""
+    """Phases in which systems do not compete. No best system is named for them."""
     cold: Mapping[str, str] = field(default_factory=dict)
-    """Phase -> the phase that is the same, cold: they are drawn beside each other."""
+    """Phase -> its cold counterpart. Both are drawn side by side."""
     bars: Mapping[str, str] = field(default_factory=dict)
-    """Measure -> its phase: drawn by system, with the phase's joules."""
+    """Measure -> the phase that it belongs to. Both are drawn by system, with the phase's joules."""
     grid: Mapping[str, Any] = field(default_factory=dict)
     """How the best systems are drawn as a grid: `down` an axis, `across` axes, `also` a measure in its own rows."""
     best: Mapping[str, str] = field(default_factory=dict)
     """Measure -> "least" or "most": by which the best system of a cell is named."""
     per: str = ""
-    """What an operation is called, where figures are drawn per operation: the job tells per_WORD_us then."""
+    """Name of one operation (`row`). Figures are then per operation, and the job reports per_NAME_us."""
     counterparts: tuple[Counterpart, ...] = ()
     """The paper's figures and tables."""
     conclusions: tuple[PaperConclusion, ...] = ()
-    """The paper's, as questions."""
+    """The paper's conclusions, as questions."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
-    """Database, as an axis names it -> what the user may give for it in the file of --connections."""
+    """Database (value of an axis) -> what the user may give for it in the --connections file."""
 
     @property
     def systems(self) -> tuple[str, ...]:
-        """The databases that it runs on."""
+        """The databases that the study runs on."""
         return self.axes.get(SYSTEM, ())
 
     def on(self, devices: Sequence[str], media: Sequence[str]) -> StudyFolder:
-        """The study on these boards and media in place of its own, as far as it has axes of them.
+        """The study with other boards and media. Only those of the two that are axes of the study change.
 
         Args:
-            media: empty: the study's own, as far as a board can take them.
+            media: the new media; if empty, the study's own media that each board can take.
         Raises: BadInput: no such board.
         """
         axes, exclude, figures = dict(self.axes), list(self.exclude), dict(self.figures)
@@ -143,9 +143,9 @@ class StudyFolder:
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
     def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Every combination of values that is asked for, not excluded and, where there are figures, in one.
+        """The cells that are asked for and not excluded. If the study has figures, only cells that a figure shows.
 
-        The axes that a job goes through itself are in its parts().
+        The `within` axes are not among a cell's axes: parts() has them.
 
         Args:
             only: of an axis, of a count, or of the figures, what is asked for; all of the others.
@@ -170,7 +170,7 @@ class StudyFolder:
     def parts(
         self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]
     ) -> tuple[Part, ...]:
-        """What the job does in a cell, as far as it is asked for, with the counts after scaling.
+        """The parts of a cell that are asked for, with their counts after scaling.
 
         Empty where the cell has none of a count's values that are asked for.
         """
@@ -180,13 +180,13 @@ class StudyFolder:
         return tuple({**part, **counts} for part, counts in combined if all(counts.values()))
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """Each combination of some axes' values that are asked for."""
+        """All combinations of the values of some axes that are asked for."""
         return combinations(
             {name: [value for value in self.axes[name] if self._is_asked(name, value, only)] for name in axes}
         )
 
     def _is_asked(self, axis: str, value: str, only: Mapping[str, Sequence[str]]) -> bool:
-        """Is a value named, or, where none is, one of the paper's?"""
+        """Whether --only names the value, or, if --only leaves the axis out, whether the paper has it."""
         return value in only[axis] if axis in only else value not in self.beside.get(axis, ())
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
@@ -212,7 +212,7 @@ class StudyFolder:
         return {name: [*figure.by] for name, figure in self.figures.items() if matches(figure.shows, cell)}
 
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
-        """The counts of one cell, each times the scale, at least 1 and each once; those that are asked for alone."""
+        """The counts of one cell that are asked for, multiplied by the scale: at least 1, without duplicates."""
         of_cell = {
             name: values for name, values in where_values(self.where, cell).items() if name in self.counts
         }
@@ -229,7 +229,7 @@ class StudyFolder:
         }
 
     def options(self, cell: Mapping[str, str]) -> dict[str, Any]:
-        """Options of measure.py that a cell of a workload has beside its axes and counts."""
+        """Further options of measure.py for a cell of a workload, apart from its axes and counts."""
         of_cell = where_values(self.where, cell)
         return {
             **self.constants,
@@ -238,12 +238,12 @@ class StudyFolder:
 
 
 def _without(shows: Mapping[str, Any]) -> dict[str, Any]:
-    """What a figure shows, on any medium."""
+    """The cells that a figure shows, without its restriction to a medium."""
     return {axis: values for axis, values in shows.items() if axis != STORAGE}
 
 
 def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
-    """One or several whole numbers. Raises: BadInput: something else."""
+    """The whole numbers in `value`, which is one or a list of them. Raises: BadInput: it is neither."""
     values = value if isinstance(value, list) else [value]
     if not values or not all(
         isinstance(number, int) and not isinstance(number, bool) and number >= 1 for number in values
@@ -253,7 +253,7 @@ def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
 
 
 def in_words(part: Part) -> str:
-    """A part with its counts."""
+    """A part in words, with its counts."""
     return ", ".join(
         f"{name} {value}" if isinstance(value, str) else f"{numbers(value)} {name}"
         for name, value in part.items()
@@ -261,5 +261,5 @@ def in_words(part: Part) -> str:
 
 
 def numbers(counts: Sequence[int]) -> str:
-    """One after the other."""
+    """Counts with commas between them."""
     return ", ".join(f"{count:,}" for count in counts)

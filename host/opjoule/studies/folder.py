@@ -22,7 +22,7 @@ FOLDER: Final = HOST.parent / "studies"
 PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
-"""What a command may name in braces beside its axes and counts."""
+"""Names that a command may have in braces, apart from its axes and counts."""
 KEYS: Final = (
     "title",
     "repeats",
@@ -52,7 +52,7 @@ KEYS_OF: Final = {
     ),
     "workload": ("workload", "constants", "figures"),
 }
-"""What the two kinds of study have beside those."""
+"""Keys that only one kind of study has."""
 LOADED: Final = ("records", "operations")
 """Counts of a workload."""
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -85,7 +85,7 @@ def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
 
 
 def places(text: str) -> list[str]:
-    """What a text names in braces."""
+    """The names in braces in a text."""
     return _PLACE.findall(text)
 
 

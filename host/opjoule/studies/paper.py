@@ -26,22 +26,22 @@ class Counterpart:
     """A figure or table of the paper, and what stands for it here."""
 
     paper: str
-    """Its name there: Figure 2."""
+    """Its name in the paper: Figure 2."""
     shows: str
     state: str
     """EXACT, NEAR (`differs` says in what) or MISSING (`differs` says why)."""
     command: str = ""
-    """What measures it."""
+    """Command that measures it."""
     axes: str = ""
     groups: str = ""
     units: str = ""
     differs: str = ""
     drawn: tuple[str, ...] = ()
-    """Patterns of the names of the figures that runs.py draws of it."""
+    """Name patterns of the figures that runs.py draws for it."""
     media: tuple[str, ...] = ()
-    """Patterns of the media that stand for the paper's; records of others are not drawn. None: any."""
+    """Patterns of the media that stand for the paper's. Records on other media are not drawn. Empty: any medium."""
     phases: tuple[str, ...] = ()
-    """The study's phases that its figures show. None: all."""
+    """Phases that its figures show. Empty: all."""
 
 
 @dataclass(frozen=True)
@@ -53,20 +53,20 @@ class PaperConclusion:
     """Section or figure of the paper."""
     measure: str
     of: Mapping[str, Any]
-    """Axis -> value of the one cell; other axes are free, and each of their combinations is answered."""
+    """Axis -> value of the first cell. Other axes are free; each combination of their values gives an answer."""
     to: Mapping[str, Any]
-    """Axis -> value in which the other cell differs from it."""
+    """Axis -> value of the second cell, for the axes in which it differs from the first."""
     paper: float
     """The paper's ratio."""
     about: float = 0.0
-    """A ratio this close to 1, as a share, is none: a conclusion that there is no difference worth mentioning."""
+    """Relative tolerance about 1 within which the paper sees no difference; 0 if it concludes that there is one."""
     phase: str = ""
     to_phase: str = ""
-    """Phase of the other cell, where it is another one."""
+    """Phase of the second cell, if it differs from the first cell's."""
     largest: str = ""
-    """A count, of which only the greatest value that was measured is looked at."""
+    """Name of a count. Only its greatest measured value is compared."""
     only_direction: bool = field(default=False)
-    """The paper tells no factor."""
+    """The paper gives the direction and no factor."""
 
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:

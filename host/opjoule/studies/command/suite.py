@@ -42,9 +42,9 @@ class JobStudy(CommandStudy):
     dataset: Path | None = None
     """A file of the user's in place of the data that the job makes."""
     connections: Path | None = None
-    """A file of the user's with what leads to databases that the rig does not start."""
+    """The user's file of connections to databases that the rig does not start."""
     given: tuple[str, ...] = ()
-    """The databases that it names."""
+    """Names of the databases in that file."""
     cache: Path = Path("build/wheels")
     said: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
     """What the job's own check said: `bytes` that it stores, `operations` that its progress counts to."""
@@ -91,12 +91,12 @@ class JobStudy(CommandStudy):
 
     @property
     def system(self) -> str:
-        """The database; empty for a study without."""
+        """Name of the database; empty if the study has no axis `system`."""
         return self.cell.get(SYSTEM, "")
 
     @property
     def server(self) -> str:
-        """The server that the cell has on the board, by any axis; empty for none, or one of the user's."""
+        """Name of the server that the rig starts on the board; empty if the cell has none or the user gives it."""
         servers = (value for value in (self.system, *self.cell.values()) if is_server(value))
         return next((server for server in servers if server not in self.given), "")
 
@@ -142,7 +142,7 @@ class JobStudy(CommandStudy):
                 self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})
 
     def _without_wheels(self) -> str:
-        """Why modules were not brought, where they were not."""
+        """Why Python modules could not be brought to the board; empty if they were."""
         return f" ({'; '.join(self.lacking)})" if self.lacking else ""
 
     def check_space(self, board: Board) -> None:
@@ -156,7 +156,7 @@ class JobStudy(CommandStudy):
 
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
-        """The system's server where it has one, a new folder on the medium, the job; all removed in the end."""
+        """Runs the job in a new folder on the medium, with the system's server if any. Removes both at the end."""
         storage = board.database_path("study")
         board.make_folder(storage)
         try:
@@ -238,7 +238,7 @@ class JobStudy(CommandStudy):
         return {"generator": {"name": "job", "runs_on": "board"}}
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but the files' own contents, which their checksums stand for."""
+        """The study without the contents of its files, for which checksums stand."""
         return {
             "name": self.name,
             "study": self.definition.name,

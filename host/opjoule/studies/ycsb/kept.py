@@ -20,7 +20,7 @@ _OF_THE_RUN_ALONE: Final = frozenset(
         "truezipfian.theta",
     }
 )
-"""Properties that a load takes no notice of; all others count as the load's."""
+"""Properties that do not affect a load. All others do."""
 
 
 def check_copyable(database: str, properties: Mapping[str, str], *, server: bool) -> None:

@@ -13,7 +13,7 @@ from opjoule.suggestion import suggestion, unknown
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
 FASTEST_PER_S = 1_000_000
-"""More operations a second than any engine makes: --seconds sets the operation count by it."""
+"""Operations per second that no engine exceeds. --seconds sets the operation count from it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
 
 

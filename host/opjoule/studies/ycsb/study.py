@@ -30,9 +30,9 @@ from opjoule.units import counted
 
 HARNESS_S = 2.0
 _BLOCKS_TIMES = 3
-"""Times as long as a repeat the cycle in randomised blocks works: kinds differ less than whole runs do,"""
+"""Length of the cycle in randomised blocks, in repeats. Kinds of operation differ less than whole runs do."""
 _BLOCKS_LONGER_S = 20
-"""... but at most so much longer [s]."""
+"""Longest time by which that cycle exceeds a repeat [s]."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
@@ -209,7 +209,7 @@ class YcsbStudy:
         )
 
     def in_blocks(self) -> YcsbStudy | None:
-        """The same with a mix that changes from block to block, where that is asked for."""
+        """The same study with a mix that changes from block to block; None if that is not asked for."""
         return replace(self, design=True, blocks=False, run_s=self._blocks_s) if self.blocks else None
 
     @property
