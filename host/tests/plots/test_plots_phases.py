@@ -88,9 +88,9 @@ def test_bars_within_a_factor_of_ten_begin_at_zero():
 
 def test_a_papers_figure_of_one_phase_shows_its_bars_alone():
     ((_, draw),) = study_figures(study(*ROWS).with_phases(["READ"]))
-    above, _ = drawn(draw).axes
+    above, below = drawn(draw).axes
     assert [bar.get_height() for bar in above.patches] == [0.25]
-    assert [text.get_text() for text in above.get_xticklabels()] == ["READ"]
+    assert [text.get_text() for text in below.get_xticklabels()] == ["READ"]
     assert study(*ROWS).with_phases([]) == study(*ROWS)
 
 
