@@ -3,23 +3,13 @@
 from __future__ import annotations
 
 import itertools
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
 
 Entry = Mapping[str, Any]
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """A file's tables. Raises: OSError: it cannot be read. BadInput: it is no TOML."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadInput(f"{path} is not valid TOML: {error}") from None
 
 
 def check_keys(entry: Entry, known: Iterable[str]) -> None:

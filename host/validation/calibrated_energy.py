@@ -28,8 +28,7 @@ import numpy as np
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
 
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file  # noqa: E402  # path set above
-from opjoule.calibration.calibration_text import write_calibration  # noqa: E402
+from opjoule.calibration.calibration_file import CalibratedSensor, new_file, write_calibration  # noqa: E402  # path set above
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
 from opjoule.calibration.library import find_calibration  # noqa: E402
 from opjoule.calibration.means import ReadPoint  # noqa: E402

@@ -6,17 +6,18 @@ that somebody has changed is another calibration.
 
 from __future__ import annotations
 
-import hashlib
+import json
 import math
 import re
-import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final
 
+import msgspec
 import numpy as np
+from msgspec import Meta, Struct
 
 from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted, heating_effect
 from opjoule.calibration.reference import Reference
@@ -31,6 +32,9 @@ from opjoule.energy.sensor_calibration import (
 )
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
+from opjoule.files import file_sha256, write_whole
+from opjoule.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
+from opjoule.units import COVERAGE_FACTOR
 
 SCHEMA: Final = 2
 EARLIER_SCHEMA: Final = 1
@@ -38,6 +42,10 @@ EARLIER_SCHEMA: Final = 1
 FILE_BYTES_MAX: Final = 1 << 20
 FOLDER: Final = "calibration"
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
+EARLIER: Final = "earlier"
+"""Folder of the calibrations that a newer one of the same sensor has replaced."""
+COLUMNS: Final = "reading, its u, reference, its u, reference minus line"
+WARMTH: Final = ", warmth of the shunt [A^2]"
 WITHIN_K: Final = 5.0
 """How far from the temperature of the calibration a room is taken to be where nobody says."""
 
@@ -133,6 +141,79 @@ def new_file(
     )
 
 
+_ANEW: Final = "host/calibrate.py writes a new one"
+_Number = Annotated[float, Meta(ge=-1e300, le=1e300, description="a number")]
+_Numbers = tuple[_Number, ...]
+
+
+class _Sensor(Struct):
+    id: Annotated[str, Meta(pattern=f"^{SENSOR_NAME.pattern}$", description="the name of a sensor")]
+    model: str
+    current_max_a: _Number
+    shunt_ohm: _Number | None = None
+
+
+class _Reference(Struct):
+    name: str
+    stated: str
+
+
+class _Line(Struct):
+    gain: Annotated[float, Meta(gt=GAIN_MIN, lt=GAIN_MAX, description=f"between {GAIN_MIN} and {GAIN_MAX}")]
+    offset: _Number
+    least: _Number
+    most: _Number
+
+    def __post_init__(self) -> None:
+        if self.most <= self.least:
+            raise ValueError(f"most must be above least, which is {self.least:g}")
+
+
+class _Heating(Struct):
+    per_a2: _Number
+    tau_s: Annotated[float, Meta(ge=0.01, le=1e4, description="a number from 0.01 to 10000")]
+    ln_tau_u: Annotated[float, Meta(ge=0.0, le=5.0, description="a number from 0 to 5")]
+
+
+class _Uncertainty(Struct):
+    parameters: tuple[str, ...]
+    covariance: tuple[_Numbers, ...]
+
+
+class _Common(Struct):
+    source: str
+    effect: Annotated[_Numbers, Meta(min_length=HEATING_PLACE, max_length=len(PARAMETERS))]
+
+
+class _Points(Struct):
+    columns: str
+    rows: tuple[Annotated[_Numbers, Meta(min_length=5, max_length=6)], ...]
+
+
+class _PointTables(Struct, frozen=True):
+    current: _Points | None = None
+    voltage: _Points | None = None
+
+
+class _File(Struct, kw_only=True):
+    """The tables of the file."""
+
+    schema: int
+    simulated: bool
+    date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
+    temperature_c: _Number | None = None
+    gain_per_k: _Number
+    notes: tuple[str, ...] = ()
+    sensor: _Sensor
+    reference: _Reference
+    current: _Line
+    voltage: _Line | None = None
+    heating: _Heating | None = None
+    uncertainty: _Uncertainty
+    common: tuple[_Common, ...] = ()
+    points: _PointTables = _PointTables()
+
+
 def read_calibration(path: Path) -> CalibrationFile:
     """Reads and checks one file.
 
@@ -141,106 +222,155 @@ def read_calibration(path: Path) -> CalibrationFile:
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise BadInput(f"{path} is not a calibration: it has {path.stat().st_size} bytes")
-        content = path.read_bytes()
-        data = tomllib.loads(content.decode("utf-8"))
-        if data.get("schema") not in (SCHEMA, EARLIER_SCHEMA):
-            raise BadInput(
-                f"{path}: schema {data.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate anew"
-            )
-        return _file(data, hashlib.sha256(content).hexdigest()[:12])
+        tables = read_toml(path, _ANEW)
+        digest = file_sha256(path)[:12]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except KeyError as error:
-        raise BadInput(f"{path}: {error} is missing; host/calibrate.py writes a new one") from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path} is not a calibration: {error}; host/calibrate.py writes a new one") from None
+    if tables.get("schema") not in (SCHEMA, EARLIER_SCHEMA):
+        raise BadInput(
+            f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate anew"
+        )
+    try:
+        return _calibration(as_struct(tables, _File, f"{path}:"), digest)
+    except BadInput as error:
+        raise BadInput(f"{error}; {_ANEW}") from None
+    except ValueError as error:
+        raise BadInput(f"{path}: {error}; {_ANEW}") from None
 
 
-def _file(data: Mapping[str, Any], digest: str) -> CalibrationFile:
-    sensor, points = data["sensor"], data.get("points", {})
-    sensor_id = str(sensor["id"])
-    if not SENSOR_NAME.fullmatch(sensor_id):
-        raise ValueError(f"sensor id {sensor_id!r} is not a valid name")
-    date_utc: datetime = data["date_utc"]
-    if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
-        raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
-    earlier = data["schema"] == EARLIER_SCHEMA
-    parameters = PARAMETERS[:HEATING_PLACE] if earlier else PARAMETERS
-    if list(data["uncertainty"]["parameters"]) != list(parameters):
-        raise ValueError(f"its parameters are not {', '.join(parameters)}")
-    covariance = as_matrix(
-        [[_finite(each, "covariance") for each in row] for row in data["uncertainty"]["covariance"]]
+def _calibration(entry: _File, digest: str) -> CalibrationFile:
+    """Raises ValueError for tables that do not fit to each other."""
+    sensor, date_utc = entry.sensor, entry.date_utc.astimezone(UTC)
+    parameters = PARAMETERS[:HEATING_PLACE] if entry.schema == EARLIER_SCHEMA else PARAMETERS
+    if entry.uncertainty.parameters != parameters:
+        raise ValueError(f"uncertainty.parameters must be {', '.join(parameters)}")
+    calibration = SensorCalibration(
+        identity=f"{sensor.id} {date_utc:%Y-%m-%dT%H:%M:%SZ} {digest}",
+        current=Correction(*msgspec.structs.astuple(entry.current)),
+        voltage=Correction(*msgspec.structs.astuple(entry.voltage)) if entry.voltage else None,
+        covariance=as_matrix(entry.uncertainty.covariance),
+        common=(*(CommonSource(each.source, each.effect) for each in entry.common), *_not_fitted(entry)),
+        heating=Heating(*msgspec.structs.astuple(entry.heating)) if entry.heating else Heating(),
     )
-    # One that none can be is found here, not in a measurement.
-    SensorCalibration("", covariance=covariance).contributions(np.zeros(len(PARAMETERS)))
-    shunt_ohm, temperature_c = sensor.get("shunt_ohm"), data.get("temperature_c")
+    calibration.contributions(np.zeros(len(PARAMETERS)))  # refuses an impossible covariance
     file = CalibrationFile(
-        sensor=CalibratedSensor(
-            sensor_id,
-            str(sensor["model"]),
-            None if shunt_ohm is None else _finite(shunt_ohm, "shunt_ohm"),
-            _finite(sensor["current_max_a"], "current_max_a"),
-        ),
-        simulated=bool(data["simulated"]),
-        date_utc=date_utc.astimezone(UTC),
-        temperature_c=None if temperature_c is None else _finite(temperature_c, "temperature_c"),
-        gain_per_k=_finite(data["gain_per_k"], "gain_per_k"),
-        reference=str(data["reference"]["name"]),
-        stated=str(data["reference"]["stated"]),
-        calibration=SensorCalibration(
-            identity=f"{sensor_id} {date_utc.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ} {digest}",
-            current=_correction(data["current"], "current"),
-            voltage=_correction(data["voltage"], "voltage") if "voltage" in data else None,
-            covariance=covariance,
-            common=(*(_common(each) for each in data.get("common", [])), *_not_fitted(sensor_id, data)),
-            heating=_heating(data.get("heating")),
-        ),
-        current=_points(points.get("current")),
-        voltage=_points(points.get("voltage")),
-        notes=tuple(str(each) for each in data.get("notes", [])),
+        sensor=CalibratedSensor(sensor.id, sensor.model, sensor.shunt_ohm, sensor.current_max_a),
+        simulated=entry.simulated,
+        date_utc=date_utc,
+        temperature_c=entry.temperature_c,
+        gain_per_k=entry.gain_per_k,
+        reference=entry.reference.name,
+        stated=entry.reference.stated,
+        calibration=calibration,
+        current=_points(entry.points.current),
+        voltage=_points(entry.points.voltage),
+        notes=entry.notes,
     )
     return replace(file, calibration=file.at(None))
 
 
-def _common(entry: Mapping[str, Any]) -> CommonSource:
-    effect = tuple(_finite(each, "effect") for each in entry["effect"])
-    if len(effect) not in (HEATING_PLACE, len(PARAMETERS)):
-        raise ValueError(f"effect = {list(effect)} has not {len(PARAMETERS)} numbers")
-    return CommonSource(str(entry["source"]), effect)
-
-
-def _not_fitted(sensor_id: str, data: Mapping[str, Any]) -> tuple[CommonSource, ...]:
+def _not_fitted(entry: _File) -> tuple[CommonSource, ...]:
     """What a shunt's heat may have done to the straight line of an earlier calibration."""
-    points, shunt_ohm = _points(data.get("points", {}).get("current")), data["sensor"].get("shunt_ohm")
-    if data["schema"] != EARLIER_SCHEMA or shunt_ohm is None or not points:
+    points, ohm = _points(entry.points.current), entry.sensor.shunt_ohm
+    if entry.schema != EARLIER_SCHEMA or ohm is None or not points:
         return ()
-    bound = Shunt(_finite(shunt_ohm, "shunt_ohm")).heating_max_per_a2
-    return (CommonSource(f"{sensor_id}: {HEAT}", heating_effect([p.reading for p in points], bound)),)
+    effect = heating_effect([point.reading for point in points], Shunt(ohm).heating_max_per_a2)
+    return (CommonSource(f"{entry.sensor.id}: {HEAT}", effect),)
 
 
-def _heating(table: Mapping[str, Any] | None) -> Heating:
-    if table is None:
-        return Heating()
-    values = {key: _finite(table[key], f"heating.{key}") for key in ("per_a2", "tau_s", "ln_tau_u")}
-    if not 0.01 <= values["tau_s"] <= 1e4 or not 0.0 <= values["ln_tau_u"] <= 5.0:
-        raise ValueError(f"[heating] has a time constant of {values['tau_s']:g} s, or none that is known")
-    return Heating(**values)
+def _points(table: _Points | None) -> tuple[FilePoint, ...]:
+    return tuple(FilePoint(*row) for row in table.rows) if table else ()
 
 
-def _correction(table: Mapping[str, Any], name: str) -> Correction:
-    values = {key: _finite(table[key], f"{name}.{key}") for key in ("gain", "offset", "least", "most")}
-    correction = Correction(**values)
-    if not GAIN_MIN < correction.gain < GAIN_MAX or correction.most <= correction.least:
-        raise ValueError(f"[{name}] has a gain of {correction.gain:g}, or a range without width")
-    return correction
+def write_calibration(folder: Path, file: CalibrationFile) -> Path:
+    """Writes SENSOR.toml; the sensor's former one goes to the folder `earlier`. Its path."""
+    path = folder / f"{file.sensor.sensor_id}.toml"
+    folder.mkdir(parents=True, exist_ok=True)
+    if path.exists():
+        try:
+            stamp = f"{read_calibration(path).date_utc:%Y%m%dT%H%M%SZ}"
+        except BadInput:
+            stamp = f"unreadable-{file.date_utc:%Y%m%dT%H%M%SZ}"
+        earlier = folder / EARLIER
+        earlier.mkdir(exist_ok=True)
+        path.replace(earlier / f"{file.sensor.sensor_id}-{stamp}.toml")
+    write_whole(path, to_toml(file).encode())
+    return path
 
 
-def _points(table: Mapping[str, Any] | None) -> tuple[FilePoint, ...]:
-    rows = table["rows"] if table else []
-    return tuple(FilePoint(*(_finite(each, "a point") for each in row)) for row in rows)
+def to_toml(file: CalibrationFile) -> str:
+    """The file's text."""
+    calibration = file.calibration
+    lines = [
+        *_head_lines(file),
+        "",
+        "[current]  # [A]: value = (offset + gain * reading) / (1 + per_a2 * warmth), of readings from least to most",
+        *_correction_lines(calibration, calibration.current, 0),
+        "",
+        "[heating]  # of the shunt by its own current; warmth is the squared reading, followed with the time constant",
+        f"per_a2 = {toml_float(calibration.heating.per_a2)}",
+        f"tau_s = {toml_float(calibration.heating.tau_s)}",
+        f"ln_tau_u = {toml_float(calibration.heating.ln_tau_u)}  # standard, of its natural logarithm",
+    ]
+    if calibration.voltage:
+        lines += ["", "[voltage]  # [V]", *_correction_lines(calibration, calibration.voltage, 1)]
+    lines += [
+        "",
+        "[uncertainty]  # standard (k = 1)",
+        f"parameters = {json.dumps(PARAMETERS)}",
+        "covariance = [  # of the fit, without the reference's errors that all points share",
+        *(f"  {toml_floats(row)}," for row in calibration.covariance),
+        "]",
+    ]
+    for each in calibration.common:
+        lines += ["", "[[common]]  # how the parameters change with one standard uncertainty of this source"]
+        lines += [f"source = {toml_string(each.name)}", f"effect = {toml_floats(each.effect)}"]
+    lines += [*_point_lines("current", file.current), *_point_lines("voltage", file.voltage)]
+    return "\n".join(lines) + "\n"
 
 
-def _finite(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"{name} = {value!r} is not a number")
-    return float(value)
+def _head_lines(file: CalibrationFile) -> list[str]:
+    sensor = file.sensor
+    return [
+        f"# Corrections of sensor {sensor.sensor_id} and their uncertainty: docs/how-to/calibrate.md.",
+        "# It is applied whenever a trace of this sensor is read; what was recorded stays as it was.",
+        *(["# SIMULATED: for this simulated sensor only."] if file.simulated else []),
+        f"schema = {SCHEMA}",
+        f"simulated = {str(file.simulated).lower()}",
+        f"date_utc = {file.date_utc:%Y-%m-%dT%H:%M:%SZ}",
+        *([] if file.temperature_c is None else [f"temperature_c = {toml_float(file.temperature_c)}"]),
+        f"gain_per_k = {toml_float(file.gain_per_k)}  # bound of the power's change with temperature",
+        f"notes = [{', '.join(toml_string(note) for note in file.notes)}]",
+        "",
+        "[sensor]",
+        f"id = {toml_string(sensor.sensor_id)}",
+        f"model = {toml_string(sensor.model)}",
+        *([] if sensor.shunt_ohm is None else [f"shunt_ohm = {toml_float(sensor.shunt_ohm)}"]),
+        f"current_max_a = {toml_float(sensor.current_max_a)}  # the range that it was set to",
+        "",
+        "[reference]",
+        f"name = {toml_string(file.reference)}",
+        f"stated = {toml_string(file.stated)}",
+    ]
+
+
+def _correction_lines(calibration: SensorCalibration, correction: Correction, channel: int) -> list[str]:
+    alone = np.eye(len(PARAMETERS))
+    found = [calibration.contributions(alone[place]) for place in (channel, channel + 2)]
+    gain_u, offset_u = (math.hypot(*(part for _, part in each.values())) for each in found)
+    return [
+        f"gain = {toml_float(correction.gain)}  # ± {COVERAGE_FACTOR * gain_u:.2g} (k = 2)",
+        f"offset = {toml_float(correction.offset)}  # ± {COVERAGE_FACTOR * offset_u:.2g} (k = 2)",
+        f"least = {toml_float(correction.least)}",
+        f"most = {toml_float(correction.most)}",
+    ]
+
+
+def _point_lines(channel: str, points: Sequence[FilePoint]) -> list[str]:
+    if not points:
+        return []
+    of_current = channel == "current"
+    rows = [astuple(each)[: 6 if of_current else 5] for each in points]
+    columns = COLUMNS + (WARMTH if of_current else "")
+    head = ["", f"[points.{channel}]", f"columns = {toml_string(columns)}", "rows = ["]
+    return [*head, *(f"  {toml_floats(row)}," for row in rows), "]"]

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import platform
-import tomllib
 from pathlib import Path
 
 from opjoule.databases.registry import is_server
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.binaries import architecture_of
 from opjoule.errors import OpJouleError
+from opjoule.toml_file import read_toml
 
 
 def board_architecture(options: argparse.Namespace) -> str:
@@ -35,7 +35,7 @@ def board_architecture(options: argparse.Namespace) -> str:
 
 def _only_device(rig: Path | None) -> str:
     """The board of rig.toml, where it describes one alone. Raises: ValueError, KeyError, OSError: there is none."""
-    [name] = tomllib.loads(Path(rig or "rig.toml").read_text(encoding="utf-8"))["device"]
+    [name] = read_toml(Path(rig or "rig.toml"))["device"]
     return str(name)
 
 
@@ -44,5 +44,5 @@ def _is_reached_by_ssh(device: str, rig: Path | None) -> bool:
     path = Path(rig or "rig.toml")
     if not path.exists():
         return False
-    entry = tomllib.loads(path.read_text(encoding="utf-8"))["device"].get(device, {})
+    entry = read_toml(path)["device"].get(device, {})
     return str(entry.get("connection", "")).startswith("ssh:")

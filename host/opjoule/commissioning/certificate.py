@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final
 
-from opjoule.calibration.calibration_text import toml_float, toml_floats, toml_string
+from msgspec import Meta, Struct
+
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.steps import STEPS
 from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256, write_whole
+from opjoule.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
 
 SCHEMA: Final = 1
 FILE: Final = "commissioning.toml"
@@ -131,66 +132,57 @@ def read_certificate(path: Path) -> Certificate | None:
     if not path.exists():
         return None
     try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        if data.get("schema") != SCHEMA:
-            raise BadInput(f"{path}: schema {data.get('schema')!r}, this program reads {SCHEMA}: {_ANEW}")
-        return _certificate(data)
+        tables = read_toml(path, _ANEW)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    except KeyError as error:
-        raise BadInput(f"{path}: {error} is missing: {_ANEW}") from None
-    except (ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise BadInput(f"{path} is not a certificate: {error}; {_ANEW}") from None
+    if tables.get("schema") != SCHEMA:
+        raise BadInput(f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: {_ANEW}")
+    try:
+        return as_struct(tables, _File, f"{path}:").certificate()
+    except BadInput as error:
+        raise BadInput(f"{error}; {_ANEW}") from None
 
 
-def _certificate(data: Mapping[str, Any]) -> Certificate:
-    finished = [_finished(each) for each in data.get("step", [])]
-    known = {each.key for each in STEPS}
-    if wrong := [each.key for each in finished if each.key not in known]:
-        raise ValueError(f"there is no step '{wrong[0]}'")
-    return Certificate(
-        rig_sha256=str(data["rig_sha256"]),
-        device=str(data["device"]),
-        storage=str(data["storage"]),
-        simulated=bool(data["simulated"]),
-        parts=Parts.from_table(data.get("parts", {})),
-        asked="parts" in data,
-        meter={str(key): str(value) for key, value in data.get("meter", {}).items()},
-        finished={each.key: each for each in finished},
-    )
+class _Step(Struct):
+    """One table [[step]]."""
+
+    key: Annotated[
+        str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")
+    ]
+    outcome: Annotated[StepOutcome, Meta(description=" or ".join(StepOutcome))]
+    date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
+    words: str
+    advice: str = ""
+    folder: str = ""
+    figures: dict[str, CheckedFigure] = {}
+    picture: Picture | None = None
+
+    def finished(self) -> Finished:
+        """The step with its verdict."""
+        verdict = Verdict(self.outcome, self.words, self.advice, self.figures, self.picture)
+        return Finished(self.key, verdict, self.date_utc.astimezone(UTC), self.folder)
 
 
-def _finished(entry: Mapping[str, Any]) -> Finished:
-    figures = {
-        name: CheckedFigure(_number(each["value"]), str(each["unit"]), str(each.get("limit", "")))
-        for name, each in entry.get("figures", {}).items()
-    }
-    drawn = entry.get("picture")
-    picture = (
-        Picture(
-            [_number(each) for each in drawn["x"]],
-            [_number(each) for each in drawn["y"]],
-            str(drawn["x_words"]),
-            str(drawn["y_words"]),
-            None if "gain" not in drawn else _number(drawn["gain"]),
-            _number(drawn.get("offset", 0.0)),
+class _File(Struct):
+    """The tables of the file."""
+
+    schema: int
+    simulated: bool
+    rig_sha256: str
+    device: str
+    storage: str
+    conclusion: str = ""
+    parts: Parts | None = None
+    meter: dict[str, str] = {}
+    step: tuple[_Step, ...] = ()
+
+    def certificate(self) -> Certificate:
+        """What the file says."""
+        finished = {step.key: step.finished() for step in self.step}
+        asked, parts = self.parts is not None, self.parts or Parts()
+        return Certificate(
+            self.rig_sha256, self.device, self.storage, self.simulated, parts, asked, self.meter, finished
         )
-        if drawn
-        else None
-    )
-    date_utc = entry["date_utc"]
-    if not isinstance(date_utc, datetime) or date_utc.tzinfo is None:
-        raise ValueError(f"date_utc = {date_utc} is not a time with a zone")
-    verdict = Verdict(
-        StepOutcome(entry["outcome"]), str(entry["words"]), str(entry.get("advice", "")), figures, picture
-    )
-    return Finished(str(entry["key"]), verdict, date_utc.astimezone(UTC), str(entry.get("folder", "")))
-
-
-def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"{value!r} is not a number")
-    return float(value)
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:

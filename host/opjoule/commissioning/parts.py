@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 from opjoule.calibration.reference import Accuracy
 from opjoule.commissioning.dialogue import DeskDialogue
@@ -57,14 +56,6 @@ class Parts:
                 continue
             found[key] = dialogue.text(question, check, default)
         return cls(**found)
-
-    @classmethod
-    def from_table(cls, table: Mapping[str, Any]) -> Parts:
-        """From the certificate's table. Raises: ValueError: an entry that is none."""
-        known = cls.__dataclass_fields__
-        if wrong := [key for key, value in table.items() if key not in known or not isinstance(value, str)]:
-            raise ValueError(f"[parts] {wrong[0]} is not one of them")
-        return cls(**table)
 
     def to_table(self) -> dict[str, str]:
         """As it stands in the certificate."""

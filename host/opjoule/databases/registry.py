@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -11,6 +10,7 @@ from typing import Any, Final, Literal
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
+from opjoule.toml_file import read_toml
 
 _FOLDER: Final = Path(__file__).parent
 _ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfolder", "nestedfolder")
@@ -115,7 +115,7 @@ def known_databases() -> tuple[Database, ...]:
 
 
 def _read(name: str) -> Database:
-    entry: dict[str, Any] = tomllib.loads((_FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    entry: dict[str, Any] = read_toml(_FOLDER / f"{name}.toml")
     server = entry.pop("server", None)
     programs = {program: tuple(places) for program, places in entry.pop("programs", {}).items()}
     version = tuple(entry.pop("version", ()))

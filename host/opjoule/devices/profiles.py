@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
+from opjoule.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"
 
@@ -68,7 +68,7 @@ def find_profile(name: str) -> Profile:
     """
     if name not in known_profiles():
         raise BadInput(unknown("device", name, known_profiles()))
-    data = tomllib.loads((_FOLDER / f"{name}.toml").read_text())
+    data = read_toml(_FOLDER / f"{name}.toml")
     low_v, high_v = data.pop("supply_voltage_v")
     if "idle_w" in data:
         least_w, greatest_w = data.pop("idle_w")

@@ -2,24 +2,32 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+
+from msgspec import Struct
 
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 from opjoule.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
-from opjoule.suggestion import unknown
-from opjoule.toml_entry import check_keys, read_toml, table
+from opjoule.toml_file import as_struct, read_toml
 
 STATED: Final = Path(__file__).parent / "models.toml"
-TABLES: Final = ("profile", "supply", "board", "medium", "parameters")
-"""What a twin profile may hold; models.toml has supply, board and medium alone."""
-WHOLE: Final = frozenset({"write_bytes_per_s", "read_bytes_per_s", "open_voltage_v", "memory_bytes"})
-"""Values that cannot be zero."""
+MAKE: Final = "host/measure.py twin --fit RECORD writes a profile"
+
+
+class ModelFile(Struct):
+    """The tables of models.toml, which has supply, boards and media alone, and of a twin profile."""
+
+    supply: Supply | None = None
+    board: dict[str, BoardModel] = {}
+    medium: dict[str, MediumModel] = {}
+    profile: dict[str, Any] = {}
+    """How a twin profile was made."""
+    parameters: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
@@ -38,8 +46,9 @@ class Models:
     @classmethod
     def stated(cls) -> Models:
         """What models.toml states."""
-        data = read_toml(STATED)
-        return cls(_boards(data), _media(data), Supply(**data["supply"]))
+        tables = as_struct(read_toml(STATED), ModelFile, f"{STATED}:")
+        assert tables.supply
+        return cls(tables.board, tables.medium, tables.supply)
 
     @classmethod
     def with_profile(cls, path: Path | None) -> Models:
@@ -51,24 +60,21 @@ class Models:
         if path is None:
             return stated
         try:
-            data = read_toml(path)
-            check_keys(data, TABLES)
-            if not (table(data, "board") or table(data, "medium")):
-                raise BadInput("it holds no [board.NAME] and no [medium.NAME]")
-            boards, media = _boards(data), _media(data)
-            supply = _supply(data)
+            tables = as_struct(read_toml(path), ModelFile, f"{path}:")
+            if not (tables.board or tables.medium):
+                raise BadInput(f"{path} holds no [board.NAME] and no [medium.NAME]")
         except OSError as error:
             raise BadInput(f"--simulate {path}: {error.strerror}; {MAKE}") from None
         except BadInput as error:
-            raise BadInput(f"--simulate {path}: {error}; {MAKE}") from None
+            raise BadInput(f"--simulate {error}; {MAKE}") from None
         return replace(
             stated,
-            boards={**stated.boards, **boards},
-            media={**stated.media, **media},
-            supply=supply or stated.supply,
+            boards={**stated.boards, **tables.board},
+            media={**stated.media, **tables.medium},
+            supply=tables.supply or stated.supply,
             source=str(path),
             sha256=file_sha256(path),
-            own_supply=supply is not None,
+            own_supply=tables.supply is not None,
         )
 
     def load(
@@ -99,63 +105,3 @@ def load_model(
 ) -> PowerModel:
     """The model of one board with one medium that models.toml states. As `Models.load`."""
     return Models.stated().load(board, medium, supply, chance)
-
-
-MAKE: Final = "host/measure.py twin --fit RECORD writes a profile"
-
-
-def _boards(data: Mapping[str, Any]) -> dict[str, BoardModel]:
-    found = {}
-    for name, entry in table(data, "board").items():
-        check_keys(entry, ("busy_cores_w", "memory_bytes"))
-        watts = entry.get("busy_cores_w")
-        if not isinstance(watts, list) or len(watts) < 2:
-            raise BadInput(f"[board.{name}] busy_cores_w: give the power of 0, 1, ... busy cores [W]")
-        numbers = [_number(f"[board.{name}] busy_cores_w", each) for each in watts]
-        memory = _number(f"[board.{name}] memory_bytes", entry.get("memory_bytes"))
-        found[name] = BoardModel(tuple(numbers), int(memory))
-    return found
-
-
-def _media(data: Mapping[str, Any]) -> dict[str, MediumModel]:
-    names = [each.name for each in fields(MediumModel)]
-    found = {}
-    for name, entry in table(data, "medium").items():
-        check_keys(entry, names)
-        values = {
-            key: _number(f"[medium.{name}] {key}", each) for key, each in entry.items() if key != "spread"
-        }
-        spread = table(entry, "spread")
-        for key in spread:
-            if key not in names:
-                raise BadInput(unknown("key", key, names))
-        try:
-            found[name] = MediumModel(
-                **values,
-                spread={key: _number(f"[medium.{name}] spread", each) for key, each in spread.items()},
-            )
-        except TypeError:
-            lacking = ", ".join(
-                sorted(
-                    {"write_bytes_per_s", "read_bytes_per_s", "flush_s", "idle_w", "active_w"} - entry.keys()
-                )
-            )
-            raise BadInput(f"[medium.{name}] lacks {lacking}") from None
-    return found
-
-
-def _supply(data: Mapping[str, Any]) -> Supply | None:
-    entry = table(data, "supply")
-    if not entry:
-        return None
-    keys = ("open_voltage_v", "resistance_ohm")
-    check_keys(entry, keys)
-    return Supply(*(_number(f"[supply] {key}", entry.get(key)) for key in keys))
-
-
-def _number(place: str, value: Any) -> float:
-    """A number of at least zero, and above it where nothing is zero."""
-    least_ok = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not least_ok or value < 0 or (value == 0 and place.rsplit(maxsplit=1)[-1] in WHOLE):
-        raise BadInput(f"{place} = {value!r}: give a number above 0")
-    return float(value)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import Annotated, Final
+
+from msgspec import Meta
 
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 
@@ -19,23 +21,31 @@ DIRTY_BACKGROUND: Final = 0.10
 """Part of the available memory from which on dirty pages are written back. Source: as above, dirty_background_ratio."""
 
 
+NotNegative = Annotated[float, Meta(ge=0.0, le=1e300, description="a number of at least 0")]
+Positive = Annotated[float, Meta(gt=0.0, le=1e300, description="a number above 0")]
+
+
 @dataclass(frozen=True)
 class MediumModel:
     """One storage medium: its rates [B/s], its flush latency [s], and its power idle, busy and in its tail [W]."""
 
-    write_bytes_per_s: float
-    read_bytes_per_s: float
-    flush_s: float
+    write_bytes_per_s: Positive
+    read_bytes_per_s: Positive
+    flush_s: NotNegative
     """How long it takes to empty its own cache, which every sync asks for."""
-    idle_w: float
-    active_w: float
+    idle_w: NotNegative
+    active_w: NotNegative
     """Above idle, while the medium reads, writes or flushes."""
-    tail_w: float = 0.0
+    tail_w: NotNegative = 0.0
     """Above idle, after the medium was busy [W]."""
-    tail_s: float = 0.0
+    tail_s: NotNegative = 0.0
     """For how long that lasts."""
-    spread: Mapping[str, float] = field(default_factory=dict)
+    spread: dict[str, NotNegative] = field(default_factory=dict)
     """Field -> the part by which one medium of this kind may differ, either way."""
+
+    def __post_init__(self) -> None:
+        if unknown_fields := self.spread.keys() - self.__dataclass_fields__.keys():
+            raise ValueError(f"spread has no field {min(unknown_fields)}")
 
     def drawn(self, chance: random.Random) -> MediumModel:
         """One medium of this kind: each field with a spread is drawn from within it, evenly."""
@@ -50,8 +60,8 @@ class MediumModel:
 class Supply:
     """A voltage source with a series resistance, seen at the board."""
 
-    open_voltage_v: float
-    resistance_ohm: float
+    open_voltage_v: Positive
+    resistance_ohm: NotNegative
 
     def at_power(self, power_w: float) -> tuple[float, float]:
         """(current [A], voltage [V]) at which the board draws `power_w`: the upper root of P = I (V0 - I R)."""
@@ -64,8 +74,11 @@ class Supply:
 class BoardModel:
     """Power of one board by the number of its busy cores, linear in between [W], and its memory."""
 
-    busy_cores_w: tuple[float, ...]
-    memory_bytes: int
+    busy_cores_w: Annotated[
+        tuple[NotNegative, ...],
+        Meta(min_length=2, description="the powers of 0, 1, ... busy cores [W]"),
+    ]
+    memory_bytes: Annotated[int, Meta(gt=0, description="a whole number above 0")]
 
     def power_w(self, busy_cores: float) -> float:
         """Power at `busy_cores`, which may be fractional and is limited to the board's cores."""

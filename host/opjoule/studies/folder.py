@@ -15,7 +15,8 @@ from opjoule.scripts import HOST
 from opjoule.studies.definition import FIGURE, SYSTEM, Connection, StudyFigure, StudyFolder, whole_numbers
 from opjoule.studies.paper import conclusions_of, counterparts_of
 from opjoule.suggestion import unknown
-from opjoule.toml_entry import axis_values, check_keys, check_match, read_toml, table, tables
+from opjoule.toml_entry import axis_values, check_keys, check_match, table, tables
+from opjoule.toml_file import read_toml
 
 FOLDER: Final = HOST.parent / "studies"
 """The studies of a checkout; an installed package has none."""

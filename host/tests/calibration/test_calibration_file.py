@@ -6,8 +6,7 @@ from datetime import timedelta
 import pytest
 from calibrated_sensor import SENSOR_ID
 from calibration_files import BOUNDS, WHEN, made
-from opjoule.calibration.calibration_file import read_calibration
-from opjoule.calibration.calibration_text import EARLIER, write_calibration
+from opjoule.calibration.calibration_file import EARLIER, read_calibration, write_calibration
 from opjoule.calibration.fitting import CalibrationFault
 from opjoule.calibration.library import find_calibration
 from opjoule.energy.error_bounds import Shunt

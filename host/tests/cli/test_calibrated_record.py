@@ -8,8 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from calibrated_sensor import SENSOR_ID, TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file, read_calibration
-from opjoule.calibration.calibration_text import write_calibration
+from opjoule.calibration.calibration_file import (
+    CalibratedSensor,
+    new_file,
+    read_calibration,
+    write_calibration,
+)
 from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.cli.doctor.command import calibration_findings
 from opjoule.devices.rig.file import read_rig

@@ -38,7 +38,7 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("[meter", "cannot be read"),
+        ("[meter", "is not valid TOML"),
         ("[device.rpi4]\n", "[meter] port is missing"),
         (
             GOOD.replace("[device.rpi4]", "storage = 3\n[device.rpi4]", 1),

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file
-from opjoule.calibration.calibration_text import write_calibration
+from opjoule.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
 from opjoule.calibration.fitting import calibrate
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.devices.media.medium import Medium

@@ -6,8 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from calibration_files import made
-from opjoule.calibration.calibration_file import read_calibration
-from opjoule.calibration.calibration_text import write_calibration
+from opjoule.calibration.calibration_file import read_calibration, write_calibration
 from opjoule.report.calibration_figure import write_residuals
 
 SVG = "{http://www.w3.org/2000/svg}"

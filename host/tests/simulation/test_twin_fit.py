@@ -234,7 +234,7 @@ def test_a_profile_gives_the_simulation_what_was_fitted(tmp_path, fitted):
         ("[board.rpi4]\nbusy_cores_w = 3\nmemory_bytes = 1", "busy_cores_w"),
         ("[board.rpi4]\nbusy_cores_w = [3, -1]\nmemory_bytes = 1", "-1"),
         ("[board.rpi4]\nbusy_cores_w = [3, 4]", "memory_bytes"),
-        ("[medium.sd]\nactive_w = 1", "lacks"),
+        ("[medium.sd]\nactive_w = 1", "is missing"),
         ("[medium.sd]\nwatts = 1", "watts"),
         ("[medium.sd]\nwrite_bytes_per_s = 0", "write_bytes_per_s"),
         ("[boards.sd]\nwatts = 1", "boards"),

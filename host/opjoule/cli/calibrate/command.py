@@ -16,8 +16,8 @@ from opjoule.calibration.calibration_file import (
     CalibratedSensor,
     new_file,
     read_calibration,
+    write_calibration,
 )
-from opjoule.calibration.calibration_text import write_calibration
 from opjoule.calibration.drift import deviations
 from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
 from opjoule.calibration.library import FoundCalibration, find_calibration

@@ -22,11 +22,11 @@ from opjoule.toml_entry import (
     check_keys,
     check_match,
     matches,
-    read_toml,
     table,
     tables,
     where_values,
 )
+from opjoule.toml_file import read_toml
 
 KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
 NOT_OF_A_CELL: Final = (

@@ -31,13 +31,11 @@ memory_mb = 1024
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeVar, get_type_hints
+from typing import Annotated, Any, Final
 
-import msgspec
 from msgspec import Meta, Struct
 
 from opjoule.devices.media.medium import Medium
@@ -45,11 +43,11 @@ from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
+from opjoule.toml_file import as_struct, as_table, read_toml
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
 _WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
-T = TypeVar("T")
 Text = Annotated[str, Meta(description="text in quotes")]
 """A field's description is what a wrong value is told it must be."""
 
@@ -140,14 +138,14 @@ def read_rig(path: Path) -> Rig:
     meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
     if meter is None:
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "{_METERS["port"]}"')
-    devices = _table(data.get("device", {}), f"{path}: [device.NAME]")
+    devices = as_table(data.get("device", {}), f"{path}: [device.NAME]")
     described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
     return Rig(
         path,
         meter,
         described,
-        _value(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
-        _value(data.get("room", {}), RigRoom, f"{path}: [room]"),
+        as_struct(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
+        as_struct(data.get("room", {}), RigRoom, f"{path}: [room]"),
         storage_meter,
     )
 
@@ -177,14 +175,10 @@ def _read_toml(path: Path) -> dict[str, Any]:
             raise BadInput(f"{path} is not a file: {again}")
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
             raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-        name = _with_control_character(data, "")
+        data = read_toml(path, again)
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
-    except RecursionError:
-        raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
-    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
-        raise BadInput(f"{path} cannot be read: {error}; {again}") from None
+    name = _with_control_character(data, "")
     if name is not None:
         raise BadInput(f"{path}: {name or 'a key'} holds a control character")
     return data
@@ -206,37 +200,14 @@ def _with_control_character(value: Any, name: str) -> str | None:
     return next((where for where in found if where is not None), None)
 
 
-def _table(table: object, where: str) -> dict[str, Any]:
-    if not isinstance(table, dict):
-        raise BadInput(f"{where} must be a table")
-    return table
-
-
-def _value(table: object, kind: type[T], where: str, **made: object) -> T:
-    """A table as a value; `made` are the entries that have been read already."""
-    hints = get_type_hints(kind, include_extras=True)
-    found = dict(made)
-    for key, value in _table(table, where).items():
-        if key not in hints:
-            raise BadInput(f"{where} {unknown('key', key, sorted(hints))}")
-        if key in made:
-            continue
-        try:
-            found[key] = msgspec.convert(value, hints[key])
-        except msgspec.ValidationError:
-            words = next(each.description for each in hints[key].__metadata__)
-            raise BadInput(f"{where} {key} must be {words}, not {value!r}") from None
-    return kind(**found)
-
-
 def _device(where: str, table: object) -> RigDevice:
     """One board; `where` lacks its closing bracket."""
-    known = _table(table, f"{where}]")
+    known = as_table(table, f"{where}]")
     media = known.get("storage", {})
     if not isinstance(media, dict):
         raise BadInput(f'{where}.storage] needs lines like sd = "/mnt/sd/opjoule"')
-    state = _table(known.get("state", {}), f"{where}.state]")
-    device = _value(
+    state = as_table(known.get("state", {}), f"{where}.state]")
+    device = as_struct(
         known,
         RigDevice,
         f"{where}]",
@@ -258,7 +229,7 @@ def _medium(where: str, name: str, value: object) -> Medium:
     table = {"path": value} if isinstance(value, str) else value
     if not isinstance(table, dict):
         raise BadInput(f'{where} needs lines like {name} = "/mnt/{name}/opjoule"')
-    medium = _value({"path": "", **table}, Medium, f"{where} {name}:")
+    medium = as_struct({"path": "", **table}, Medium, f"{where} {name}:")
     if medium.expendable and not medium.device:
         raise BadInput(f"{where} {name}: expendable = true needs the device that may be overwritten")
     return replace(medium, path=medium.path.rstrip("/") or "/")

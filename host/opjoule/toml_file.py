@@ -1,0 +1,135 @@
+"""TOML: the tables of a file, a table as a typed struct, and values as text.
+
+A wrong entry is one line: file, key, value, and what is allowed there.
+
+Set-up reads tables before msgspec is installed, so that only what needs it imports it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Sequence
+from dataclasses import is_dataclass
+from pathlib import Path
+from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
+
+from opjoule.errors import BadInput
+from opjoule.suggestion import unknown
+
+T = TypeVar("T")
+SHOWN: Final = 60
+"""Characters of a wrong value that an error shows."""
+_WORDS: Final = {
+    "float": "a number",
+    "int": "a whole number",
+    "str": "text in quotes",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "datetime": "a time",
+}
+"""msgspec's name of a type -> the user's."""
+
+
+def read_toml(path: Path, remedy: str = "") -> dict[str, Any]:
+    """The tables of a file. Raises: OSError: it cannot be read. BadInput: it is no TOML; ends with the remedy."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        why = "its tables are nested too deep"
+    except ValueError as error:  # no TOML, no UTF-8, or a number of thousands of digits
+        why = str(error)
+    raise BadInput(f"{path} is not valid TOML: {why}" + (f"; {remedy}" if remedy else ""))
+
+
+def as_table(value: object, where: str) -> dict[str, Any]:
+    """The value, if it is a table. Raises: BadInput: it is something else."""
+    if not isinstance(value, dict):
+        raise BadInput(f"{where} must be a table")
+    return value
+
+
+def as_struct(table: object, kind: type[T], where: str, inside: str = "", **known: object) -> T:
+    """A table as a value of a msgspec struct or a dataclass, tables inside it likewise.
+
+    Args:
+        kind: its fields are the table's keys. A field's `Meta(description=...)` says what is allowed, in an error.
+        where: file, and table if it is not the whole of it; errors begin with it.
+        inside: dotted name of the table below `where`, with its dot.
+        known: fields that the caller has read already.
+    Raises: BadInput: not a table, or a key that is missing, unknown, or has a value of another kind.
+    """
+    import msgspec  # noqa: PLC0415  # not installed yet while set-up reads tables
+
+    hints = get_type_hints(kind, include_extras=True)
+    values = dict(known)
+    for key, value in as_table(table, f"{where} {inside}".rstrip(" .")).items():
+        if key not in hints:
+            raise BadInput(
+                f"{where} {unknown('key', f'{inside}{key}', [inside + name for name in sorted(hints)])}"
+            )
+        if key not in known:
+            values[key] = _converted(value, hints[key], where, f"{inside}{key}")
+    info: Any = msgspec.inspect.type_info(kind)
+    if missing := [field.name for field in info.fields if field.required and field.name not in values]:
+        raise BadInput(f"{where} {inside}{missing[0]} is missing")
+    try:
+        return kind(**values)
+    except ValueError as error:
+        raise BadInput(f"{where} {inside}{error}") from None
+
+
+def _converted(value: Any, hint: Any, where: str, name: str) -> Any:
+    """A value of a type hint, which may be a struct, or a tuple or dictionary of structs."""
+    import msgspec  # noqa: PLC0415  # as in as_struct
+
+    structs = [part for part in (hint, *get_args(hint)) if _is_struct(part)]
+    if structs and get_origin(hint) is dict:
+        entries = as_table(value, f"{where} {name}").items()
+        return {key: as_struct(entry, structs[0], where, f"{name}.{key}.") for key, entry in entries}
+    if structs and isinstance(value, list) and get_origin(hint) is tuple:
+        return tuple(as_struct(part, structs[0], where, f"{name}[{at}].") for at, part in enumerate(value))
+    if structs and isinstance(value, dict):
+        return as_struct(value, structs[0], where, f"{name}.")
+    try:
+        return msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        words, _, place = str(error).partition(" - at `$")
+        if not _description(hint):
+            for index in re.findall(r"\[(\d+)\]", place):
+                value, name = value[int(index)], f"{name}[{index}]"
+        allowed = next(filter(None, map(_description, (hint, *get_args(hint)))), "") or _expected(words)
+        raise BadInput(f"{where} {name} must be {allowed}, not {repr(value)[:SHOWN]}") from None
+
+
+def _is_struct(kind: Any) -> bool:
+    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "__struct_fields__"))
+
+
+def _description(hint: Any) -> str:
+    """What a field takes, by its own description; empty without one."""
+    return next((note.description for note in getattr(hint, "__metadata__", ()) if note.description), "")
+
+
+def _expected(words: str) -> str:
+    """What msgspec expected, in the user's words."""
+    expected = words.removeprefix("Expected ").partition(", got")[0]
+    return re.sub(r"`(\w+)`", lambda match: _WORDS.get(match[1], match[1]), expected)
+
+
+def toml_floats(values: Sequence[float]) -> str:
+    """An array of TOML."""
+    return f"[{', '.join(toml_float(each) for each in values)}]"
+
+
+def toml_string(words: str) -> str:
+    """A basic string of TOML: what JSON escapes it reads alike, DEL needs an escape of its own."""
+    return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def toml_float(value: float) -> str:
+    """A float of TOML, to 10 digits."""
+    text = f"{value:.10g}"
+    return text if any(letter in text for letter in ".en") else f"{text}.0"
