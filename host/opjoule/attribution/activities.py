@@ -46,36 +46,36 @@ class Intervals:
     @classmethod
     def joined(cls, runs: Sequence[Mapping[str, Intervals]]) -> dict[str, Intervals]:
         """Those of several runs, by activity."""
-        names = dict.fromkeys(name for each in runs for name in each)
-        own = {name: [each[name] for each in runs if name in each] for name in names}
+        names = dict.fromkeys(name for run in runs for name in run)
+        by_name = {name: [run[name] for run in runs if name in run] for name in names}
         return {
             name: cls.of(
-                np.concatenate([each.start_ns for each in found]),
-                np.concatenate([each.end_ns for each in found]),
+                np.concatenate([intervals.start_ns for intervals in parts]),
+                np.concatenate([intervals.end_ns for intervals in parts]),
             )
-            for name, found in own.items()
+            for name, parts in by_name.items()
         }
 
 
 def background(events: pa.Table) -> dict[str, Intervals]:
     """The engine's work by activity, from events.parquet; activities that never began are left out."""
-    found = {}
+    by_activity = {}
     for name in ACTIVITIES:
-        own = events.filter(pc.and_(pc.equal(events["event"], name), pc.is_valid(events["end_board_ns"])))
-        if len(own):
-            starts, ends = own["board_ns"].to_numpy(), own["end_board_ns"].to_numpy()
-            found[name] = Intervals.of(starts.astype(np.int64), ends.astype(np.int64))
-    return found
+        rows = events.filter(pc.and_(pc.equal(events["event"], name), pc.is_valid(events["end_board_ns"])))
+        if len(rows):
+            starts, ends = rows["board_ns"].to_numpy(), rows["end_board_ns"].to_numpy()
+            by_activity[name] = Intervals.of(starts.astype(np.int64), ends.astype(np.int64))
+    return by_activity
 
 
 def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
     """Activities beside which bytes may go to the medium: the engine's own work in which it writes, and its syncs."""
-    own = [of for name, of in activities.items() if name != SYNC]
-    found = {SYNC: activities[SYNC]} if SYNC in activities else {}
-    if own:
-        ends_ns = np.concatenate([of.end_ns for of in own])
-        found["work"] = Intervals.of(np.concatenate([of.start_ns for of in own]), ends_ns)
-    return found
+    engine = [of for name, of in activities.items() if name != SYNC]
+    beside = {SYNC: activities[SYNC]} if SYNC in activities else {}
+    if engine:
+        ends_ns = np.concatenate([of.end_ns for of in engine])
+        beside["work"] = Intervals.of(np.concatenate([of.start_ns for of in engine]), ends_ns)
+    return beside
 
 
 def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int) -> Int64Array:
@@ -108,21 +108,21 @@ def background_s(
     carved = [(SYNC, outer)] + ([("flush", ["compaction"])] if one_thread else [])
     for inner, outers in carved:
         for name, inside in _inside(
-            activities, inner, [each for each in outers if each in activities]
+            activities, inner, [name for name in outers if name in activities]
         ).items():
             seconds[name] = seconds[name] - overlap_s(edge_board_ns, inside.start_ns, inside.end_ns)
-    return {name: np.maximum(each, 0.0) for name, each in seconds.items()}
+    return {name: np.maximum(seconds_of, 0.0) for name, seconds_of in seconds.items()}
 
 
 def _inside(activities: Mapping[str, Intervals], inner: str, outers: Sequence[str]) -> dict[str, Intervals]:
     """The inner intervals by the outer activity that encloses them; of several that which began last."""
     if inner not in activities or not outers:
         return {}
-    own = activities[inner]
-    begun_ns = np.stack([_enclosing_start(own, activities[name]) for name in outers])
+    inner_intervals = activities[inner]
+    begun_ns = np.stack([_enclosing_start(inner_intervals, activities[name]) for name in outers])
     chosen = np.where(begun_ns.max(axis=0) == _NEVER, -1, begun_ns.argmax(axis=0))
     return {
-        name: Intervals(own.start_ns[chosen == at], own.end_ns[chosen == at])
+        name: Intervals(inner_intervals.start_ns[chosen == at], inner_intervals.end_ns[chosen == at])
         for at, name in enumerate(outers)
     }
 

@@ -40,8 +40,8 @@ STRETCHES: Final = 400
 
 def attribute(work: Work, seed: int = 1) -> Attribution:
     """Shares the energy above idle of one run out, as `attribute_runs` does."""
-    (found,) = attribute_runs([work], seed)
-    return found
+    (attribution,) = attribute_runs([work], seed)
+    return attribution
 
 
 def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
@@ -55,11 +55,11 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
     """
     works = _alike(works)
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
-    ends = np.cumsum([0, *(len(each.windows) for each in runs)]).tolist()
-    own = [slice(first, end) for first, end in itertools.pairwise(ends)]
-    above_j = np.concatenate([each.above_j for each in runs])
-    sound = np.concatenate([each.windows.sound for each in runs])
-    without = PartColumns.joined([each.columns for each in runs])
+    ends = np.cumsum([0, *(len(run.windows) for run in runs)]).tolist()
+    windows_of = [slice(first, end) for first, end in itertools.pairwise(ends)]
+    above_j = np.concatenate([run.above_j for run in runs])
+    sound = np.concatenate([run.windows.sound for run in runs])
+    without = PartColumns.joined([run.columns for run in runs])
     media = _media(works, runs, without, above_j)
     columns = without.with_medium(media.best)
     matrix = columns.matrix * sound[:, None]
@@ -67,26 +67,28 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
         """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts that the others lack."""
         other_matrix = other.matrix * sound[:, None]
-        found_j = part_energies_j(other_matrix, windows_j, other.group, other.sets, other.parts, own)
+        found_j = part_energies_j(other_matrix, windows_j, other.group, other.sets, other.parts, windows_of)
         by_name = dict(zip(other.names, found_j.T, strict=True))
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, own, seed)
-        rivals_j = list(pool.map(energies_of, [without.with_medium(each) for each in media.rivals]))
+        first = pool.submit(
+            fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of, seed
+        )
+        rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in media.rivals]))
         seen_j = _seen_j(runs, media.best, energies_of)
-        found = first.result()
-    whole, *found = [
-        _split(_with_rivals(each, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
-        for at, (each, windows) in enumerate(zip(found, all_and_each(len(above_j), own), strict=True))
+        fitted = first.result()
+    whole, *by_run = [
+        _split(_with_rivals(fit, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
+        for at, (fit, windows) in enumerate(zip(fitted, all_and_each(len(above_j), windows_of), strict=True))
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:
-        drawn_j = np.concatenate([each.medium.drawn_j for each in runs if each.medium]) * sound
+        drawn_j = np.concatenate([run.medium.drawn_j for run in runs if run.medium]) * sound
         drawn_j *= budget.board.apart_u(budget.taken)
         other_j = energies_of(columns, above_j + drawn_j)
-        whole, *found = [
-            each.with_spread([other]) for each, other in zip([whole, *found], other_j, strict=True)
+        whole, *by_run = [
+            fit.with_spread([other]) for fit, other in zip([whole, *by_run], other_j, strict=True)
         ]
     moved_j = np.zeros(len(columns.names)) if seen_j is None else np.abs(seen_j[0] - whole.energy_j)
     sensed = _sensed(works, runs)
@@ -97,12 +99,12 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
             work,
             run,
             columns,
-            _shares(columns.names, fitted, reasons, budget),
+            _shares(columns.names, fit, reasons, budget),
             of_medium,
             media.best.tail_length_s,
-            _course(columns, matrix[windows], fitted, run),
+            _course(columns, matrix[windows], fit, run),
         )
-        for work, run, fitted, windows in zip(works, runs, found, own, strict=True)
+        for work, run, fit, windows in zip(works, runs, by_run, windows_of, strict=True)
     ]
 
 
@@ -176,12 +178,12 @@ def _attribution(
     )
 
 
-def _course(columns: PartColumns, matrix: Float64Array, found: Fit, run: RunWindows) -> EnergyCourse:
+def _course(columns: PartColumns, matrix: Float64Array, fit: Fit, run: RunWindows) -> EnergyCourse:
     """Energies of each part in a few hundred stretches of time."""
     starts = np.unique(np.linspace(0, len(run.windows), STRETCHES, endpoint=False).astype(np.int64))
     names = [*columns.of_kind, *columns.of_activity]
-    parts = columns.parts[: len(names)] * found.coefficients
-    drawn = {name: matrix @ own for name, own in zip(names, parts, strict=True)}
+    parts = columns.parts[: len(names)] * fit.coefficients
+    drawn = {name: matrix @ columns_of for name, columns_of in zip(names, parts, strict=True)}
     measured_j = run.above_j
     if run.medium:
         for name, own_j in sensed_courses(run.medium).items():
@@ -190,26 +192,28 @@ def _course(columns: PartColumns, matrix: Float64Array, found: Fit, run: RunWind
     edge_ns = run.windows.edge_board_ns
     return EnergyCourse(
         np.append(edge_ns[starts], edge_ns[-1]),
-        {name: np.add.reduceat(each, starts) for name, each in drawn.items()},
+        {name: np.add.reduceat(energy_j, starts) for name, energy_j in drawn.items()},
         np.add.reduceat(measured_j, starts),
     )
 
 
-def _with_rivals(found: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
+def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
     """The fit of the best model of the medium, with how far its rivals disagree, one assumption after the other."""
     left = iter(rivals_j)
-    alike, placed, held = (list(islice(left, len(each))) for each in (media.alike, media.placed, media.held))
-    return found.with_spread(alike).with_bounds(placed).with_bounds(held)
+    alike, placed, held = (
+        list(islice(left, len(models))) for models in (media.alike, media.placed, media.held)
+    )
+    return fit.with_spread(alike).with_bounds(placed).with_bounds(held)
 
 
-def _split(found: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
+def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
     """The fit, what may be write-back's or the tail's shared out in the middle of what can be."""
     if TAIL not in columns.of_activity or WRITE_BACK not in columns.of_activity:
-        return found
+        return fit
     tail, write_back = columns.names.index(TAIL), columns.names.index(WRITE_BACK)
-    tail_w = float(found.coefficients[columns.parts[tail] > 0].sum())
+    tail_w = float(fit.coefficients[columns.parts[tail] > 0].sum())
     least_s, most_s = medium.also_s[:, windows].sum(axis=1).tolist()
-    return found.moved(write_back, tail, tail_w * least_s, tail_w * most_s)
+    return fit.moved(write_back, tail, tail_w * least_s, tail_w * most_s)
 
 
 def _media(
@@ -236,7 +240,7 @@ def _seen_j(
     energies_of: Callable[[PartColumns], Float64Array],
 ) -> Float64Array | None:
     """The parts' energies where operations count as the meter saw them; None where it saw all."""
-    seen = [each.seen for each in runs if each.seen]
+    seen = [run.seen for run in runs if run.seen]
     return energies_of(PartColumns.joined(seen).with_medium(medium)) if len(seen) == len(runs) else None
 
 
@@ -244,7 +248,7 @@ def _reasons(
     works: Sequence[Work],
     columns: PartColumns,
     matrix: Float64Array,
-    found: Fit,
+    fit: Fit,
     in_step: BoolArray,
     sensed: SensedParts | None,
 ) -> list[str]:
@@ -259,7 +263,7 @@ def _reasons(
         len(columns.of_kind),
         columns.parts,
         matrix,
-        sensed.added_to(columns.names, found) if sensed else found,
+        sensed.added_to(columns.names, fit) if sensed else fit,
         float(columns.group.duration_s.sum()),
         max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
     )
@@ -273,7 +277,7 @@ def _reasons(
     ]
 
 
-def _shares(names: Sequence[str], found: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Share]:
+def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Share]:
     """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
-    stated_j, u_j = (found.energy_j * budget.stated).tolist(), budget.standard_u_j(found).tolist()
-    return {name: Share(*each) for name, *each in zip(names, stated_j, u_j, reasons, strict=True)}
+    stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
+    return {name: Share(*figures) for name, *figures in zip(names, stated_j, u_j, reasons, strict=True)}

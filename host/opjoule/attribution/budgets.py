@@ -35,21 +35,24 @@ class SensorBudget:
     @classmethod
     def of(cls, marginals: Sequence[MarginalEnergy]) -> SensorBudget:
         """The stated energies of some runs; what is wrong with one of them is wrong with all."""
-        stated_j = math.fsum(each.energy.value for each in marginals)
+        stated_j = math.fsum(marginal.energy.value for marginal in marginals)
         size_j = abs(stated_j)
-        budgets = [each.budget for each in marginals]
-        whole = [[u for name, u in each.parts.items() if name not in PROPORTIONAL] for each in budgets]
-        scaling = [[each.parts[name] for name in PROPORTIONAL] for each in budgets]
-        sources = sorted({source for each in budgets for source in each.shared})
-        whole_u_j = math.fsum(math.hypot(*each) for each in whole)
-        scaling_u_j = math.fsum(math.hypot(*each) for each in scaling)
+        budgets = [marginal.budget for marginal in marginals]
+        whole = [[u for name, u in budget.parts.items() if name not in PROPORTIONAL] for budget in budgets]
+        scaling = [[budget.parts[name] for name in PROPORTIONAL] for budget in budgets]
+        sources = sorted({source for budget in budgets for source in budget.shared})
+        whole_u_j = math.fsum(math.hypot(*parts) for parts in whole)
+        scaling_u_j = math.fsum(math.hypot(*parts) for parts in scaling)
         if size_j < _NOTHING_J:
             return cls(stated_j, whole_u_j + scaling_u_j, 0.0, {})
         return cls(
             stated_j,
             whole_u_j,
             scaling_u_j / size_j,
-            {name: math.fsum(each.shared.get(name, 0.0) for each in budgets) / size_j for name in sources},
+            {
+                name: math.fsum(budget.shared.get(name, 0.0) for budget in budgets) / size_j
+                for name in sources
+            },
         )
 
     def apart_u(self, other: SensorBudget) -> float:
@@ -78,11 +81,11 @@ class FitBudget:
         own_j = self.board.stated_j - (self.taken.stated_j if self.taken else 0.0)
         return own_j / self.windows_j if self.windows_j else 1.0
 
-    def standard_u_j(self, found: Fit) -> Float64Array:
+    def standard_u_j(self, fit: Fit) -> Float64Array:
         """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy, shape (q,)."""
         whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
-        of_whole_j = np.hypot(found.shift_per_j * whole_u_j, self.board.scale_u * found.energy_j)
-        return np.hypot(found.standard_u_j, of_whole_j)
+        of_whole_j = np.hypot(fit.shift_per_j * whole_u_j, self.board.scale_u * fit.energy_j)
+        return np.hypot(fit.standard_u_j, of_whole_j)
 
 
 def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:

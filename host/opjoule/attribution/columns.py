@@ -29,7 +29,11 @@ def beyond_count(
     between kinds and activities.
     """
     usual_s = np.stack(
-        [_usual_s(*each, group.state)[group.state] for each in zip(count.T, busy_s.T, strict=True)], axis=1
+        [
+            _usual_s(*columns_of, group.state)[group.state]
+            for columns_of in zip(count.T, busy_s.T, strict=True)
+        ],
+        axis=1,
     )
     usual_s = np.maximum(usual_s, 1e-300)
     expected_s = (count * usual_s).sum(axis=1)
@@ -128,24 +132,24 @@ class PartColumns:
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
         """Columns of several runs as those of one; what a run has not is 0 there."""
 
-        def all_of(own: Sequence[Mapping[str, Float64Array]]) -> dict[str, Float64Array]:
-            names = dict.fromkeys(name for each in own for name in each)
-            widths = {name: each[name].shape[1:] for each in own for name in each}
+        def all_of(by_run: Sequence[Mapping[str, Float64Array]]) -> dict[str, Float64Array]:
+            names = dict.fromkeys(name for columns_of in by_run for name in columns_of)
+            widths = {name: columns_of[name].shape[1:] for columns_of in by_run for name in columns_of}
             return {
                 name: np.concatenate(
                     [
-                        each.get(name, np.zeros((run.usual_s.size, *widths[name])))
-                        for each, run in zip(own, runs, strict=True)
+                        columns_of.get(name, np.zeros((run.usual_s.size, *widths[name])))
+                        for columns_of, run in zip(by_run, runs, strict=True)
                     ]
                 )
                 for name in names
             }
 
         return cls(
-            all_of([each.of_kind for each in runs]),
-            all_of([each.of_activity for each in runs]),
-            np.concatenate([each.usual_s for each in runs]),
-            Groups.joined([each.group for each in runs]),
+            all_of([run.of_kind for run in runs]),
+            all_of([run.of_activity for run in runs]),
+            np.concatenate([run.usual_s for run in runs]),
+            Groups.joined([run.group for run in runs]),
         )
 
     @property
@@ -156,7 +160,7 @@ class PartColumns:
     @property
     def matrix(self) -> Float64Array:
         """All columns in the order of `roles`, shape (n, p)."""
-        activities = [each[:, None] for each in self.of_activity.values()]
+        activities = [column[:, None] for column in self.of_activity.values()]
         return np.concatenate(
             [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
         )
@@ -178,21 +182,21 @@ class PartColumns:
         """Which columns count where."""
         return ColumnSets(
             *(
-                np.array([role in own for role in self.roles])
-                for own in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT}, {ColumnRole.USUAL_TIME})
+                np.array([role in chosen for role in self.roles])
+                for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT}, {ColumnRole.USUAL_TIME})
             )
         )
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These and the columns of the medium."""
-        own = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
-        added = {name: each for name, each in own.items() if each.any()}
+        of_medium = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
+        added = {name: column for name, column in of_medium.items() if column.any()}
         return replace(self, of_activity={**self.of_activity, **added})
 
     @property
     def parts(self) -> Float64Array:
         """1 where a column belongs to a part, shape (q, p)."""
         widths = [3] * len(self.of_kind) + [1] * len(self.of_activity)
-        own = np.repeat(np.eye(len(widths)), widths, axis=1)
-        own = np.concatenate([own, own[: len(self.of_kind)].sum(axis=0)[None]])
-        return np.concatenate([own, np.zeros((len(own), len(self.of_activity) + 1))], axis=1)
+        membership = np.repeat(np.eye(len(widths)), widths, axis=1)
+        membership = np.concatenate([membership, membership[: len(self.of_kind)].sum(axis=0)[None]])
+        return np.concatenate([membership, np.zeros((len(membership), len(self.of_activity) + 1))], axis=1)

@@ -23,9 +23,9 @@ class Counters:
 
     def at(self, edge_board_ns: Int64Array) -> Float64Array:
         """Bytes written by each edge, as they were before the first sample and after the last one."""
-        moment_ns, written = self._knots()
+        moment_ns, written_bytes = self._knots()
         after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
-        return np.asarray(np.interp(after_ns, moment_ns, written), np.float64)
+        return np.asarray(np.interp(after_ns, moment_ns, written_bytes), np.float64)
 
     def beside(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
         """The same where all bytes between two samples went beside an activity there, if there was any."""
@@ -68,8 +68,8 @@ class Counters:
         )
         starts_ns = sampled_ns[:-1] + np.where(begins, length_ns - lasts_ns, 0.0)
         knots_ns = np.stack([starts_ns, starts_ns + lasts_ns], axis=1).ravel()
-        written = np.stack([self.written_bytes[:-1], self.written_bytes[1:]], axis=1).ravel()
-        return knots_ns, written
+        written_bytes = np.stack([self.written_bytes[:-1], self.written_bytes[1:]], axis=1).ravel()
+        return knots_ns, written_bytes
 
 
 def joined(one_ns: Int64Array, other_ns: Int64Array) -> Int64Array:

@@ -17,7 +17,7 @@ from opjoule.trace.power_trace import BoolArray, Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 REPLICATES: Final = 200
-UNTOLD: Final = 1e-3
+UNSEEN: Final = 1e-3
 """Part of a sum that lies in directions without data, from which on it is not known."""
 COURSE_U: Final = 0.01
 """Standard part of its variation by which a column strays from the course of what it stands for."""
@@ -119,10 +119,10 @@ def fits(
     x = blocks.solution
     drawn = blocks.drawn(x != 0, seed)
 
-    def of(own: slice) -> Fit:
-        wanted = parts * (columns[own].sum(axis=0) / scale)
+    def of(windows: slice) -> Fit:
+        wanted = parts * (columns[windows].sum(axis=0) / scale)
         free_u_j, independent = blocks.free_u(wanted)
-        widening = np.array([student_t(max(int(each), 1)) / COVERAGE_FACTOR for each in independent])
+        widening = np.array([student_t(max(int(blocks), 1)) / COVERAGE_FACTOR for blocks in independent])
         scatter_u_j = np.maximum((drawn @ wanted.T).std(axis=0, ddof=1), free_u_j) * widening
         simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
         return Fit(
@@ -136,7 +136,7 @@ def fits(
             coefficients=x / scale,
         )
 
-    return [of(own) for own in all_and_each(len(columns), runs)]
+    return [of(windows) for windows in all_and_each(len(columns), runs)]
 
 
 def all_and_each(windows: int, runs: Sequence[slice]) -> list[slice]:
@@ -155,7 +155,7 @@ def part_energies_j(
     """Energies of the parts alone, as of `fits`, shape (1 + runs, q)."""
     scale, blocks = _solved(columns, energy_j, group, sets)
     per_unit = parts * (blocks.solution / scale)
-    return np.stack([per_unit @ columns[own].sum(axis=0) for own in all_and_each(len(columns), runs)])
+    return np.stack([per_unit @ columns[windows].sum(axis=0) for windows in all_and_each(len(columns), runs)])
 
 
 def _solved(
@@ -201,12 +201,12 @@ class _Blocks:
         with_time = Equations.of(
             both, energy_j, group, np.append(sets.near, False), np.append(sets.far, True)
         )
-        own = Equations(
+        equations = Equations(
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )
         total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
-        x, variance, usual = _iterated(own, columns.sum(axis=0), whole_j, sets)
-        gram, moment = own.weighted(variance)
+        x, variance, usual = _iterated(equations, columns.sum(axis=0), whole_j, sets)
+        gram, moment = equations.weighted(variance)
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
         shift = _summing(gram.sum(axis=0), even, total, 1.0, usual)
@@ -233,8 +233,8 @@ class _Blocks:
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         return np.stack(
             [
-                non_negative(*_summing(*each, self.usual), self.free, start)
-                for each in zip(gram, moment, total, whole_j, strict=True)
+                non_negative(*_summing(*drawn, self.usual), self.free, start)
+                for drawn in zip(gram, moment, total, whole_j, strict=True)
             ]
         )
 
@@ -254,8 +254,8 @@ class _Blocks:
         weights = np.einsum("qi,bij,qj->qb", way, self.gram, way)
         independent = weights.sum(axis=1) ** 2 / np.maximum((weights**2).sum(axis=1), 1e-300) - 1.0
         # what the data say nothing of at all was left at zero: where a sum rests on it, it may be anything
-        untold = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
-        lost = untold > UNTOLD * np.linalg.norm(wanted, axis=1)
+        unseen = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
+        lost = unseen > UNSEEN * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
@@ -270,8 +270,8 @@ class _Blocks:
         Between groups alone, the kinds as one: near by kinds are told apart by what is their own.
         """
         kinds = parts[-1] @ parts[:-1].T > 0
-        own = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
-        unit = np.concatenate([parts[own], parts[-1:]])
+        rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
+        unit = np.concatenate([parts[rows], parts[-1:]])
         unit[-2:] *= self.solution * np.stack([~self.free, self.free])
         together = unit @ self.course @ unit.T
         varies = (
@@ -281,14 +281,14 @@ class _Blocks:
         alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
         np.fill_diagonal(alike, 1.0)
         inflation = np.sqrt(np.maximum(np.diag(inverse(alike)) - 1.0, 0.0))
-        coefficient = np.concatenate([parts[own[:-1]] @ self.solution, [1.0, 1.0]])
+        coefficient = np.concatenate([parts[rows[:-1]] @ self.solution, [1.0, 1.0]])
         strayed_j = np.sqrt(alike**2 @ (coefficient * size) ** 2)
-        total = np.append(wanted[own[:-1]].sum(axis=1), wanted[-1] @ self.solution)
-        found = np.zeros(len(parts))
-        found[own] = COURSE_U * (inflation * strayed_j / size)[:-1] * total
+        total = np.append(wanted[rows[:-1]].sum(axis=1), wanted[-1] @ self.solution)
+        u_j = np.zeros(len(parts))
+        u_j[rows] = COURSE_U * (inflation * strayed_j / size)[:-1] * total
         energy_j = wanted @ self.solution
-        found[:-1][kinds] = found[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
-        return found
+        u_j[:-1][kinds] = u_j[-1] * np.abs(energy_j[:-1][kinds]) / max(abs(energy_j[-1]), 1e-300)
+        return u_j
 
 
 def _iterated(

@@ -9,7 +9,7 @@ import numpy as np
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
-_UNTOLD: Final = 1e-12
+_UNSEEN: Final = 1e-12
 """Share of the greatest eigenvalue, columns scaled alike: a smaller one holds rounding errors."""
 _NOTHING: Final = 1e-9
 """Share of the greatest column: a smaller one holds rounding errors."""
@@ -65,8 +65,8 @@ def _feasible(
 
 def _solved(gram: Float64Array, moment: Float64Array, passive: BoolArray) -> Float64Array:
     x = np.zeros(moment.size)
-    own = np.flatnonzero(passive)
-    x[own] = inverse(gram[np.ix_(own, own)]) @ moment[own]
+    chosen = np.flatnonzero(passive)
+    x[chosen] = inverse(gram[np.ix_(chosen, chosen)]) @ moment[chosen]
     return x
 
 
@@ -75,7 +75,7 @@ def inverse(gram: Float64Array) -> Float64Array:
     diagonal = np.diag(gram)
     scale = np.where(diagonal > _NOTHING * diagonal.max(initial=0.0), np.sqrt(np.abs(diagonal)), np.inf)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    kept = values > _UNTOLD * values.max(initial=0.0)
+    kept = values > _UNSEEN * values.max(initial=0.0)
     return np.asarray((vectors[:, kept] / values[kept]) @ vectors[:, kept].T / np.outer(scale, scale))
 
 

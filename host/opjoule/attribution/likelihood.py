@@ -28,24 +28,24 @@ class Likelihood:
         left = group.sums(energy_j[:, None])[:, 0] / self._root
         self._sets = [
             _Set(rows[chosen], left[chosen], chosen)
-            for chosen in (_as_slice(np.flatnonzero(self._settling == each)) for each in (0, 1))
+            for chosen in (_as_slice(np.flatnonzero(self._settling == settling)) for settling in (0, 1))
         ]
         self._summed: tuple[Float64Array | None, Float64Array] = (None, left)
         lasted_s = np.bincount(self._settling, group.lasted_s, 2)
         self._independent = lasted_s / INDEPENDENT_S
 
-    def deviance(self, own: list[Float64Array]) -> float:
+    def deviance(self, columns: list[Float64Array]) -> float:
         """Minus twice the logarithm of the likelihood with more columns, each of shape (n,), but for a constant."""
-        sums = [self._sums(own[0]), *(self._group.sum(each) for each in own[1:])]
+        sums = [self._sums(columns[0]), *(self._group.sum(column) for column in columns[1:])]
         added = _unit(np.stack(sums, axis=1) / self._root[:, None])
-        sets = [each.with_columns(added) for each in self._sets]
-        free = np.append(self._free, [False] * len(own))
+        sets = [equations.with_columns(added) for equations in self._sets]
+        free = np.append(self._free, [False] * len(columns))
         variance, start = np.ones(2), None
         for _ in range(_ROUNDS):
-            gram = sum(each.gram / var for each, var in zip(sets, variance, strict=True))
-            moment = sum(each.moment / var for each, var in zip(sets, variance, strict=True))
+            gram = sum(equations.gram / var for equations, var in zip(sets, variance, strict=True))
+            moment = sum(equations.moment / var for equations, var in zip(sets, variance, strict=True))
             x = non_negative(np.asarray(gram), np.asarray(moment), free, start)
-            variance, start = np.array([each.variance(x) for each in sets]), x != 0
+            variance, start = np.array([equations.variance(x) for equations in sets]), x != 0
         return float(np.dot(self._independent, np.log(variance)))
 
     def _sums(self, column: Float64Array) -> Float64Array:
@@ -67,10 +67,10 @@ class _Set:
 
     def with_columns(self, added: Float64Array) -> _Set:
         """The same with more columns; only what they add is computed."""
-        own, made = added[self._chosen], copy(self)
-        across = self._rows.T @ own
-        made.gram = np.block([[self.gram, across], [across.T, own.T @ own]])
-        made.moment = np.concatenate([self.moment, own.T @ self._left])
+        columns, made = added[self._chosen], copy(self)
+        across = self._rows.T @ columns
+        made.gram = np.block([[self.gram, across], [across.T, columns.T @ columns]])
+        made.moment = np.concatenate([self.moment, columns.T @ self._left])
         return made
 
     def variance(self, x: Float64Array) -> float:

@@ -217,8 +217,8 @@ def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Arr
         runs: one or more on the same medium; their windows follow on each other in every column.
         deviance: minus twice the logarithm of the windows' likelihood with some columns of the medium.
     """
-    if all(each.idle for each in runs):
-        return MediumModels(MediumColumns.none(sum(each.first.size for each in runs)))
+    if all(run.idle for run in runs):
+        return MediumModels(MediumColumns.none(sum(run.first.size for run in runs)))
     return _Search(runs, deviance).models()
 
 
@@ -243,13 +243,13 @@ class _Search:
     @property
     def places(self) -> tuple[str, ...]:
         """Where bytes may be placed; the first needs no proof."""
-        most = sorted((tuple(each.places) for each in self.runs), key=len, reverse=True)
-        return tuple(dict.fromkeys(name for each in most for name in each))
+        most = sorted((tuple(run.places) for run in self.runs), key=len, reverse=True)
+        return tuple(dict.fromkeys(name for places in most for name in places))
 
     @property
     def sampled_s(self) -> float:
         """Distance of two samples of the counters."""
-        return max(each.counters.sampled_s for each in self.runs)
+        return max(run.counters.sampled_s for run in self.runs)
 
     def models(self) -> MediumModels:
         """The best model, and its rivals.
@@ -261,76 +261,78 @@ class _Search:
         best = self._best()
         tried = sorted(self.tried, key=self._without_worth)
         limit = self._without_worth(best) + WORTH
-        likely = [each for each in tried if self._without_worth(each) <= limit and each != best]
-        alike = [each for each in likely if (each.place, each.held) == (best.place, best.held)]
-        placed = {each.place: each for each in reversed(tried) if each.place != best.place}
+        likely = [model for model in tried if self._without_worth(model) <= limit and model != best]
+        alike = [model for model in likely if (model.place, model.held) == (best.place, best.held)]
+        placed = {model.place: model for model in reversed(tried) if model.place != best.place}
         seen = best.tail_length_s > SEEN_SAMPLES * self.sampled_s
         refuted = self._without_worth(best) + (REFUTED if seen else np.inf)
-        here = [each for each in tried if each.place == best.place and self._without_worth(each) <= refuted]
-        held = {each.held: each for each in reversed(here) if each.held != best.held}
+        here = [
+            model for model in tried if model.place == best.place and self._without_worth(model) <= refuted
+        ]
+        held = {model.held: model for model in reversed(here) if model.held != best.held}
         return MediumModels(
             self._columns(best),
-            [self._columns(each) for each in alike[:: max(len(alike) // OTHERS, 1)]],
-            [self._columns(each) for each in placed.values()],
-            [self._columns(each) for each in held.values()],
+            [self._columns(model) for model in alike[:: max(len(alike) // OTHERS, 1)]],
+            [self._columns(model) for model in placed.values()],
+            [self._columns(model) for model in held.values()],
         )
 
     def _best(self) -> _Tried:
         place, *others = self.places
-        found = min(self._of(place, HELD[0], [0.0]), *(self._length(place, held) for held in HELD))
+        best = min(self._of(place, HELD[0], [0.0]), *(self._length(place, held) for held in HELD))
         for other in others:
-            without = self._of(other, found.held, [0.0])
-            found = min(found, without, self._length(other, found.held, beside_s=found.tail_length_s))
-        if found.place != place:
+            without = self._of(other, best.held, [0.0])
+            best = min(best, without, self._length(other, best.held, beside_s=best.tail_length_s))
+        if best.place != place:
             for held in HELD:
-                found = min(found, self._length(found.place, held, beside_s=found.tail_length_s))
-        return found
+                best = min(best, self._length(best.place, held, beside_s=best.tail_length_s))
+        return best
 
     def _length(self, place: str, held: float, *, beside_s: float = 0.0) -> _Tried:
         """The best length of the tail, or the best beside one that is known."""
-        lasted_s = max(float(np.ptp(each.time_s)) for each in self.runs)
+        lasted_s = max(float(np.ptp(run.time_s)) for run in self.runs)
         longest_s = max(min(lasted_s / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
         step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)
         lengths_s = [beside_s] if beside_s else np.geomspace(TAIL_MIN_S, longest_s, TAILS + 1).tolist()
-        found = self._of(place, held, lengths_s)
+        best = self._of(place, held, lengths_s)
         for _ in range(ROUNDS):
-            nearer_s = found.tail_length_s * np.geomspace(1 / step, step, 2 * FINE + 1)
+            nearer_s = best.tail_length_s * np.geomspace(1 / step, step, 2 * FINE + 1)
             within_s = np.unique(np.clip(nearer_s, TAIL_MIN_S, longest_s))
-            found, step = min(found, self._of(place, held, within_s.tolist())), step ** (1 / FINE)
-        return found
+            best, step = min(best, self._of(place, held, within_s.tolist())), step ** (1 / FINE)
+        return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
         """The best of some lengths."""
-        own, writing = [self._written(place)], self._writing(place, self._steepest)
+        columns, writing = [self._written(place)], self._writing(place, self._steepest)
         made = []
         for length_s in lengths_s:
             tail = [self._tail_s(writing, length_s, held)] if length_s else []
-            found = _Tried(0.0, length_s, place, held)
-            made.append(found._replace(value=self.deviance([*own, *tail]) + self._worth(found)))
+            model = _Tried(0.0, length_s, place, held)
+            made.append(model._replace(value=self.deviance([*columns, *tail]) + self._worth(model)))
         self.tried.extend(made)
         return min(made)
 
     def _columns(self, tried: _Tried) -> MediumColumns:
-        written = self._written(tried.place)
+        written_bytes = self._written(tried.place)
         if not tried.tail_length_s:
-            return replace(MediumColumns.none(written.size), written_bytes=written)
+            return replace(MediumColumns.none(written_bytes.size), written_bytes=written_bytes)
         slow, quick = (self._writing(tried.place, rate) for rate in (self._steepest, np.inf))
         tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
         least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
         most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
-        return MediumColumns(written, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
+        return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
 
     @property
     def _steepest(self) -> float:
-        return max(each.counters.steepest_bytes_per_s for each in self.runs)
+        return max(run.counters.steepest_bytes_per_s for run in self.runs)
 
     def _written(self, place: str) -> Float64Array:
-        return np.concatenate([each.written(place) for each in self.runs])
+        return np.concatenate([run.written(place) for run in self.runs])
 
     def _writing(self, place: str, bytes_per_s: float) -> list[Writing]:
         return [
-            Writing.of(each.bytes_at(place), each.time_s, bytes_per_s, each.counters.sampled_s)
-            for each in self.runs
+            Writing.of(run.bytes_at(place), run.time_s, bytes_per_s, run.counters.sampled_s)
+            for run in self.runs
         ]
 
     def _tail_s(
@@ -338,8 +340,8 @@ class _Search:
     ) -> Float64Array:
         return np.concatenate(
             [
-                each.tail_s(own.tail_s(length_s, held, opening))
-                for each, own in zip(self.runs, writing, strict=True)
+                run.tail_s(stretches.tail_s(length_s, held, opening))
+                for run, stretches in zip(self.runs, writing, strict=True)
             ]
         )
 

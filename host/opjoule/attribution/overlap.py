@@ -99,8 +99,8 @@ class Waits:
         """WORKING times what 99 in 100 operations of a kind take at most."""
         some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
         longest = [
-            WORKING * float(np.quantile(own, 0.99)) if own.size else 0.0
-            for own in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
+            WORKING * float(np.quantile(duration_ns, 0.99)) if duration_ns.size else 0.0
+            for duration_ns in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
         ]
         return cls(np.array(longest).astype(np.int64))
 
@@ -167,8 +167,8 @@ def _add_across(
     """Adds operations that may lie across an edge, each by the part of it on either side, or by what is seen of it."""
     end_ns = operations.board_ns + np.maximum(operations.duration_ns, 1)
     for kind in np.unique(operations.kind).tolist():
-        own = operations.kind == kind
-        start, end = operations.board_ns[own], end_ns[own]
+        of_kind = operations.kind == kind
+        start, end = operations.board_ns[of_kind], end_ns[of_kind]
         length_ns = (end - start).astype(np.float64)
         if seen:
             start, end = seen.at(start), seen.at(end)

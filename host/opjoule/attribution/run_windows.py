@@ -154,12 +154,12 @@ class RunWindows:
             np.searchsorted(stretch_ns, middle_ns),
         )
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
-        activities = {name: each for name, each in seconds.items() if each.any()}
+        activities = {name: column for name, column in seconds.items() if column.any()}
         columns = PartColumns.of(kinds, count, busy_s, activities, group)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
         seen = operations_seen_in(edge_ns, work.operations, waits, clock)
-        own = PartColumns.of(kinds, *seen, activities, group)
-        return cls(windows, above_j, columns, edge_ns, own, medium)
+        seen_columns = PartColumns.of(kinds, *seen, activities, group)
+        return cls(windows, above_j, columns, edge_ns, seen_columns, medium)

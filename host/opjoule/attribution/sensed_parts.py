@@ -14,7 +14,7 @@ from opjoule.attribution.columns import TAIL, WRITE_BACK
 from opjoule.attribution.fit import Fit
 from opjoule.attribution.shares import Share
 from opjoule.attribution.storage import Range, SensedMedium
-from opjoule.attribution.verdict import told_from_j
+from opjoule.attribution.verdict import identifiable_u_j
 from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
@@ -55,15 +55,15 @@ class SensedParts:
             share(windows_j - waited_j, waited_u_j),
         )
 
-    def added_to(self, names: tuple[str, ...], found: Fit) -> Fit:
+    def added_to(self, names: tuple[str, ...], fit: Fit) -> Fit:
         """The fit of what the medium did not draw, with the medium's part of the sync."""
-        own = np.array([name == SYNC for name in names])
-        u_j = own * self.waited.standard_u_j
+        is_sync = np.array([name == SYNC for name in names])
+        u_j = is_sync * self.waited.standard_u_j
         return replace(
-            found,
-            energy_j=found.energy_j + own * self.waited.energy_j,
-            standard_u_j=np.hypot(found.standard_u_j, u_j),
-            model_u_j=np.hypot(found.model_u_j, u_j),
+            fit,
+            energy_j=fit.energy_j + is_sync * self.waited.energy_j,
+            standard_u_j=np.hypot(fit.standard_u_j, u_j),
+            model_u_j=np.hypot(fit.model_u_j, u_j),
         )
 
     def reasons(self, rest_j: float) -> dict[str, str]:
@@ -74,8 +74,8 @@ class SensedParts:
         """
         whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
         return {
-            name: _reason(name, own, self.alone, whole_j)
-            for name, own in ((WRITE_BACK, self.write_back), (TAIL, self.tail))
+            name: _reason(name, share, self.alone, whole_j)
+            for name, share in ((WRITE_BACK, self.write_back), (TAIL, self.tail))
         }
 
     def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
@@ -84,13 +84,13 @@ class SensedParts:
         Args:
             reasons: why write-back and tail are not told.
         """
-        found = dict(shares)
-        if SYNC in found:
-            own = found[SYNC]
-            u_j = math.hypot(own.standard_u_j, self.waited.standard_u_j)
-            found[SYNC] = replace(own, energy_j=own.energy_j + self.waited.energy_j, standard_u_j=u_j)
+        joined = dict(shares)
+        if SYNC in joined:
+            sync = joined[SYNC]
+            u_j = math.hypot(sync.standard_u_j, self.waited.standard_u_j)
+            joined[SYNC] = replace(sync, energy_j=sync.energy_j + self.waited.energy_j, standard_u_j=u_j)
         medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
-        return found | {name: replace(own, unidentified=reasons[name]) for name, own in medium.items()}
+        return joined | {name: replace(share, unidentified=reasons[name]) for name, share in medium.items()}
 
 
 def sensed_courses(medium: SensedMedium) -> dict[str, Float64Array]:
@@ -103,15 +103,15 @@ def _middle(of: Range) -> tuple[float, float]:
     return (of[0] + of[1]) / 2, (of[1] - of[0]) / math.sqrt(12.0)
 
 
-def _reason(name: str, own: Share, alone: Share, whole_j: float) -> str:
-    u_j = COVERAGE_FACTOR * own.standard_u_j
-    if own.energy_j <= 0.0:
-        return f"not found: {name} drew less than {max(own.energy_j + u_j, 0.0):.2g} J, if anything"
-    if u_j <= told_from_j(own.energy_j, whole_j, kind=False):
+def _reason(name: str, share: Share, alone: Share, whole_j: float) -> str:
+    u_j = COVERAGE_FACTOR * share.standard_u_j
+    if share.energy_j <= 0.0:
+        return f"not found: {name} drew less than {max(share.energy_j + u_j, 0.0):.2g} J, if anything"
+    if u_j <= identifiable_u_j(share.energy_j, whole_j, kind=False):
         return ""
     return (
-        f"the counters are too coarse: {name} drew {max(own.energy_j - u_j, 0.0):.3g} to "
-        f"{own.energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
+        f"the counters are too coarse: {name} drew {max(share.energy_j - u_j, 0.0):.3g} to "
+        f"{share.energy_j + u_j:.3g} J, depending on when bytes went to the medium between two readings; "
         f"write-back and tail together drew {alone.energy_j:.3g} ± "
         f"{COVERAGE_FACTOR * alone.standard_u_j:.2g} J"
     )

@@ -62,5 +62,5 @@ class Attribution:
             return Share(0.0, 0.0)
         identified = [share for share in parts.values() if not share.unidentified]
         u_j = math.hypot(self.whole.standard_u_j, *(share.standard_u_j for share in identified))
-        told_j = math.fsum(share.energy_j for share in identified)
-        return Share(self.whole.energy_j - told_j, u_j, ", ".join(missing))
+        identified_j = math.fsum(share.energy_j for share in identified)
+        return Share(self.whole.energy_j - identified_j, u_j, ", ".join(missing))

@@ -102,14 +102,12 @@ class SensedMedium:
             return sum(low for low, _ in ranges), sum(high for _, high in ranges)
 
         return cls(
-            np.concatenate([each.drawn_j for each in runs]),
-            np.concatenate([each.waited_j for each in runs]),
-            np.concatenate([each.tail_j for each in runs]),
-            total([each.waited_range_j for each in runs]),
-            total([each.tail_range_j for each in runs]),
-            float(
-                np.average([each.waited_part for each in runs], weights=[each.drawn_j.size for each in runs])
-            ),
+            np.concatenate([run.drawn_j for run in runs]),
+            np.concatenate([run.waited_j for run in runs]),
+            np.concatenate([run.tail_j for run in runs]),
+            total([run.waited_range_j for run in runs]),
+            total([run.tail_range_j for run in runs]),
+            float(np.average([run.waited_part for run in runs], weights=[run.drawn_j.size for run in runs])),
         )
 
 
@@ -166,7 +164,7 @@ class _Pieces:
 def _waited_range_j(pieces: _Pieces) -> Range:
     """Least and most energy while somebody waits: at any instant the medium draws from nothing to the most of all."""
     cell = pieces.cell - pieces.cell[0]
-    energy_j, lasts_s = (pieces.summed(cell, each) for each in (pieces.energy_j, pieces.lasts_s))
+    energy_j, lasts_s = (pieces.summed(cell, values) for values in (pieces.energy_j, pieces.lasts_s))
     waited_s = pieces.summed(cell, pieces.lasts_s * pieces.waited)
     cut = (waited_s > 0.0) & (waited_s < lasts_s * (1.0 - 1e-9))
     most_w = float(
@@ -231,11 +229,11 @@ def _busiest(
         busy_s: between two samples, at most.
     """
     order = np.lexsort((-power_w, sampled))
-    own, sorted_s = sampled[order], lasts_s[order]
+    sorted_samples, sorted_s = sampled[order], lasts_s[order]
     before_s = np.cumsum(sorted_s) - sorted_s
-    first = np.flatnonzero(np.append(True, own[1:] != own[:-1]))
-    before_s -= np.repeat(before_s[first], np.diff(np.append(first, own.size)))
-    part = np.clip((busy_s[own] - before_s) / np.maximum(sorted_s, 1e-12), 0.0, 1.0)
-    found = np.empty(part.size)
-    found[order] = part
-    return found
+    first = np.flatnonzero(np.append(True, sorted_samples[1:] != sorted_samples[:-1]))
+    before_s -= np.repeat(before_s[first], np.diff(np.append(first, sorted_samples.size)))
+    part = np.clip((busy_s[sorted_samples] - before_s) / np.maximum(sorted_s, 1e-12), 0.0, 1.0)
+    unsorted = np.empty(part.size)
+    unsorted[order] = part
+    return unsorted

@@ -43,7 +43,7 @@ BESIDE: Final = 0.2
 """Parts that explain more than this share of what the best one explains of a part's course are named with it."""
 
 
-def told_from_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
+def identifiable_u_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
     """Widest interval (k = 2) with which a part is told [J]."""
     return KIND_PART * energy_j if kind else max(OWN_PART * energy_j, OF_WHOLE * whole_j)
 
@@ -53,7 +53,7 @@ def verdicts(
     kinds: int,
     parts: Float64Array,
     columns: Float64Array,
-    found: Fit,
+    fit: Fit,
     lasted_s: float,
     beside_j: float = 0.0,
 ) -> list[str]:
@@ -67,31 +67,31 @@ def verdicts(
         lasted_s: of all windows.
         beside_j: what else the whole is: the medium's energy that its own sensor tells.
     """
-    whole_j = float(np.abs(found.energy_j[:-1]).sum()) + beside_j
-    drawn = columns @ (parts * found.coefficients).T
+    whole_j = float(np.abs(fit.energy_j[:-1]).sum()) + beside_j
+    drawn = columns @ (parts * fit.coefficients).T
     reasons = []
     for at, name in enumerate(names):
-        own_j = float(found.energy_j[at])
-        limit_j, u_j = told_from_j(own_j, whole_j, kind=at < kinds), float(found.standard_u_j[at])
+        own_j = float(fit.energy_j[at])
+        limit_j, u_j = identifiable_u_j(own_j, whole_j, kind=at < kinds), float(fit.standard_u_j[at])
         small = at >= kinds and COVERAGE_FACTOR * u_j <= OF_WHOLE * whole_j
         if own_j <= ROUNDING * whole_j:
             most_j = own_j + COVERAGE_FACTOR * u_j
             reasons.append(f"not found: {name} drew less than {most_j:.2g} J, if anything")
-        elif found.independent[at] < INDEPENDENT_MIN and not small:
-            count = max(int(found.independent[at]) + 1, 1)
+        elif fit.independent[at] < INDEPENDENT_MIN and not small:
+            count = max(int(fit.independent[at]) + 1, 1)
             reasons.append(
                 f"{FEW_WINDOWS}: {name} varies independently of the other parts in only {counted(count, 'window')}"
             )
         elif COVERAGE_FACTOR * u_j <= limit_j:
             reasons.append("")
         else:
-            if found.model_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2:
-                reasons.append(_model_decides(name, at, found))
+            if fit.model_u_j[at] ** 2 > ALIKE * fit.standard_u_j[at] ** 2:
+                reasons.append(_model_decides(name, at, fit))
                 continue
-            alike = bool(found.simplified_u_j[at] ** 2 > ALIKE * found.standard_u_j[at] ** 2)
-            own = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
-            together = _together(name, own, names[:-1], drawn[:, :-1], alike=alike)
-            reasons.append(together or _too_wide(name, at, found, limit_j, lasted_s))
+            alike = bool(fit.simplified_u_j[at] ** 2 > ALIKE * fit.standard_u_j[at] ** 2)
+            chosen = range(kinds) if at == len(names) - 1 or (alike and at < kinds) else [at]
+            together = _together(name, chosen, names[:-1], drawn[:, :-1], alike=alike)
+            reasons.append(together or _too_wide(name, at, fit, limit_j, lasted_s))
     return reasons
 
 
@@ -114,12 +114,12 @@ def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, 
 
 
 def _together(
-    name: str, own: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
+    name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
 ) -> str:
     """The other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
-    course = drawn[:, own].sum(axis=1)
+    course = drawn[:, chosen].sum(axis=1)
     course = course - course.mean()
-    left = [each for each in range(len(names)) if each not in own]
+    left = [place for place in range(len(names)) if place not in chosen]
     others = drawn[:, left] - drawn[:, left].mean(axis=0)
     if not (course.any() and others.any()):
         return ""
@@ -128,13 +128,13 @@ def _together(
     if explained <= COLLINEAR and not alike:
         return ""
     weight = np.abs(coefficients) * others.std(axis=0)
-    beside = [names[left[each]] for each in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
+    beside = [names[left[place]] for place in np.flatnonzero(weight > BESIDE * weight.max()).tolist()]
     return f"collinear: {name} always goes together with {' and '.join(beside)}"
 
 
-def _model_decides(name: str, at: int, found: Fit) -> str:
+def _model_decides(name: str, at: int, fit: Fit) -> str:
     """What is known of a part that only a model of the medium tells."""
-    energy_j, u_j = float(found.energy_j[at]), COVERAGE_FACTOR * float(found.standard_u_j[at])
+    energy_j, u_j = float(fit.energy_j[at]), COVERAGE_FACTOR * float(fit.standard_u_j[at])
     return (
         f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
         f"{energy_j + u_j:.3g} J, depending on when its bytes were written and whether its tail continues "
@@ -142,10 +142,10 @@ def _model_decides(name: str, at: int, found: Fit) -> str:
     )
 
 
-def _too_wide(name: str, at: int, found: Fit, limit_j: float, lasted_s: float) -> str:
+def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> str:
     """What is known of a part, and how long a run would tell it."""
     energy_j, u_j, scatter_u_j = (
-        float(each[at]) for each in (found.energy_j, found.standard_u_j, found.scatter_u_j)
+        float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j)
     )
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
     wanted_s = lasted_s * scatter_u_j**2 / allowed_j2 if allowed_j2 > 0.0 else 0.0

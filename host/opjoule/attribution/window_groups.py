@@ -59,18 +59,18 @@ class Groups:
 
         def apart(labels: Iterable[IntArray]) -> IntArray:
             made, first = [], 0
-            for each in labels:
-                made.append(each + first)
-                first += int(each.max(initial=-1)) + 1
+            for label in labels:
+                made.append(label + first)
+                first += int(label.max(initial=-1)) + 1
             return np.concatenate(made)
 
         return cls(
-            apart(each.near for each in runs),
-            apart(each.of_window for each in runs),
-            apart(each.state for each in runs),
-            np.concatenate([each.settling for each in runs]),
-            np.concatenate([each.duration_s for each in runs]),
-            apart(each.block for each in runs),
+            apart(run.near for run in runs),
+            apart(run.of_window for run in runs),
+            apart(run.state for run in runs),
+            np.concatenate([run.settling for run in runs]),
+            np.concatenate([run.duration_s for run in runs]),
+            apart(run.block for run in runs),
         )
 
     @property
@@ -118,8 +118,8 @@ def groups(
         stretch: the number, upwards from 0, of that in which each window lies.
     """
     state = settling.astype(np.int64)
-    for each in seconds.values():
-        state = 2 * state + (each > _PART * duration_s)
+    for column_s in seconds.values():
+        state = 2 * state + (column_s > _PART * duration_s)
     place, states = np.arange(duration_s.size), 2 << len(seconds)
     _, begins, stretch = np.unique(stretch, return_index=True, return_inverse=True)
     beside = stretch * duration_s.size + (place - begins[stretch]) // near_windows(duration_s.size)
@@ -195,10 +195,12 @@ class Equations:
             + np.einsum("sij,i,j->s", self.gram.sum(axis=0), x, x)
         )
         floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
-        found = np.maximum(left / self.rows, floor if floor > 0.0 else 1.0)  # no energy at all: any will do
+        variance = np.maximum(
+            left / self.rows, floor if floor > 0.0 else 1.0
+        )  # no energy at all: any will do
         # settle is quieter, but one stretch of it must not outweigh all of the run
-        found[2] = max(found[2], found[1])
-        return np.asarray(found, np.float64)
+        variance[2] = max(variance[2], variance[1])
+        return np.asarray(variance, np.float64)
 
     def weighted(self, variance: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Normal equations of each block, each set weighted by one over its variance: (b, p, p) and (b, p)."""
@@ -207,7 +209,7 @@ class Equations:
 
 
 def _sums(columns: Float64Array, label: IntArray) -> Float64Array:
-    return np.stack([np.bincount(label, each) for each in columns.T], axis=1, dtype=np.float64)
+    return np.stack([np.bincount(label, column) for column in columns.T], axis=1, dtype=np.float64)
 
 
 def _first_windows(of_window: IntArray) -> IntArray:

@@ -62,7 +62,7 @@ class Windows:
             length_ns: of a window, at most.
             also_at_ns: moments of the board's clock at which something changed: further edges.
         """
-        start_ns, end_ns = (board_to_meter.to_target(each) for each in (start_board_ns, end_board_ns))
+        start_ns, end_ns = (board_to_meter.to_target(board_ns) for board_ns in (start_board_ns, end_board_ns))
         count = max(round((end_ns - start_ns) / max(length_ns, 1)), 1)
         even_ns = start_ns + (np.arange(1, count) * ((end_ns - start_ns) / count)).astype(np.int64)
         wanted_ns = np.concatenate([even_ns, board_to_meter.to_target(also_at_ns)])

@@ -249,7 +249,10 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
         current=Correction(*msgspec.structs.astuple(entry.current)),
         voltage=Correction(*msgspec.structs.astuple(entry.voltage)) if entry.voltage else None,
         covariance=as_matrix(entry.uncertainty.covariance),
-        common=(*(CommonSource(each.source, each.effect) for each in entry.common), *_not_fitted(entry)),
+        common=(
+            *(CommonSource(source.source, source.effect) for source in entry.common),
+            *_not_fitted(entry),
+        ),
         heating=Heating(*msgspec.structs.astuple(entry.heating)) if entry.heating else Heating(),
     )
     calibration.contributions(np.zeros(len(PARAMETERS)))  # refuses an impossible covariance
@@ -322,9 +325,9 @@ def to_toml(file: CalibrationFile) -> str:
         *(f"  {toml_floats(row)}," for row in calibration.covariance),
         "]",
     ]
-    for each in calibration.common:
+    for source in calibration.common:
         lines += ["", "[[common]]  # how the parameters change with one standard uncertainty of this source"]
-        lines += [f"source = {toml_string(each.name)}", f"effect = {toml_floats(each.effect)}"]
+        lines += [f"source = {toml_string(source.name)}", f"effect = {toml_floats(source.effect)}"]
     lines += [*_point_lines("current", file.current), *_point_lines("voltage", file.voltage)]
     return "\n".join(lines) + "\n"
 
@@ -356,8 +359,10 @@ def _head_lines(file: CalibrationFile) -> list[str]:
 
 def _correction_lines(calibration: SensorCalibration, correction: Correction, channel: int) -> list[str]:
     alone = np.eye(len(PARAMETERS))
-    found = [calibration.contributions(alone[place]) for place in (channel, channel + 2)]
-    gain_u, offset_u = (math.hypot(*(part for _, part in each.values())) for each in found)
+    by_parameter = [calibration.contributions(alone[place]) for place in (channel, channel + 2)]
+    gain_u, offset_u = (
+        math.hypot(*(part for _, part in contributions.values())) for contributions in by_parameter
+    )
     return [
         f"gain = {toml_float(correction.gain)}  # ± {COVERAGE_FACTOR * gain_u:.2g} (k = 2)",
         f"offset = {toml_float(correction.offset)}  # ± {COVERAGE_FACTOR * offset_u:.2g} (k = 2)",
@@ -370,7 +375,7 @@ def _point_lines(channel: str, points: Sequence[FilePoint]) -> list[str]:
     if not points:
         return []
     of_current = channel == "current"
-    rows = [astuple(each)[: 6 if of_current else 5] for each in points]
+    rows = [astuple(point)[: 6 if of_current else 5] for point in points]
     columns = COLUMNS + (WARMTH if of_current else "")
     head = ["", f"[points.{channel}]", f"columns = {toml_string(columns)}", "rows = ["]
     return [*head, *(f"  {toml_floats(row)}," for row in rows), "]"]

@@ -45,14 +45,14 @@ def deviations(
     points: Sequence[ReferencePoint], reference: Reference, calibration: SensorCalibration
 ) -> list[Deviation]:
     """How far each point is from the calibration, first the currents, then the voltages."""
-    found = [_deviation("current", "A", calibration, reference, each.current) for each in points]
+    of_points = [_deviation("current", "A", calibration, reference, point.current) for point in points]
     if calibration.voltage:
-        found += [
-            _deviation("voltage", "V", calibration, reference, each.voltage)
-            for each in points
-            if each.voltage
+        of_points += [
+            _deviation("voltage", "V", calibration, reference, point.voltage)
+            for point in points
+            if point.voltage
         ]
-    return found
+    return of_points
 
 
 def _deviation(
@@ -65,12 +65,12 @@ def _deviation(
     sensitivity = np.array([0.0, point.reading, 0.0, 1.0, 0.0])
     if of_current:
         sensitivity = calibration.sensitivity(point.reading, warmth_a2)
-    left = {name: each for name, (_, each) in calibration.contributions(sensitivity).items()}
-    for each in reference.common:
+    left = {name: part for name, (_, part) in calibration.contributions(sensitivity).items()}
+    for error in reference.common:
         share, fixed = (
-            (each.current_share, each.current_a) if of_current else (each.voltage_share, each.voltage_v)
+            (error.current_share, error.current_a) if of_current else (error.voltage_share, error.voltage_v)
         )
-        left[each.name] = left.get(each.name, 0.0) - share * point.reference - fixed
+        left[error.name] = left.get(error.name, 0.0) - share * point.reference - fixed
     u = math.hypot(correction.gain * point.reading_u, point.reference_u, *left.values())
     return Deviation(
         quantity,

@@ -102,11 +102,11 @@ def calibrate(
             uncertainty, or a reference that knows less than the data sheets.
     """
     current, points, heating = _with_bow(points, reference, sensor)
-    voltages = [each.voltage for each in points if each.voltage]
+    voltages = [point.voltage for point in points if point.voltage]
     voltage = _voltage(voltages, reference, sensor) if voltages else None
     corrections = (
-        _correction(current, [each.current_a for each in points]),
-        _correction(voltage, [each.reading for each in voltages], VOLTAGE_RANGE) if voltage else None,
+        _correction(current, [point.current_a for point in points]),
+        _correction(voltage, [point.reading for point in voltages], VOLTAGE_RANGE) if voltage else None,
     )
     covariance = np.zeros((5, 5))
     covariance[np.ix_([0, 2, 4], [0, 2, 4])] = _widened(current)
@@ -114,7 +114,7 @@ def calibrate(
         covariance[np.ix_([1, 3], [1, 3])] = _widened(voltage)[:2, :2]
     effects = {e.name: e.effect(corrections[0], corrections[1] or Correction()) for e in reference.common}
     if voltage is None:
-        effects = {name: (each[0], 0.0, each[2], 0.0, 0.0) for name, each in effects.items()}
+        effects = {name: (effect[0], 0.0, effect[2], 0.0, 0.0) for name, effect in effects.items()}
     if heating is None and sensor.heating_max_per_a2:
         bound = sensor.heating_max_per_a2
         effects[f"{sensor.sensor_id}: {HEAT}"] = heating_effect([p.current_a for p in points], bound)
@@ -122,7 +122,7 @@ def calibrate(
         identity,
         *corrections,
         covariance=as_matrix(covariance.tolist()),
-        common=tuple(CommonSource(name, each) for name, each in effects.items() if any(each)),
+        common=tuple(CommonSource(name, effect) for name, effect in effects.items() if any(effect)),
         gain_drift_u=gain_drift_u,
         heating=heating or Heating(),
     )
@@ -145,16 +145,16 @@ def _with_bow(
     """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
     _check_currents(points, reference)
     prior_u = sensor.heating_max_per_a2
-    if not prior_u or any(each.warmth_a2 is None for each in points):
-        return _current([replace(each, warmth_a2=None) for each in points], reference, None), points, None
+    if not prior_u or any(point.warmth_a2 is None for point in points):
+        return _current([replace(point, warmth_a2=None) for point in points], reference, None), points, None
     heating = Heating()
-    points = [each.warmed(heating) for each in points]
-    fit = fit_line([each.current for each in points], None, prior_u)
-    courses = [each.course for each in points if each.course]
+    points = [point.warmed(heating) for point in points]
+    fit = fit_line([point.current for point in points], None, prior_u)
+    courses = [point.course for point in points if point.course]
     for _ in range(ROUNDS if len(courses) == len(points) else 0):
         heating = time_constant(courses, fit.heating)
-        points = [each.warmed(heating) for each in points]
-        fit = fit_line([each.current for each in points], None, prior_u)
+        points = [point.warmed(heating) for point in points]
+        fit = fit_line([point.current for point in points], None, prior_u)
     return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
 
 
@@ -165,7 +165,7 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
             f"{counted(len(points), 'point')}: gain and offset of the current cannot be trusted, and no energy "
             f"either; take at least {CURRENT_POINTS_MIN}, from the idle current to above the board's peak"
         )
-    currents_a = [each.reference_a for each in points]
+    currents_a = [point.reference_a for point in points]
     least_a, most_a = min(currents_a), max(currents_a)
     if most_a <= 0 or least_a > SPAN_MIN * most_a:
         raise CalibrationFault(
@@ -173,7 +173,7 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
             f"from offset: neither can be trusted; add points below {SPAN_MIN * most_a:.2g} A, for example "
             "without the load"
         )
-    readings_a = [each.current_a for each in points]
+    readings_a = [point.current_a for point in points]
     span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
     if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
         raise CalibrationFault(
@@ -187,7 +187,7 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
 def _current(
     points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
 ) -> LineFit:
-    lines = [each.current for each in points]
+    lines = [point.current for point in points]
     return _line(lines, None, "current", "A", reference, heating_prior_u)
 
 
@@ -197,8 +197,8 @@ def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBou
             f"{counted(len(points), 'point')} with a voltage: neither the voltage nor any energy can be "
             f"trusted; take at least {VOLTAGE_POINTS_MIN}, or none"
         )
-    read_v = sum(each.reading for each in points) / len(points)
-    true_v = sum(each.reference for each in points) / len(points)
+    read_v = sum(point.reading for point in points) / len(points)
+    true_v = sum(point.reference for point in points) / len(points)
     if abs(read_v - true_v) > VOLTAGE_OFF_MAX * abs(true_v):
         raise CalibrationFault(
             f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor. No sensor is "
@@ -242,9 +242,9 @@ def _worst(
     """
     others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
     without = {
-        place: fit_line(each, prior_u, heating_prior_u)
-        for place, each in enumerate(others)
-        if prior_u is not None or len({point.reading for point in each}) > 1
+        place: fit_line(rest, prior_u, heating_prior_u)
+        for place, rest in enumerate(others)
+        if prior_u is not None or len({point.reading for point in rest}) > 1
     }
     worst = min(without, key=lambda place: without[place].chi_squared)
     return worst, without[worst]
@@ -274,8 +274,8 @@ def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
 
 def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> None:
     """Raises CalibrationFault for a calibration that knows the power less well than the data sheets."""
-    middle_a = max(each.reference_a for each in fitted.points) / 2
-    middle_v = float(np.mean([each.voltage_v for each in fitted.points]))
+    middle_a = max(point.reference_a for point in fitted.points) / 2
+    middle_v = float(np.mean([point.voltage_v for point in fitted.points]))
     after, before = fitted.calibration.power_u(middle_a, middle_v), sensor.power_gain_u
     if fitted.voltage is None:
         after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)

@@ -86,24 +86,24 @@ def _refuse(path: Path, why: str) -> None:
 def _warnings(
     path: Path, file: CalibrationFile, temperature_c: float | None, now_utc: datetime | None
 ) -> list[str]:
-    found = []
+    lines = []
     age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
     if age_days > OLD_DAYS:
-        found.append(
+        lines.append(
             f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor "
             "has drifted"
         )
     if age_days < -1:
-        found.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
+        lines.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
     if temperature_c is not None and file.temperature_c is not None:
         away_k = temperature_c - file.temperature_c
         if abs(away_k) > WITHIN_K:
-            found.append(
+            lines.append(
                 f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the "
                 f"power may differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval "
                 "includes"
             )
-    return found
+    return lines
 
 
 def _same(one: float | None, other: float | None) -> bool:

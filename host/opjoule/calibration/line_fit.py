@@ -78,7 +78,7 @@ def fit_line(
         raise ValueError("the points do not determine a line")
     x = x - centre  # so that a narrow range far from zero loses no digits
     gain, level, heating = 1.0, float((y - x).mean()), 0.0
-    priors = [each for each in (gain_prior_u, heating_prior_u) if each is not None]
+    priors = [prior_u for prior_u in (gain_prior_u, heating_prior_u) if prior_u is not None]
     for _ in range(ROUNDS_MAX):
         hotter = 1.0 + heating * warmth
         slope, line = gain / hotter, (level + gain * x) / hotter

@@ -46,14 +46,14 @@ class Accuracy:
         Raises: BadInput: no such statement, or nothing that anybody knows so well.
         """
         words, certified, _ = text.partition(CERTIFICATE)
-        found = {"relative": 0.0, "absolute": 0.0}
+        sums = {"relative": 0.0, "absolute": 0.0}
         for part in words.rstrip(" ,").split("+"):
             kind, value = _part(part, unit, text)
-            found[kind] += value
-        if not sum(found.values()) > 0 or found["relative"] > 0.2:
+            sums[kind] += value
+        if not sum(sums.values()) > 0 or sums["relative"] > 0.2:
             raise BadInput(f"accuracy '{text}': must be above 0 and at most 20 %, for example 0.05%+2m{unit}")
         factor = 0.5 if certified else 1.0 / SQRT3
-        return cls(found["relative"] * factor, found["absolute"] * factor)
+        return cls(sums["relative"] * factor, sums["absolute"] * factor)
 
 
 def _part(part: str, unit: str, text: str) -> tuple[str, float]:
@@ -104,11 +104,11 @@ class Reference:
 
     def current_u_a(self, current_a: float) -> float:
         """Standard uncertainty of a current [A] from what all points share."""
-        return math.hypot(*(each.current_share * current_a + each.current_a for each in self.common))
+        return math.hypot(*(error.current_share * current_a + error.current_a for error in self.common))
 
     def voltage_u_v(self, voltage_v: float) -> float:
         """Standard uncertainty of a voltage [V] from what all points share."""
-        return math.hypot(*(each.voltage_share * voltage_v + each.voltage_v for each in self.common))
+        return math.hypot(*(error.voltage_share * voltage_v + error.voltage_v for error in self.common))
 
 
 def multimeter(name: str, *, current: Accuracy | None, voltage: Accuracy | None, stated: str) -> Reference:
@@ -177,13 +177,13 @@ def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
     voltage = calibration.voltage or Correction()
     low_a, high_a = (_at(calibration, share) for share in (0.25, 1.0))
     columns = {
-        name: [calibration.contributions(np.eye(len(PARAMETERS))[each])[name][1] for each in (1, 3)]
+        name: [calibration.contributions(np.eye(len(PARAMETERS))[parameter])[name][1] for parameter in (1, 3)]
         for name in calibration.contributions(np.zeros(len(PARAMETERS)))
     }
-    found = []
+    errors = []
     for name, (voltage_gain, offset_v) in columns.items():
         share = (high_a[1][name] - low_a[1][name]) / (high_a[0] - low_a[0])
-        found.append(
+        errors.append(
             CommonError(
                 name,
                 current_share=share,
@@ -193,7 +193,7 @@ def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
             )
         )
     drift = CommonError(f"{calibration.identity}: drift", current_share=calibration.gain_drift_u)
-    return [*found, drift]
+    return [*errors, drift]
 
 
 def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, float]]:
@@ -205,7 +205,7 @@ def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, 
     current = calibration.current
     reading_a = share * (current.most if current.most < UNLIMITED else 1.0)
     at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))
-    contributions = {name: each for name, (_, each) in calibration.contributions(at).items()}
+    contributions = {name: part_a for name, (_, part_a) in calibration.contributions(at).items()}
     return calibration.steady_current_a(reading_a), contributions
 
 

@@ -69,9 +69,9 @@ class TypedReference:
     def beside(self, meter: Reference) -> Reference:
         """A meter's currents with the voltages that are typed."""
         currents = tuple(
-            replace(each, voltage_share=0.0, voltage_v=0.0)
-            for each in meter.common
-            if each.current_share or each.current_a
+            replace(error, voltage_share=0.0, voltage_v=0.0)
+            for error in meter.common
+            if error.current_share or error.current_a
         )
         both = f"{meter.stated}; {self.reference.name}: {self.reference.stated}"
         return Reference(f"{meter.name} and {self.reference.name}", both, (*currents, *self.reference.common))

@@ -45,9 +45,9 @@ class PointCourse:
     def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> PointCourse:
         """Between two times of the meter; of a load that repeats a pattern in steps of whole periods."""
         step_ns = max(round(STEP_NS / period_ns), 1) * period_ns if period_ns else STEP_NS
-        own = int((end_ns - start_ns) // step_ns)
+        steps = int((end_ns - start_ns) // step_ns)
         before = int((start_ns - cells.start_ns) // step_ns)
-        edges_ns = start_ns + step_ns * np.arange(-before, own + 1, dtype=np.int64)
+        edges_ns = start_ns + step_ns * np.arange(-before, steps + 1, dtype=np.int64)
         step_s = step_ns * NS
         squares_a2 = cells.square.between_edges(edges_ns) / step_s
         return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
@@ -64,17 +64,17 @@ class PointCourse:
         kept = math.exp(-self.step_s / heating.tau_s)
         first = max(round(heating.tau_s / self.step_s), 1)
         value_a2 = float(self.squares_a2[:first].mean())
-        found = []
+        warmths = []
         for square_a2 in self.squares_a2.tolist():
             later_a2 = kept * value_a2 + (1.0 - kept) * square_a2 / (1.0 + heating.per_a2 * value_a2)
-            found.append((value_a2 + later_a2) / 2.0)
+            warmths.append((value_a2 + later_a2) / 2.0)
             value_a2 = later_a2
-        return np.array(found[-self.reading_a.size :])
+        return np.array(warmths[-self.reading_a.size :])
 
     def kept_warmth_a2(self, heating: Heating) -> float:
         """Mean warmth [A^2] in the part of the point that counts."""
-        own = self.warmth_a2(heating)
-        return float(own[round(own.size * KEPT_FROM) :].mean())
+        warmth_a2 = self.warmth_a2(heating)
+        return float(warmth_a2[round(warmth_a2.size * KEPT_FROM) :].mean())
 
     def left_a(self, heating: Heating) -> Float64Array:
         """What the readings still move by once this heating is taken out of them [A]."""
@@ -88,9 +88,9 @@ def time_constant(courses: Sequence[PointCourse], per_a2: float) -> Heating:
 
     Source: the posterior of one parameter on a grid, with the noise that is left at its best value.
     """
-    left = [[each.left_a(Heating(per_a2, tau_s)) for each in courses] for tau_s in TAUS_S.tolist()]
-    squares = np.array([sum(float(each @ each) for each in one) for one in left])
-    degrees = max(sum(each.size - 1 for each in left[0]) - 1, 1)
+    left = [[course.left_a(Heating(per_a2, tau_s)) for course in courses] for tau_s in TAUS_S.tolist()]
+    squares = np.array([sum(float(left_a @ left_a) for left_a in one) for one in left])
+    degrees = max(sum(left_a.size - 1 for left_a in left[0]) - 1, 1)
     noise_a2 = max(float(squares.min()) / degrees, 1e-18)
     chance = np.exp(-(squares - squares.min()) / (2.0 * TOGETHER * noise_a2))
     chance /= chance.sum()

@@ -42,10 +42,10 @@ class Filtered:
     states: Float64Array
     """offset, rate, and their variances (of the offset, of both, of the rate), shape (5, m, walks)"""
     updates: Float64Array
-    """what was seen less what was foretold, one over its variance (0 where nothing was seen), and by how much of it the
-    offset and the rate moved, shape (4, m, walks)"""
+    """innovation (measurement less prediction), one over its variance (0 where nothing was measured), and the gains by
+    which it moved offset and rate, shape (4, m, walks)"""
     squares: Float64Array
-    """sum of the squared surprises over their variances, shape (walks,)"""
+    """sum of the squared innovations over their variances, shape (walks,)"""
     logs: Float64Array
     """sum of the logarithms of those variances, shape (walks,)"""
     degrees: float

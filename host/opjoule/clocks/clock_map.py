@@ -223,16 +223,16 @@ class ClockMap:
     def _joint_reference_ns(self, other: ClockMap) -> int:
         """Where the summed variance of two lines is least: there offset and rate are uncorrelated again."""
         other_ref_ns = self.inverse().to_target(other.source_ref_ns)
-        own, others = self.u_rate**2, other.u_rate**2
-        share = others / (own + others) if own + others > 0 else 0.0
+        one_u2, others = self.u_rate**2, other.u_rate**2
+        share = others / (one_u2 + others) if one_u2 + others > 0 else 0.0
         return self.source_ref_ns + round((other_ref_ns - self.source_ref_ns) * share)
 
     def _joint_knots(self, other: ClockMap, line: ClockMap) -> tuple[Knot, ...]:
         """Knots where either of two chained maps has one."""
         back = self.inverse()
-        own = [knot.source_ns for knot in self.knots] or [self.source_ref_ns]
+        knots_ns = [knot.source_ns for knot in self.knots] or [self.source_ref_ns]
         others = [knot.source_ns for knot in other.knots] or [other.source_ref_ns]
-        source_ns = np.unique(np.array([*own, *(back.to_target(at) for at in others)], np.int64))
+        source_ns = np.unique(np.array([*knots_ns, *(back.to_target(at) for at in others)], np.int64))
         between_ns = self.to_target(source_ns)
         away_ns = (other.to_target(between_ns) - line.to_target(source_ns)).astype(np.float64)
         u_ns = np.hypot(self._own_u_ns(source_ns) * other.rate, other._own_u_ns(between_ns))

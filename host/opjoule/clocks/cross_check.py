@@ -57,8 +57,8 @@ def agree(a: ClockMap, b: ClockMap, over: tuple[int, int]) -> Check:
 def _limits_ns(a: ClockMap, b: ClockMap, moments_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
     """What all moments share is one draw, expanded once; the rest is drawn anew from moment to moment."""
     shared_ns = COVERAGE_FACTOR * math.hypot(a.u_offset_ns, b.u_offset_ns)
-    own = [np.maximum(one.u_ns(moments_ns) ** 2 - one.u_offset_ns**2, 0.0) for one in (a, b)]
-    return np.asarray(shared_ns + FACTOR * np.sqrt(own[0] + own[1]), np.float64)
+    variances_ns2 = [np.maximum(one.u_ns(moments_ns) ** 2 - one.u_offset_ns**2, 0.0) for one in (a, b)]
+    return np.asarray(shared_ns + FACTOR * np.sqrt(variances_ns2[0] + variances_ns2[1]), np.float64)
 
 
 def not_comparable(name: str, reason: str) -> Check:

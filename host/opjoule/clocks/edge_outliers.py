@@ -22,9 +22,9 @@ FEWEST: Final = 5
 """Fewest edges: of fewer nothing can be told."""
 _Three = tuple[int, int, int]
 _AROUND: Final[list[_Three]] = [
-    each
-    for each in itertools.combinations([*range(-NEIGHBOURS, 0), *range(1, NEIGHBOURS + 1)], 3)
-    if each[0] < 0 < each[2]
+    offsets
+    for offsets in itertools.combinations([*range(-NEIGHBOURS, 0), *range(1, NEIGHBOURS + 1)], 3)
+    if offsets[0] < 0 < offsets[2]
 ]
 """Three neighbours, some before and some behind. A single late one is in 3 of 8 of them: the median stands."""
 _BEHIND: Final[list[_Three]] = list(itertools.combinations(range(1, 2 * NEIGHBOURS + 1), 3))
@@ -94,11 +94,11 @@ def _off(
     """How far pairs are from the median of the parabolas through three of their neighbours [ns]."""
     said = []
     for three in neighbours:
-        one, two, other = (time[places + each] - time[places] for each in three)
+        one, two, other = (time[places + offset] - time[places] for offset in three)
         share_one = two * other / _apart((one - two) * (one - other))
         share_two = one * other / _apart((two - one) * (two - other))
         share_other = one * two / _apart((other - one) * (other - two))
-        near_one, near_two, near_other = (beyond[places + each] for each in three)
+        near_one, near_two, near_other = (beyond[places + offset] for offset in three)
         said.append(share_one * near_one + share_two * near_two + share_other * near_other)
     return np.asarray(np.abs(beyond[places] - np.median(said, axis=0)), np.float64)
 

@@ -1,6 +1,6 @@
 """From one stretch that two recordings share to all of their edges: outward with the rate of the edges just matched.
 
-A clock that wanders keeps its rate from one edge to the next: where the next ones must lie is foretold from the last
+A clock that wanders keeps its rate from one edge to the next: where the next ones must lie is predicted from the last
 half minute. After a gap, where they may lie grows with its length, and the shift that fits most of them decides.
 """
 
@@ -20,7 +20,7 @@ from opjoule.clocks.edge_stretches import (
 )
 
 BLOCK: Final = 8
-"""Edges that are foretold together."""
+"""Edges that are predicted together."""
 PAUSE_NS: Final = 10_000_000_000
 ALONE_NS: Final = 1_000_000
 """An edge that may lie farther off than this needs another that agrees."""
@@ -34,7 +34,7 @@ RATE_SLACK: Final = 1e-6
 DRIFT_PER_S: Final = 2e-6
 """The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
 SHIFT_MAX_NS: Final = 100_000_000
-"""Edges are not looked for farther from where they are foretold."""
+"""Edges are not looked for farther from where they are predicted."""
 SLEW_MAX: Final = 1.1e-3
 """A clock that is slewed changes its rate at once by up to this: 500 ppm by adjtimex, 1000 by some daemons."""
 SLEW_MIN: Final = 100e-6
@@ -59,7 +59,7 @@ class EdgeTrack(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """Where an edge of the source is foretold on the target clock, from the edges before it."""
+    """Where an edge of the source is predicted on the target clock, from the edges before it."""
 
     source_ns: int
     target_ns: int
@@ -67,7 +67,7 @@ class _Line(NamedTuple):
     u_rate: float
     """Bound of its error."""
 
-    def foretold_ns(self, source_ns: Int64Array) -> Int64Array:
+    def predicted_ns(self, source_ns: Int64Array) -> Int64Array:
         distance = source_ns - self.source_ns
         return np.asarray(self.target_ns + distance + np.rint(distance * (self.rate - 1.0)), np.int64)
 
@@ -166,7 +166,7 @@ class _Way:
 
     def follow(self) -> bool:
         """Matches block after block to the end of either list; False if the start was an accident."""
-        at, found = self.pairs[-1][0] + 1, 0
+        at, matched = self.pairs[-1][0] + 1, 0
         self._last_target = self.pairs[-1][1]
         while at < self._source.ns.size:
             line = self._line()
@@ -181,9 +181,9 @@ class _Way:
                     self.changes += 1
             next_at = max(int(block[-1]), fitting[-1][0] if fitting else 0) + 1
             self.covered += next_at - at
-            at, found = next_at, found + len(fitting)
+            at, matched = next_at, matched + len(fitting)
             self.pairs += fitting
-            if found < self.covered / 4 and LOST_MAX <= self.covered < 2 * LOST_MAX:
+            if matched < self.covered / 4 and LOST_MAX <= self.covered < 2 * LOST_MAX:
                 return False
         return True
 
@@ -216,10 +216,10 @@ class _Way:
     def _inside(self, block: IndexArray, line: _Line) -> IndexArray:
         """Those of the next edges that the target's list may hold."""
         source_ns = self._source.ns[block]
-        foretold_ns = line.foretold_ns(source_ns)
-        inside: IndexArray = block[foretold_ns <= self._target.ns[-1] + line.slack_ns(source_ns)]
+        predicted_ns = line.predicted_ns(source_ns)
+        inside: IndexArray = block[predicted_ns <= self._target.ns[-1] + line.slack_ns(source_ns)]
         if inside.size:
-            end_ns = min(int(foretold_ns[inside.size - 1]) + TOLERANCE_NS, int(self._target.ns[-1]))
+            end_ns = min(int(predicted_ns[inside.size - 1]) + TOLERANCE_NS, int(self._target.ns[-1]))
             last = int(np.searchsorted(self._target.ns, end_ns, side="right")) - 1
             self._last_target = max(self._last_target, last)
         return inside
@@ -227,9 +227,9 @@ class _Way:
     def _vote(self, block: IndexArray, line: _Line) -> list[tuple[int, int]]:
         """The pairs of the shift that most edges of the block agree on."""
         source_ns, wanted = self._source.ns[block], self._wanted[block]
-        foretold_ns, slack_ns = line.foretold_ns(source_ns), line.slack_ns(source_ns)
-        low = np.searchsorted(self._target.ns, foretold_ns - slack_ns.astype(np.int64))
-        high = np.searchsorted(self._target.ns, foretold_ns + slack_ns.astype(np.int64), side="right")
+        predicted_ns, slack_ns = line.predicted_ns(source_ns), line.slack_ns(source_ns)
+        low = np.searchsorted(self._target.ns, predicted_ns - slack_ns.astype(np.int64))
+        high = np.searchsorted(self._target.ns, predicted_ns + slack_ns.astype(np.int64), side="right")
         rows = np.repeat(np.arange(block.size), high - low)
         columns = np.concatenate([np.arange(*ends) for ends in zip(low, high, strict=True)]).astype(np.intp)
         level = self._target.level[columns] == wanted[rows]
@@ -239,7 +239,7 @@ class _Way:
         rows, columns = rows[new], columns[new]
         if rows.size == 0:
             return []
-        shift = (self._target.ns[columns] - foretold_ns[rows]).astype(np.float64)
+        shift = (self._target.ns[columns] - predicted_ns[rows]).astype(np.float64)
         apart = np.abs(source_ns[rows][:, None] - source_ns[rows][None, :])
         alike = np.abs(shift[:, None] - shift[None, :]) <= TOLERANCE_NS + line.u_rate * apart
         best = alike[int(np.argmax(_rows_that_agree(alike, rows)))]
@@ -253,10 +253,10 @@ class _Way:
         end = min(at + 2 * BLOCK, self._source.ns.size)
         source_ns = self._source.ns[[at, end - 1]]
         room_ns = line.slack_ns(source_ns) + SLEW_MAX * (source_ns - line.source_ns)
-        foretold_ns = line.foretold_ns(source_ns)
-        first = int(np.searchsorted(self._target.ns, foretold_ns[0] - int(room_ns[0])))
+        predicted_ns = line.predicted_ns(source_ns)
+        first = int(np.searchsorted(self._target.ns, predicted_ns[0] - int(room_ns[0])))
         first = max(first, self.pairs[-1][1] + 1)
-        last = int(np.searchsorted(self._target.ns, foretold_ns[1] + int(room_ns[1]), side="right"))
+        last = int(np.searchsorted(self._target.ns, predicted_ns[1] + int(room_ns[1]), side="right"))
         silent_s = float(source_ns[0] - line.source_ns) * 1e-9
         if last - first < 4 or end - at < 4 or silent_s > SLEW_SEEN_S:
             return []
@@ -264,7 +264,7 @@ class _Way:
         for like in index.like(self._source, np.arange(at, end - 3), end):
             ends = [like.source[0], like.source[3]], [like.target[0], like.target[3]]
             source_ns = self._source.ns[ends[0]]
-            shift_ns = np.abs(self._target.ns[ends[1]] - line.foretold_ns(source_ns)).astype(np.float64)
+            shift_ns = np.abs(self._target.ns[ends[1]] - line.predicted_ns(source_ns)).astype(np.float64)
             slack_ns = line.slack_ns(source_ns)
             near = shift_ns[0] <= slack_ns[0] + SLEW_MAX * float(source_ns[0] - line.source_ns)
             # What the line can explain the vote has seen.

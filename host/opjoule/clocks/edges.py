@@ -126,21 +126,21 @@ def _the_only_track(source: Edges, target: Edges) -> EdgeTrack | None:
     Raises: AlignmentError: another place explains nearly as many.
     """
     index = StretchIndex(target)
-    found: list[EdgeTrack] = []
+    tracks: list[EdgeTrack] = []
     more = RIVAL_BEGINS
     for begin in _spread(source.ns.size - PAIRS_MIN + 1):
-        more -= bool(found)
+        more -= bool(tracks)
         if more < 0:
             break
         for like in index.like(source, np.array([begin]), source.ns.size):
             place = like.source[0], like.target[0]
-            if any(_explains(one, source, target, *place) for one in found):
+            if any(_explains(one, source, target, *place) for one in tracks):
                 continue
             one = track(source, target, like)
             if one is not None and _holds(one, source, target):
-                found.append(one)
-                _refuse_rivals(found)
-    return max(found, key=lambda one: one.source.size, default=None)
+                tracks.append(one)
+                _refuse_rivals(tracks)
+    return max(tracks, key=lambda one: one.source.size, default=None)
 
 
 def _spread(count: int) -> list[int]:
@@ -175,8 +175,8 @@ def _holds(one: EdgeTrack, source: Edges, target: Edges) -> bool:
     return ways + (pairs - 2) * math.log(by_accident) < math.log(ACCIDENTS_MAX)
 
 
-def _refuse_rivals(found: list[EdgeTrack]) -> None:
-    best, *others = sorted((one.source.size for one in found), reverse=True)
+def _refuse_rivals(tracks: list[EdgeTrack]) -> None:
+    best, *others = sorted((one.source.size for one in tracks), reverse=True)
     if others and others[0] > RIVAL_MAX * best:
         raise AlignmentError(
             f"sync edges fit in more than one place ({best} and {others[0]} pairs): "

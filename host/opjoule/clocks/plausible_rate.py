@@ -82,7 +82,7 @@ def _worst(
     """Looks at every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
     since_ns = (far_ns - far_ns[0]).astype(np.float64)
     ahead_ns = (near_ns - near_ns[0]) - since_ns
-    found: OddStretch | None = None
+    worst: OddStretch | None = None
     for sign in (1.0, -1.0):
         # sign * (ahead_j - ahead_i) may be error_max * (since_j - since_i) and both halves, for all i < j
         later_ns = sign * ahead_ns - error_max * since_ns - half_ns - SLACK_NS
@@ -90,10 +90,10 @@ def _worst(
         least_ns = np.minimum.accumulate(earlier_ns)
         end = int(np.argmax(later_ns - least_ns))
         beyond_s = float(later_ns[end] - least_ns[end]) * 1e-9
-        if beyond_s <= 0 or (found and beyond_s <= found.unexplained_s):
+        if beyond_s <= 0 or (worst and beyond_s <= worst.unexplained_s):
             continue
         start = int(np.argmin(earlier_ns[: end + 1]))
         length_ns = max(float(since_ns[end] - since_ns[start]), 1.0)
         rate = float(near_ns[end] - near_ns[start]) / length_ns
-        found = OddStretch(rate, since_ns[start] * 1e-9, since_ns[end] * 1e-9, beyond_s)
-    return found
+        worst = OddStretch(rate, since_ns[start] * 1e-9, since_ns[end] * 1e-9, beyond_s)
+    return worst

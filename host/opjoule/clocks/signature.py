@@ -295,9 +295,9 @@ class _Fit:
         """Covariance of the sum of scores, samples of one chip taken as one."""
         total, first = np.zeros((scores.shape[1], scores.shape[1])), 0
         for piece in self._pieces:
-            own = scores[first : first + piece.block.size]
+            of_piece = scores[first : first + piece.block.size]
             first += piece.block.size
             starts = np.flatnonzero(np.diff(piece.block, prepend=piece.block[0] - 1))
-            sums = np.add.reduceat(own, starts)
+            sums = np.add.reduceat(of_piece, starts)
             total += sums.T @ sums
         return total

@@ -186,15 +186,15 @@ def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) 
     What a clock does from second to second says little of what it does in minutes, as air conditioning comes on or a
     board warms up. Where nothing is seen for long, the changes seen over times up to as long count.
     """
-    found: dict[float, float] = {}
+    walks: dict[float, float] = {}
     lag_s, span_s = LAG_MIN_S, float(time_s[-1] - time_s[0])
     while lag_s <= span_s / LAGS_IN_SPAN:
         first = time_s <= time_s[-1] - lag_s
         change = np.interp(time_s[first] + lag_s, time_s, rate) - rate[first]
-        own = 2.0 * float(np.mean(u_rate**2))
-        found[lag_s] = max(float(np.mean(change**2)) - own, 0.0) / lag_s
+        noise = 2.0 * float(np.mean(u_rate**2))
+        walks[lag_s] = max(float(np.mean(change**2)) - noise, 0.0) / lag_s
         lag_s *= 2.0
-    return found
+    return walks
 
 
 def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64Array) -> Float64Array:
@@ -216,19 +216,19 @@ def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
     """
     time_s = since_ns.astype(np.float64) * 1e-9
     middle_s = (time_s[1:] + time_s[:-1]) / 2
-    found = np.zeros(middle_s.size)
+    walks = np.zeros(middle_s.size)
     for lag_s in CHANGE_LAGS_S:
         if lag_s > float(time_s[-1] - time_s[0]):
             break
         start_s = np.clip(middle_s - lag_s / 2, time_s[0], time_s[-1] - lag_s)
         ends_s = start_s, start_s + lag_s
-        before, after = (np.interp(each, time_s, solved.rate) for each in ends_s)
-        own = sum(np.interp(each, time_s, solved.u_rate**2) for each in ends_s)
+        before, after = (np.interp(bound_s, time_s, solved.rate) for bound_s in ends_s)
+        both_u2 = sum(np.interp(bound_s, time_s, solved.u_rate**2) for bound_s in ends_s)
         change2 = (after - before) ** 2
-        found = np.maximum(
-            found, np.where(change2 > SURPRISE**2 * (solved.walk * lag_s + own), change2 / lag_s, 0.0)
+        walks = np.maximum(
+            walks, np.where(change2 > SURPRISE**2 * (solved.walk * lag_s + both_u2), change2 / lag_s, 0.0)
         )
-    return found
+    return walks
 
 
 def _mean_rate(source_ns: Int64Array, target_ns: Int64Array) -> float:

@@ -111,7 +111,7 @@ class Database:
 def known_databases() -> tuple[Database, ...]:
     """Every database, in the order they are listed to the user."""
     names = sorted(path.stem for path in _FOLDER.glob("*.toml"))
-    return tuple(_read(name) for name in [*_ORDER, *(each for each in names if each not in _ORDER)])
+    return tuple(_read(name) for name in [*_ORDER, *(name for name in names if name not in _ORDER)])
 
 
 def _read(name: str) -> Database:
@@ -119,10 +119,10 @@ def _read(name: str) -> Database:
     server = entry.pop("server", None)
     programs = {program: tuple(places) for program, places in entry.pop("programs", {}).items()}
     version = tuple(entry.pop("version", ()))
-    jars = {program: Jar(**each) for program, each in entry.pop("jars", {}).items()}
+    jars = {program: Jar(**entry_of) for program, entry_of in entry.pop("jars", {}).items()}
     driven = {
-        program: DrivenVersions(**{**each, "command": tuple(each["command"])})
-        for program, each in entry.pop("driven", {}).items()
+        program: DrivenVersions(**{**entry_of, "command": tuple(entry_of["command"])})
+        for program, entry_of in entry.pop("driven", {}).items()
     }
     entry["clients"] = tuple(entry.get("clients", ()))
     made: dict[str, Any] = {"programs": programs, "jars": jars, "version": version, "driven": driven}
@@ -140,19 +140,19 @@ def _server(entry: Mapping[str, Any] | None) -> ServerCommands | None:
 
 def is_server(name: str) -> bool:
     """Whether the database of this name is a server of its own; False for an unknown name."""
-    found = database_called(name)
-    return bool(found and found.is_server)
+    database = database_called(name)
+    return bool(database and database.is_server)
 
 
 def background_threads(name: str) -> int:
     """Threads that do the work of a database beside its operations; 2 for an unknown name."""
-    found = database_called(name)
-    return found.background_threads if found else 2
+    database = database_called(name)
+    return database.background_threads if database else 2
 
 
 def database_called(name: str) -> Database | None:
     """The database of this name; None for an unknown one."""
-    return next((each for each in known_databases() if each.name == name), None)
+    return next((database for database in known_databases() if database.name == name), None)
 
 
 def find_database(name: str) -> Database:
@@ -160,11 +160,13 @@ def find_database(name: str) -> Database:
 
     Raises: BadInput: no such database; names the known ones and the nearest.
     """
-    found = database_called(name)
-    if found and found.in_loader:
-        return found
-    if found:
+    database = database_called(name)
+    if database and database.in_loader:
+        return database
+    if database:
         raise BadInput(
-            f"the loader has no client for {found.title}: only the studies measure it (measure.py studies)"
+            f"the loader has no client for {database.title}: only the studies measure it (measure.py studies)"
         )
-    raise BadInput(unknown("database", name, [each.name for each in known_databases() if each.in_loader]))
+    raise BadInput(
+        unknown("database", name, [database.name for database in known_databases() if database.in_loader])
+    )

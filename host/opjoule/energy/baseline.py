@@ -70,7 +70,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     drift_w = powers_w[-1] - powers_w[0]
     mean_u_w = _mean_u_w(cells, results)
     standard_u_w = math.hypot(
-        *(each / count for each in mean_u_w),
+        *(u_w / count for u_w in mean_u_w),
         *(result.voltage.spread_u_j / result.window.duration_s / count for result in results),
         drift_w / SQRT12,
     )
@@ -80,13 +80,14 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     resistance_w = watt_per_ohm * results[0].voltage.resistance_u_ohm
     noise_w = math.hypot(resistance_w, standard_u_w, steps_w)
     excess = excess_kurtosis(
-        [(noise_w, 0.0), *((each, shared.excess.get(name, 0.0)) for name, each in shared.parts.items())]
+        [(noise_w, 0.0), *((part, shared.excess.get(name, 0.0)) for name, part in shared.parts.items())]
     )
     return IdlePower(
         power=Measured.from_standard(power_w, math.hypot(*shared.parts.values(), noise_w), "W", excess),
         standard_u_w=standard_u_w,
         noise_w_root_s=math.sqrt(
-            sum(u_w**2 * each.window.duration_s for u_w, each in zip(mean_u_w, results, strict=True)) / count
+            sum(u_w**2 * result.window.duration_s for u_w, result in zip(mean_u_w, results, strict=True))
+            / count
         ),
         steps_u_w=steps_w,
         drift_w=drift_w,
@@ -135,11 +136,11 @@ def marginal_energy(
 
 def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
     """Standard error of the mean power of each window [W]: noise, and what was lost."""
-    errors_a = long_block_errors([_current_a(cells, each.window) for each in results])
+    errors_a = long_block_errors([_current_a(cells, result.window) for result in results])
     return [
-        math.hypot(error_a * abs(each.integrals.voltage_time_vs), each.budget.parts["loss"])
-        / each.window.duration_s
-        for error_a, each in zip(errors_a, results, strict=True)
+        math.hypot(error_a * abs(result.integrals.voltage_time_vs), result.budget.parts["loss"])
+        / result.window.duration_s
+        for error_a, result in zip(errors_a, results, strict=True)
     ]
 
 
@@ -150,7 +151,7 @@ def _current_a(cells: Cells, window: Window) -> Float64Array:
 
 def _mean(results: Sequence[EnergyResult]) -> Integrals:
     """Mean over windows of the integrals over each window's duration."""
-    found = Integrals(0.0, 0.0, 0.0)
-    for each in results:
-        found = found.less(each.integrals, -1.0 / (each.window.duration_s * len(results)))
-    return found
+    total = Integrals(0.0, 0.0, 0.0)
+    for result in results:
+        total = total.less(result.integrals, -1.0 / (result.window.duration_s * len(results)))
+    return total

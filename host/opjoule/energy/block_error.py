@@ -42,13 +42,18 @@ def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
     Source: Ibragimov and Mueller, J. Business Econ. Stat. 28, 453 (2010): few long groups and Student's t, which holds
     also where the groups scatter unequally.
     """
-    long = [each for each in stretches if each.size >= LONG_BLOCKS]
+    long = [stretch for stretch in stretches if stretch.size >= LONG_BLOCKS]
     if not long:
         return [0.0] * len(stretches)
     # variance of a block's mean times its length: the same for blocks of any length beyond the correlation
-    rate = float(np.mean([_long_blocks(each).var(ddof=1) * (each.size // LONG_BLOCKS) for each in long]))
+    rate = float(
+        np.mean([_long_blocks(stretch).var(ddof=1) * (stretch.size // LONG_BLOCKS) for stretch in long])
+    )
     widening = student_t(len(long) * (LONG_BLOCKS - 1)) / COVERAGE_FACTOR
-    return [widening * math.sqrt(rate / each.size) if each.size >= LONG_BLOCKS else 0.0 for each in stretches]
+    return [
+        widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0
+        for stretch in stretches
+    ]
 
 
 def _long_blocks(values: Float64Array) -> Float64Array:

@@ -199,12 +199,12 @@ def without(column: npt.NDArray[_Number], places: npt.NDArray[np.intp]) -> npt.N
 
 def stretch_variances(values: Float64Array, length: int) -> Float64Array:
     """Variance within each stretch of `length` values, shape (n,) to (n / length,)."""
-    found = np.empty(values.size // length)
-    for low in range(0, found.size, _TOGETHER):
+    variances = np.empty(values.size // length)
+    for low in range(0, variances.size, _TOGETHER):
         part = values[low * length : (low + _TOGETHER) * length].reshape(-1, length).T.copy()
         part -= part.mean(axis=0)
-        found[low : low + _TOGETHER] = (part**2).sum(axis=0) / (length - 1)
-    return found
+        variances[low : low + _TOGETHER] = (part**2).sum(axis=0) / (length - 1)
+    return variances
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ def _gaps_by_sample(
     centre_ns = samples.centre_ns
     known = [(_sample_before(centre_ns, gap), gap) for gap in trace.gaps]
     explained = {after for after, _ in known}
-    for after, lost in zip(*(each.tolist() for each in _jumps(bad, centre_ns.size)), strict=True):
+    for after, lost in zip(*(column.tolist() for column in _jumps(bad, centre_ns.size)), strict=True):
         if after not in explained:
             gap = Gap.between(int(centre_ns[after]), int(centre_ns[after + 1]), lost, "no reason recorded")
             known.append((after, gap))

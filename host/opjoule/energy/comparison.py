@@ -78,15 +78,15 @@ class Side:
 
         Raises: ValueError: no run, or they have different units.
         """
-        units = {each.unit for each in runs}
+        units = {run.unit for run in runs}
         if len(units) != 1:
             raise ValueError(f"no mean of {', '.join(sorted(units)) or 'nothing'}")
         if len(runs) == 1:
             return runs[0]
-        names = sorted({name for each in runs for name in each.shared})
-        shared = {name: fmean(each.shared.get(name, 0.0) for each in runs) for name in names}
-        common_u = math.hypot(fmean(each.own_u for each in runs), *shared.values())
-        values, excess = [each.value for each in runs], fmean(each.excess for each in runs)
+        names = sorted({name for run in runs for name in run.shared})
+        shared = {name: fmean(run.shared.get(name, 0.0) for run in runs) for name in names}
+        common_u = math.hypot(fmean(run.own_u for run in runs), *shared.values())
+        values, excess = [run.value for run in runs], fmean(run.excess for run in runs)
         return cls._repeated(fmean(values), common_u, units.pop(), shared, values, excess)
 
     @classmethod
@@ -106,7 +106,11 @@ class Side:
     @property
     def own_u(self) -> float:
         """Standard uncertainty without spread and without what may be shared."""
-        rest = self.standard_u**2 - self.spread_u**2 - sum(each**2 for each in self.shared.values())
+        rest = (
+            self.standard_u**2
+            - self.spread_u**2
+            - sum(contribution**2 for contribution in self.shared.values())
+        )
         return math.sqrt(max(rest, 0.0))
 
     @property
@@ -135,7 +139,7 @@ class Side:
             value=self.value * factor,
             standard_u=self.standard_u * size,
             unit=unit or self.unit,
-            shared={name: factor * each for name, each in self.shared.items()},
+            shared={name: factor * contribution for name, contribution in self.shared.items()},
             spread_u=self.spread_u * size,
         )
 
@@ -161,8 +165,8 @@ def ratio(a: Side, b: Side, beyond: float | None = None) -> Measured:
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = a.value / b.value
-    own, other = a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")
-    return Measured(quotient, _difference_u(own, other, beyond), "1")
+    scaled, other = a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")
+    return Measured(quotient, _difference_u(scaled, other, beyond), "1")
 
 
 def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, float]:
@@ -207,8 +211,8 @@ def differ(a: Side, b: Side) -> bool | None:
     runs of it differ is then not known.
     Raises: ValueError: they have different units.
     """
-    found = difference(a, b)
-    return abs(found.value) > found.u if a.repeated and b.repeated else None
+    gap = difference(a, b)
+    return abs(gap.value) > gap.u if a.repeated and b.repeated else None
 
 
 def same_probability(a: Side, b: Side) -> float | None:
@@ -260,5 +264,5 @@ def _difference_spread(a: Side, b: Side) -> tuple[float, float]:
     standard_u = math.hypot(a.own_u, b.own_u, a.spread_u, b.spread_u, *left)
     if standard_u == 0.0:
         return 0.0, math.inf
-    inverse = sum((each.spread_u / standard_u) ** 4 / each.freedom for each in (a, b))
+    inverse = sum((side.spread_u / standard_u) ** 4 / side.freedom for side in (a, b))
     return standard_u, max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may leave less than 1

@@ -29,8 +29,8 @@ def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple
     near = (peak_a >= sensor.current_max_a) & ~cells.clipped
     length_ns = np.diff(cells.bounds_ns)
     some = [cells.inside(*span) for span in spans]
-    near_ns = sum(int(length_ns[each][near[each]].sum()) for each in some)
-    whole_ns = max(sum(int(length_ns[each].sum()) for each in some), 1)
+    near_ns = sum(int(length_ns[cells_of_span][near[cells_of_span]].sum()) for cells_of_span in some)
+    whole_ns = max(sum(int(length_ns[cells_of_span].sum()) for cells_of_span in some), 1)
     if near_ns < SHARE_MIN * whole_ns:
         return []
     return [

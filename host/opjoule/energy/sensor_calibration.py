@@ -104,7 +104,7 @@ class SensorCalibration:
     def heats(self) -> bool:
         """Whether heat of the shunt, or doubt about it, is in its figures."""
         known = [row[HEATING_PLACE] for row in self.covariance if len(row) > HEATING_PLACE]
-        return bool(self.heating.per_a2 or any(known) or any(each.effect[4:] for each in self.common))
+        return bool(self.heating.per_a2 or any(known) or any(source.effect[4:] for source in self.common))
 
     def contributions(self, sensitivity: Float64Array) -> dict[str, tuple[bool, float]]:
         """What each source adds to a figure, one standard uncertainty with sign, and whether it is a gain's.
@@ -116,13 +116,13 @@ class SensorCalibration:
             sensitivity: change of the figure with each parameter, shape (5,).
         Returns: source -> (gain, contribution in the figure's unit); the contributions are independent of each other.
         """
-        found = {}
-        for each in self.common:
-            found[each.name] = (True, float(sensitivity[: len(each.effect)] @ np.array(each.effect)))
+        sources = {}
+        for source in self.common:
+            sources[source.name] = (True, float(sensitivity[: len(source.effect)] @ np.array(source.effect)))
         for number, column in enumerate(_root(self.covariance).T):
             name = f"{CALIBRATION} {self.identity}: {PARAMETERS[number]}"
-            found[name] = (number not in _OFFSETS, float(sensitivity[: column.size] @ column))
-        return found
+            sources[name] = (number not in _OFFSETS, float(sensitivity[: column.size] @ column))
+        return sources
 
     def sensitivity(self, reading_a: float, warmth_a2: float) -> Float64Array:
         """Change of a corrected current with each parameter, shape (5,)."""
@@ -143,7 +143,7 @@ class SensorCalibration:
         if self.voltage is None:
             return 0.0
         at = np.array([0.0, self.voltage.before(voltage_v), 0.0, 1.0, 0.0])
-        return math.hypot(*(each for _, each in self.contributions(at).values()))
+        return math.hypot(*(contribution for _, contribution in self.contributions(at).values()))
 
     def power_u(self, current_a: float, voltage_v: float) -> float:
         """Relative standard uncertainty of a constant power by this calibration, its drift included."""
@@ -151,7 +151,9 @@ class SensorCalibration:
         reading_a = self.current.before(current_a * (1.0 + self.heating.per_a2 * current_a**2))
         at = self.sensitivity(reading_a, self.steady_warmth_a2(reading_a)) / current_a
         at[1], at[3] = voltage.before(voltage_v) / voltage_v, 1.0 / voltage_v
-        return math.hypot(self.gain_drift_u, *(each for _, each in self.contributions(at).values()))
+        return math.hypot(
+            self.gain_drift_u, *(contribution for _, contribution in self.contributions(at).values())
+        )
 
     def apply(self, trace: PowerTrace, *, overwrite: bool = False) -> PowerTrace:
         """The trace as it would be without the sensor's errors.

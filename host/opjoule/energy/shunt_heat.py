@@ -72,18 +72,18 @@ def warmth(meter_ns: Int64Array, current_a: Float64Array, heating: Heating) -> W
 def _mean_squares(meter_ns: Int64Array, current_a: Float64Array, step_ns: int) -> Float64Array:
     """Mean of the squares in each step; in one without a reading that of the step before."""
     count = int((meter_ns[-1] - meter_ns[0]) // step_ns) + 1
-    total, found = np.zeros(count), np.zeros(count)
+    total, counts = np.zeros(count), np.zeros(count)
     for low in range(0, meter_ns.size, _TOGETHER):
         some = slice(low, low + _TOGETHER)
         own_a, place = current_a[some], (meter_ns[some] - meter_ns[0]) // step_ns
         good = ~np.isnan(own_a)
         total += np.bincount(place[good], own_a[good] ** 2, count)
-        found += np.bincount(place[good], minlength=count)
-    known = np.flatnonzero(found)
+        counts += np.bincount(place[good], minlength=count)
+    known = np.flatnonzero(counts)
     if not known.size:
         return total
     before = known[np.maximum(np.searchsorted(known, np.arange(count), side="right") - 1, 0)]
-    return np.asarray(total[before] / found[before], np.float64)
+    return np.asarray(total[before] / counts[before], np.float64)
 
 
 def _followed(squares_a2: Float64Array, kept: float, per_a2: float) -> Float64Array:
@@ -104,5 +104,5 @@ def heat_integral(cells: Cells, tau_s: float) -> StepIntegral:
         centre_ns = cells.bounds_ns[:-1] + np.diff(cells.bounds_ns) // 2
         warm_a2 = warmth(centre_ns, cells.current_a, Heating(0.0, tau_s)).at(centre_ns)
         cells.kept[key] = StepIntegral(cells.bounds_ns, cells.current_a, cells.voltage_v, warm_a2)
-    found: StepIntegral = cells.kept[key]
-    return found
+    integral: StepIntegral = cells.kept[key]
+    return integral

@@ -78,8 +78,8 @@ class StepIntegral:
         wanted = np.flatnonzero(cell % BLOCK)
         wanted = wanted[np.argsort(cell[wanted], kind="stable")]
         parts, starts = np.unique(cell[wanted] // PART, return_index=True)
-        for part, own in zip(parts.tolist(), np.split(wanted, starts[1:]), strict=False):
-            before[own] = self._running(part).reshape(-1)[cell[own] - 1 - part * PART]
+        for part, places in zip(parts.tolist(), np.split(wanted, starts[1:]), strict=False):
+            before[places] = self._running(part).reshape(-1)[cell[places] - 1 - part * PART]
         return before
 
     def _running(self, part: int) -> Float64Array:

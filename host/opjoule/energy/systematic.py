@@ -62,7 +62,7 @@ class Integrals:
 
     def scale(self, factor: float) -> Integrals:
         """All times an exact factor."""
-        return Integrals(*(factor * each for each in self._all))
+        return Integrals(*(factor * part for part in self._all))
 
     @property
     def _all(self) -> tuple[float, ...]:
@@ -126,7 +126,7 @@ class Systematic:
             {"gain": self.gain, "offset": self.offset, "heating": self.heating} if self.bounded else {}
         )
         return {
-            name: excess_kurtosis((each, RECTANGULAR) for each in part.values())
+            name: excess_kurtosis((part_u, RECTANGULAR) for part_u in part.values())
             for name, part in {**everything, "wire": self.wire}.items()
         }
 
@@ -149,17 +149,17 @@ def systematic(sensor: ErrorBounds, of: Integrals) -> Systematic:
     calibration = sensor.calibration
     if calibration is None:
         return _as_delivered(sensor, of, wire)
-    found = calibration.contributions(_sensitivity(calibration, of))
+    sources = calibration.contributions(_sensitivity(calibration, of))
     bow = f"{CALIBRATION} {calibration.identity}: {_BOW}"
-    heating = {bow: found.pop(bow)[1]} if bow in found else {}
+    heating = {bow: sources.pop(bow)[1]} if bow in sources else {}
     if calibration.heats:
         heating |= _later(calibration.identity, calibration.heating, of)
-    gain = {name: each for name, (is_gain, each) in found.items() if is_gain}
+    gain = {name: part for name, (is_gain, part) in sources.items() if is_gain}
     if calibration.voltage is None:
         gain |= _voltage_as_delivered(sensor, of)
     return Systematic(
         gain,
-        {name: each for name, (is_gain, each) in found.items() if not is_gain},
+        {name: part for name, (is_gain, part) in sources.items() if not is_gain},
         heating,
         wire,
         drift_u=abs(of.energy_j) * calibration.gain_drift_u,

@@ -35,9 +35,9 @@ Spans = Sequence[tuple[int, int]]
 def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     """Standard uncertainty [W] of the mean power of windows together, from the steps of both converters."""
     some = [_around(cells, *span) for span in spans]
-    current_a = _joined([cells.current_a[each] for each in some])
-    converted = [_converted(cells, span, each) for span, each in zip(spans, some, strict=True)]
-    voltage_v, share_a, noise_v2 = (_joined(each) for each in zip(*converted, strict=True))
+    current_a = _joined([cells.current_a[samples] for samples in some])
+    converted = [_converted(cells, span, samples) for span, samples in zip(spans, some, strict=True)]
+    voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
     known = _Known(cells, some[0].start) if len(spans) == 1 else None
     of_current = known.of_current if known else LevelCounts.of
     of_voltage = known.of_voltage if known and cells.supply is None else LevelCounts.of
@@ -69,8 +69,8 @@ class _Known:
         self, name: str, values: Float64Array, width: float, share: Float64Array | None
     ) -> LevelCounts:
         key = (name, self.first, width)
-        found = self.cells.kept.get(key)
-        grown = found.grown(values, width, share) if found else LevelCounts.of(values, width, share)
+        known = self.cells.kept.get(key)
+        grown = known.grown(values, width, share) if known else LevelCounts.of(values, width, share)
         self.cells.kept[key] = grown
         return grown
 
@@ -145,7 +145,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     Within the period of a sample (shunt+bus mode: half of it) what was not seen shows in the trace itself: energies
     from even and from odd samples alone differ as two such halves would. Their differences are summed over blocks of
     64 samples before they count as independent, so that errors of one sign add up. Between periods (the slots of bus
-    readings) it shows in how well each sample is foretold by its neighbours.
+    readings) it shows in how well each sample is predicted by its neighbours.
     A load in step with the converter escapes this estimate: docs/method/energy.md, "What is not covered".
     """
     some = _around(cells, start_ns, end_ns)
@@ -161,9 +161,9 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
     noise_w = cells.noise_a * float(np.mean(cells.voltage_v[some]))
     per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power) if unseen > 0 else 0.0)
-    foretold_w = math.sqrt(_foretold_w2(power))
+    predicted_w = math.sqrt(_predicted_w2(power))
     return math.hypot(
-        math.sqrt(count * per_sample_w2) * cell_s, foretold_w * _slots_s(cells, start_ns, end_ns)
+        math.sqrt(count * per_sample_w2) * cell_s, predicted_w * _slots_s(cells, start_ns, end_ns)
     )
 
 
@@ -199,7 +199,7 @@ class _Neighbours(NamedTuple):
     """Every second sample less the mean of those beside it, squared: twice the variance of a half."""
     blocks: float
     """The same with the differences of each block of samples summed first."""
-    foretold: float
+    predicted: float
     """Every sample less the mean of those beside it, squared."""
 
 
@@ -223,8 +223,10 @@ class _SamplePower:
         for some in parts(self.size - 2):
             key = some.start, some.stop
             if key not in self.known:
-                own = slice(some.start, some.stop + 2)
-                self.known[key] = _neighbours(self.current_a[own] * self.voltage_v[own])
+                with_neighbours = slice(some.start, some.stop + 2)
+                self.known[key] = _neighbours(
+                    self.current_a[with_neighbours] * self.voltage_v[with_neighbours]
+                )
             yield self.known[key]
 
 
@@ -242,17 +244,17 @@ def _neighbours(own_w: Float64Array) -> _Neighbours:
 def _halves_variance(power: _SamplePower) -> float:
     """Variance a sample of (energy from even samples minus energy from odd ones) [W^2]."""
     independent = blocks = 0.0
-    for each in power.neighbours():
-        independent += each.independent
-        blocks += each.blocks
+    for neighbour in power.neighbours():
+        independent += neighbour.independent
+        blocks += neighbour.blocks
     return max(independent, blocks) / power.size
 
 
-def _foretold_w2(power: _SamplePower) -> float:
+def _predicted_w2(power: _SamplePower) -> float:
     """Mean square of each sample less the mean of its two neighbours [W^2]."""
     total_w2 = 0.0
-    for each in power.neighbours():
-        total_w2 += each.foretold
+    for neighbour in power.neighbours():
+        total_w2 += neighbour.predicted
     return total_w2 / (power.size - 2)
 
 
@@ -271,9 +273,9 @@ def _grown_variances(cells: Cells, voltage_v: Float64Array, first: int) -> Float
     """Variance within each stretch of 16 voltages from a cell on; those of a shorter window before are kept."""
     known = cells.kept.get(("variances", first), np.zeros(0))[: voltage_v.size // NOISE_SAMPLES]
     rest = voltage_v[known.size * NOISE_SAMPLES : voltage_v.size // NOISE_SAMPLES * NOISE_SAMPLES]
-    found = np.concatenate([known, stretch_variances(rest, NOISE_SAMPLES)])
-    cells.kept["variances", first] = found
-    return found
+    variances = np.concatenate([known, stretch_variances(rest, NOISE_SAMPLES)])
+    cells.kept["variances", first] = variances
+    return variances
 
 
 def _around(cells: Cells, start_ns: int, end_ns: int) -> slice:

@@ -179,7 +179,7 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
 
 def seen(results: Sequence[EnergyResult]) -> Unstated:
     """Part of the time of some windows in which the current was converted, as result.json states it."""
-    share = sum(each.seen_share for each in results) / len(results)
+    share = sum(result.seen_share for result in results) / len(results)
     return Unstated(share, "1", "counted: the conversions that arrived, over the time that they cover")
 
 

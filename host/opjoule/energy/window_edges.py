@@ -91,14 +91,14 @@ def _cut_samples_u_j(cells: Cells, start_ns: int, end_ns: int, place_s: float, s
         return float(abs(own_w - around_w) * (whole_s - inside_s) / SQRT3)
 
     def cut(cell: int, inwards: int, length_ns: int, inside_ns: int) -> _CutSample:
-        outside_w, own_w, inside_w = (power_w(cell + each) for each in (-inwards, 0, inwards))
+        outside_w, own_w, inside_w = (power_w(cell + offset) for offset in (-inwards, 0, inwards))
         return _CutSample(outside_w, own_w, inside_w, length_ns * NS, inside_ns * NS, place_s)
 
     both = (
         cut(first, 1, bounds_ns[1] - bounds_ns[0], bounds_ns[1] - start_ns),
         cut(last, -1, bounds_ns[3] - bounds_ns[2], end_ns - bounds_ns[2]),
     )
-    found_j = [each.missing_j if seen_fraction >= 1.0 else each.unseen_j for each in both]
-    lacking_j = sum(each for each in found_j if each > 0)
-    too_much_j = -sum(each for each in found_j if each < 0)
+    found_j = [edge.missing_j if seen_fraction >= 1.0 else edge.unseen_j for edge in both]
+    lacking_j = sum(energy_j for energy_j in found_j if energy_j > 0)
+    too_much_j = -sum(energy_j for energy_j in found_j if energy_j < 0)
     return max(lacking_j, too_much_j) / SQRT3

@@ -70,7 +70,7 @@ class EdgeCounts:
 
     def faults(self) -> tuple[str, ...]:
         """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
-        found = []
+        faults = []
         for count, clock, remedy in (
             (
                 self.board_unmatched - self.board_invisible,
@@ -86,16 +86,16 @@ class EdgeCounts:
             whole = count + self.matched
             # A loader that takes the line over may also move it without writing it down.
             if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
-                found.append(
+                faults.append(
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
                     f"{100 * UNMATCHED_MAX:.0f} %): {remedy}"
                 )
         if self.rate_changes:
-            found.append(
+            faults.append(
                 f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, which no "
                 "oscillator does: stop what sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
             )
-        return tuple(found)
+        return tuple(faults)
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
         why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
         raise AlignmentError(f"board and meter clocks cannot be matched: {why}")
     moments_ns = np.linspace(*over_board_ns, MOMENTS).astype(np.int64)
-    u_ns = {name: each.u_ns(moments_ns) for name, each in maps.items()}
+    u_ns = {name: clock_map.u_ns(moments_ns) for name, clock_map in maps.items()}
     best = min(maps, key=lambda name: float(np.mean(u_ns[name] ** 2)))
     checks = [agree(maps[best], other, over_board_ns) for name, other in maps.items() if name != best]
     checks += [not_comparable(f"{name} against {best}", f"{name}: {why}") for name, why in reasons.items()]

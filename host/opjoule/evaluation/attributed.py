@@ -72,13 +72,13 @@ def attributed(
         medium: the sensor in the medium's own supply.
     Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
-    works = [_work(aligned, each, events, database, medium) for each in runs]
-    known = [each for each in works if isinstance(each, Work)]
+    works = [_work(aligned, run, events, database, medium) for run in runs]
+    known = [work for work in works if isinstance(work, Work)]
     try:
-        found = iter(attribute_runs(known) if known else [])
+        attributions = iter(attribute_runs(known) if known else [])
     except np.linalg.LinAlgError as error:
         return [Missing(f"the regression has no solution: {error}", "J")] * len(runs)
-    return [each if isinstance(each, Missing) else next(found) for each in works]
+    return [work if isinstance(work, Missing) else next(attributions) for work in works]
 
 
 def _work(
@@ -153,17 +153,19 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
     Args:
         blocks: the cycle in randomised blocks, which stands in for a kind that it tells better than the repeats.
     """
-    counts = OperationTable.concatenate([each.operations for each in repeats]).counts()
+    counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     entries = {}
     for name, count in counts.items():
-        energy = over_repeats([_foreground(each, name) for each in repeats])
+        energy = over_repeats([_foreground(repeat, name) for repeat in repeats])
         in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
         from_blocks = _better(in_blocks, energy)
         energy = in_blocks if from_blocks else energy
         entries[name] = {
             "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": energy,
-            "background_energy_per_operation_j": over_repeats([_background(each, name) for each in repeats]),
+            "background_energy_per_operation_j": over_repeats(
+                [_background(repeat, name) for repeat in repeats]
+            ),
             "identifiable": not isinstance(energy, Missing),
             "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
@@ -183,8 +185,8 @@ def _foreground(of: Repeat, kind: str) -> Figure | Missing:
     share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
     if share is None or not count:
         return Missing(f"no {kind} in this repeat", "J")
-    found = share_figure(share)
-    return found if isinstance(found, Missing) else found.scale(1.0 / count)
+    figure = share_figure(share)
+    return figure if isinstance(figure, Missing) else figure.scale(1.0 / count)
 
 
 def _background(of: Repeat, kind: str) -> Figure | Missing:
@@ -205,37 +207,37 @@ def _background(of: Repeat, kind: str) -> Figure | Missing:
         if sum(sizes.values())
         else counts[kind] / sum(counts[n] for n in writing)
     )
-    found = whole.scale(part / counts[kind])
-    return found if len(writing) == 1 else Figure(found.value, "J", None, BY_BYTES)
+    energy = whole.scale(part / counts[kind])
+    return energy if len(writing) == 1 else Figure(energy.value, "J", None, BY_BYTES)
 
 
-def _later(found: Attribution) -> Figure | Missing:
+def _later(attribution: Attribution) -> Figure | Missing:
     """All background work together [J]."""
-    parts: dict[str, Share] = dict(found.activities)
-    if found.alone:  # a sensor knows the medium's energy better than what of it was the tail's
-        parts = {name: each for name, each in parts.items() if name not in (WRITE_BACK, TAIL)}
-        parts["the medium"] = found.alone
+    parts: dict[str, Share] = dict(attribution.activities)
+    if attribution.alone:  # a sensor knows the medium's energy better than what of it was the tail's
+        parts = {name: share for name, share in parts.items() if name not in (WRITE_BACK, TAIL)}
+        parts["the medium"] = attribution.alone
     shares = list(parts.values())
-    if any(each.unidentified for each in shares):
-        names = [name for name, each in parts.items() if each.unidentified]
+    if any(share.unidentified for share in shares):
+        names = [name for name, share in parts.items() if share.unidentified]
         return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
     return Figure(
-        sum(each.energy_j for each in shares),
+        sum(share.energy_j for share in shares),
         "J",
-        float(np.hypot.reduce([each.standard_u_j for each in shares] or [0.0])),
+        float(np.hypot.reduce([share.standard_u_j for share in shares] or [0.0])),
     )
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:
     """attribution.parquet: which part drew how much above idle when."""
     tables = [schemas.ATTRIBUTION.empty_table()]
-    for each in repeats:
-        if isinstance(each.attribution, Missing):
+    for repeat in repeats:
+        if isinstance(repeat.attribution, Missing):
             continue
-        course = each.attribution.course
+        course = repeat.attribution.course
         for name, energy_j in {**course.energy_j, "measured": course.measured_j}.items():
             columns = [
-                pa.array(np.full(energy_j.size, each.number), pa.int32()),
+                pa.array(np.full(energy_j.size, repeat.number), pa.int32()),
                 pa.array(course.edge_board_ns[:-1]),
                 pa.array(course.edge_board_ns[1:]),
                 pa.array([name] * energy_j.size),

@@ -50,7 +50,7 @@ def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
     of_meter, of_board = (
         read_exchanges(record.intact(f"raw/{name}")) for name in (METER_EXCHANGES, BOARD_EXCHANGES)
     )
-    found = [
+    pairs = [
         (odd_meter_clock(of_meter, run.sensor), through_host),
         (_odd("board", of_board, 2 * COMPUTER_ERROR_MAX), through_host),
     ]
@@ -59,8 +59,8 @@ def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
         over_ns = run.phases[0].start_board_ns, run.phases[-1].end_board_ns
         error_max = run.sensor.clock_error_max + COMPUTER_ERROR_MAX
         odd = odd_stretch_of_map(used, over_ns, error_max)
-        found.append((_line("board", "meter", odd, error_max) if odd else "", True))
-    return [(line, withholds) for line, withholds in found if line]
+        pairs.append((_line("board", "meter", odd, error_max) if odd else "", True))
+    return [(line, withholds) for line, withholds in pairs if line]
 
 
 def _odd(far: str, exchanges: Sequence[Exchange], error_max: float) -> str:

@@ -181,11 +181,11 @@ def _tables(record: RunRecord, events: BoardEvents) -> None:
 
 def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
     """The phases that the work has marked inside its own into run.json; a mark without its other end is a fault."""
-    found, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
+    marked, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
     for line in wrong:
         record.add_fault(line)
-    if found:
-        record.update(marked_phases=found)
+    if marked:
+        record.update(marked_phases=marked)
 
 
 def _check_supply(
@@ -249,12 +249,17 @@ def _signature(
     def fit() -> SignatureFit:
         good = trace.good
         conversion_ns = round(sensor.seen_fraction * trace.period_ns)
-        found = fit_played(
+        fitted = fit_played(
             trace.meter_ns[good], trace.power_w[good], played, conversion_ns, _load_u_ns(record)
         )
-        quality = {"peak": found.peak, "rival": found.rival, "step_w": found.step_w, "lag_ns": found.lag_ns}
+        quality = {
+            "peak": fitted.peak,
+            "rival": fitted.rival,
+            "step_w": fitted.step_w,
+            "lag_ns": fitted.lag_ns,
+        }
         record.update(signature=quality)
-        return found
+        return fitted
 
     return fit
 
@@ -305,9 +310,9 @@ def _entries(
     }
     aligned = {
         number: AlignedTrace(
-            Cells.of(each.trace), each.sensor, _stamped(alignment.board_to_meter, each.sensor)
+            Cells.of(corrected.trace), corrected.sensor, _stamped(alignment.board_to_meter, corrected.sensor)
         )
-        for number, each in other_sensors.items()
+        for number, corrected in other_sensors.items()
     }
     of_storage = record.run.found.storage_sensor
     board = AlignedTrace(Cells.of(trace), supply.sensor, alignment.board_to_meter)
@@ -317,12 +322,12 @@ def _entries(
     )
     if aligned:
         entries["by_sensor"] = {
-            str(number): sensor_energies(phases, each) for number, each in aligned.items()
+            str(number): sensor_energies(phases, sensor_trace) for number, sensor_trace in aligned.items()
         }
     refusals = [
-        TraceFault(f"sensor {number}: {each.refusal}")
-        for number, each in other_sensors.items()
-        if each.refusal
+        TraceFault(f"sensor {number}: {corrected.refusal}")
+        for number, corrected in other_sensors.items()
+        if corrected.refusal
     ]
     return entries, faults + refusals
 

@@ -44,9 +44,9 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     of a killed run ends where it was cut off.
     """
     summaries = record.run.loader
-    found = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
+    tags = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
     tables, faults, withheld, torn_bytes = [], [], "", 0
-    for tag in sorted(tag for tag in found | summaries.keys() if _TAG.fullmatch(tag)):
+    for tag in sorted(tag for tag in tags | summaries.keys() if _TAG.fullmatch(tag)):
         path, summary = record.path(f"raw/{tag}.oplog"), summaries.get(tag)
         if summary is None and path.stat().st_size < FILE_HEADER.size:
             continue  # killed before its first block

@@ -58,28 +58,28 @@ def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[
         marks: in order of time.
         phases: those of the measurement that came to their end. Work that was cut off keeps what it had marked.
     """
-    found: list[Phase] = []
+    marked: list[Phase] = []
     wrong: list[str] = []
-    for work in [each for each in phases if each.role is Role.WORK] + _cut_off(marks, phases):
+    for work in [phase for phase in phases if phase.role is Role.WORK] + _cut_off(marks, phases):
         pairs, lines = _paired(marks, work)
-        found += pairs
+        marked += pairs
         wrong += [f"repeat {work.repeat}: marks of {work.name}: {line}" for line in lines]
-    return found, wrong
+    return marked, wrong
 
 
 def _cut_off(marks: Iterable[PhaseMark], phases: Sequence[Phase]) -> list[Phase]:
     """The work that has begun after all phases that came to their end; empty where there is none."""
-    since_ns = max((each.end_board_ns for each in phases), default=0)
+    since_ns = max((phase.end_board_ns for phase in phases), default=0)
     begins = [mark for mark in marks if mark.begins and mark.name == RUN and mark.board_ns >= since_ns]
     if not begins:
         return []
     repeat = phases[-1].repeat if phases else 1
-    worked = any(each.repeat == repeat and each.role is Role.WORK for each in phases)
+    worked = any(phase.repeat == repeat and phase.role is Role.WORK for phase in phases)
     return [Phase(RUN, repeat + worked, begins[0].board_ns, _OPEN_END_NS, role=Role.WORK)]
 
 
 def _paired(marks: Iterable[PhaseMark], work: Phase) -> tuple[list[Phase], list[str]]:
-    found: list[Phase] = []
+    pairs: list[Phase] = []
     wrong: list[str] = []
     begun: dict[str, int] = {}
     for mark in marks:
@@ -91,11 +91,11 @@ def _paired(marks: Iterable[PhaseMark], work: Phase) -> tuple[list[Phase], list[
             begun[mark.name] = mark.board_ns
         elif mark.name in begun:
             start_ns = begun.pop(mark.name)
-            found.append(Phase(mark.name, work.repeat, start_ns, mark.board_ns, role=Role.WORK))
+            pairs.append(Phase(mark.name, work.repeat, start_ns, mark.board_ns, role=Role.WORK))
         else:
             wrong.append(f"phase {mark.name} ends without having begun")
     wrong += [f"phase {name} has no end" for name in begun]
-    return sorted(found, key=lambda phase: phase.start_board_ns), wrong
+    return sorted(pairs, key=lambda phase: phase.start_board_ns), wrong
 
 
 NO_OPERATION = "no operation was marked in this phase"
@@ -113,19 +113,19 @@ def phase_figures(
     parts: dict[str, list[dict[str, Figure | Missing]]] = {}
     for phase in marked:
         parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))
-    return {name: _sum(each) for name, each in parts.items()}
+    return {name: _sum(named) for name, named in parts.items()}
 
 
 def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Quantity]]:
     """`by_phase` of result.json: each figure's mean over the repeats; one that a repeat lacks is missing."""
-    names = dict.fromkeys(name for each in repeats for name in each)
+    names = dict.fromkeys(name for figures in repeats for name in figures)
     lacking: dict[str, Figure | Missing] = {}
     made = {}
     for name in names:
-        found = [each.get(name, lacking) for each in repeats]
-        keys = next(each for each in found if each)
+        by_repeat = [figures.get(name, lacking) for figures in repeats]
+        keys = next(figures for figures in by_repeat if figures)
         none = Missing("the phase was not marked")
-        made[name] = {key: over_repeats([each.get(key, none) for each in found]) for key in keys}
+        made[name] = {key: over_repeats([figures.get(key, none) for figures in by_repeat]) for key in keys}
     return made
 
 
@@ -148,16 +148,16 @@ def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | 
     """The parts share their systematic errors: their standard uncertainties add up."""
     total: dict[str, Figure | Missing] = {}
     for key in parts[0]:
-        figures = [each[key] for each in parts]
-        missing = next((each for each in figures if isinstance(each, Missing)), None)
-        known = [each for each in figures if isinstance(each, Figure)]
+        figures = [figures[key] for figures in parts]
+        missing = next((figure for figure in figures if isinstance(figure, Missing)), None)
+        known = [figure for figure in figures if isinstance(figure, Figure)]
         if missing:
             total[key] = missing
             continue
-        us = [each.standard_u for each in known if each.standard_u is not None]
-        bound = next((each for each in known if each.lower_bound), known[0])
-        value, u = sum(each.value for each in known), sum(us) if len(us) == len(known) else None
-        excess = max(each.excess for each in known)
+        us = [figure.standard_u for figure in known if figure.standard_u is not None]
+        bound = next((figure for figure in known if figure.lower_bound), known[0])
+        value, u = sum(figure.value for figure in known), sum(us) if len(us) == len(known) else None
+        excess = max(figure.excess for figure in known)
         total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, excess=excess)
     count = total["operations"]
     for key, of in (

@@ -73,7 +73,7 @@ def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
     idles = [phase.steady for phase in cycle.baselines]
     if not idles:
         return None
-    return idle_power(aligned.cells, [aligned.window(each, each) for each in idles], aligned.sensor)
+    return idle_power(aligned.cells, [aligned.window(idle, idle) for idle in idles], aligned.sensor)
 
 
 def harness_energy(
@@ -83,12 +83,12 @@ def harness_energy(
 
     Nothing is smaller than what noise and alignment leave of a short phase; its uncertainty says so.
     """
-    found = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
-    if not found:
+    harness = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
+    if not harness:
         return Missing("the harness was not measured (--no-harness, or the run ended early)", "J")
     if idle is None:
         return Missing(NO_IDLE, "J")
-    if not found[0].operations:
+    if not harness[0].operations:
         return Missing("the harness executed no operation", "J")
-    marginal = marginal_energy(aligned.energy(found[0], found[0]), idle, aligned.sensor)
-    return marginal.energy.scale(operations / found[0].operations)
+    marginal = marginal_energy(aligned.energy(harness[0], harness[0]), idle, aligned.sensor)
+    return marginal.energy.scale(operations / harness[0].operations)

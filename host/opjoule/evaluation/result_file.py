@@ -25,7 +25,7 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
         quantities: what the study has: each required one must be there, all must have their unit.
     Raises: ValueError: a key is missing, a number has another unit, or a null has no reason.
     """
-    wanted = dict.fromkeys(each.top for each in quantities if each.required)
+    wanted = dict.fromkeys(quantity.top for quantity in quantities if quantity.required)
     if absent := [key for key in wanted if key not in entries]:
         raise ValueError(
             f"result.json lacks {', '.join(absent)}: give the number, or Missing with its reason"
@@ -35,9 +35,9 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
     }
     for key, value in contents.items():
         contents[key] = _whole_group(value, quantities.below(key))
-    for each in quantities:
-        for name, number in _numbers("", contents, each.key.split("."), each):
-            _check_number(name, number, each.unit)
+    for quantity in quantities:
+        for name, number in _numbers("", contents, quantity.key.split("."), quantity):
+            _check_number(name, number, quantity.unit)
     if "alignment" in contents:
         _check_keys("alignment", contents["alignment"], _ALIGNMENT_KEYS)
     kinds = contents.get("by_operation", {})
@@ -64,7 +64,7 @@ def _is_absent(entry: object) -> bool:
 
 def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
     """A group's numbers; one absent number in its place stands for all of them."""
-    names = {each.key.partition(".")[2]: each.unit for each in group}
+    names = {definition.key.partition(".")[2]: definition.unit for definition in group}
     if not _is_absent(entry) or any(not name or "*" in name for name in names):
         return entry
     return {name: dict(entry, unit=unit) for name, unit in names.items()} or entry
@@ -84,8 +84,8 @@ def _numbers(path: str, entry: Any, below: Sequence[str], of: Definition) -> Ite
         return
     if name == "*" and _is_absent(entry):
         return
-    for each in entry if name == "*" else [name]:
-        yield from _numbers(f"{path}.{each}".lstrip("."), entry[each], rest, of)
+    for key in entry if name == "*" else [name]:
+        yield from _numbers(f"{path}.{key}".lstrip("."), entry[key], rest, of)
 
 
 def _check_keys(name: str, entry: object, wanted: Sequence[str]) -> None:

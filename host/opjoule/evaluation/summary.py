@@ -71,16 +71,16 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     blocks, faults = _blocks(parts)
     wording = wording_of(record.run)
     quantities = wording.quantities
-    figures = [quantities.figures(each) for each in repeats]
+    figures = [quantities.figures(repeat) for repeat in repeats]
     entries = quantities.over_repeats(figures)
-    mean_operations, run = fmean(operations_of(each).value for each in repeats), record.run
+    mean_operations, run = fmean(operations_of(repeat).value for repeat in repeats), record.run
     idle = repeats[0].energy.idle
     harness = (
         {HARNESS_ENERGY: harness_energy(aligned, phases, idle, mean_operations)}
         if quantities.get(HARNESS_ENERGY)
         else {}
     )
-    made = {**budgets([each.energy for each in repeats]), "headline_budget": headline_budget(repeats)}
+    made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     result = {
         "repeats": len(repeats),
         **entries,
@@ -104,7 +104,9 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         "generator": _generator(record.run),
     }
     write_parquet(record.path("attribution.parquet"), schemas.ATTRIBUTION, [course_table(repeats)])
-    return result, faults + [fault for each in repeats for fault in trace_faults(each.number, each.energy)]
+    return result, faults + [
+        fault for repeat in repeats for fault in trace_faults(repeat.number, repeat.energy)
+    ]
 
 
 def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
@@ -116,14 +118,14 @@ def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
     if number is None:
         return None, []
     (blocks,) = _repeats(evidence, [number])
-    faults = [replace(each, withholds=()) for each in trace_faults(number, blocks.energy)]
+    faults = [replace(fault, withholds=()) for fault in trace_faults(number, blocks.energy)]
     return (None if faults else blocks), faults
 
 
 def _notes(wording: Wording, run: Run, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
     """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
-    windows = [aligned.window(each, each) for each in phases if each.role is Role.WORK]
-    spans = [(each.start_ns, each.end_ns) for each in windows]
+    windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
+    spans = [(window.start_ns, window.end_ns) for window in windows]
     return [*wording.notes(run), *near_range_warnings(aligned.cells, aligned.sensor, spans)]
 
 
@@ -138,14 +140,16 @@ def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
             for number in numbers
         ]
         try:
-            runs = [_worked(evidence, *each) for each in zip(numbers, computed, of_medium, strict=True)]
-            beside.submit(lambda: [each.operations.latency for each in runs])
-            found = attributed(aligned, runs, evidence.events, evidence.record.run.asked.db or "", medium)
+            runs = [_worked(evidence, *parts) for parts in zip(numbers, computed, of_medium, strict=True)]
+            beside.submit(lambda: [run.operations.latency for run in runs])
+            attributions = attributed(
+                aligned, runs, evidence.events, evidence.record.run.asked.db or "", medium
+            )
         finally:
             energies = [
-                each.result() for each in computed
+                future.result() for future in computed
             ]  # what is wrong with a window is said of the run first
-    return [_repeat(evidence, *each) for each in zip(numbers, runs, energies, found, strict=True)]
+    return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
 
 
 def _medium(evidence: AlignedRun) -> MediumTrace | None:
@@ -161,13 +165,17 @@ def _worked(
     if cycle is None:
         raise DataFault(f"repeat {number} has no complete run")
     run = cycle.work
-    own = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
+    operations = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
     samples = _samples(evidence.record, run, evidence.cores)
-    return WorkedRun(cycle, energy.result, own, samples, medium.result if medium else None)
+    return WorkedRun(cycle, energy.result, operations, samples, medium.result if medium else None)
 
 
 def _repeat(
-    evidence: AlignedRun, number: int, worked: WorkedRun, energy: RepeatEnergy, found: Attribution | Missing
+    evidence: AlignedRun,
+    number: int,
+    worked: WorkedRun,
+    energy: RepeatEnergy,
+    attribution: Attribution | Missing,
 ) -> Repeat:
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
@@ -180,7 +188,7 @@ def _repeat(
         run.operations,
         worked.operations,
         worked.samples,
-        found,
+        attribution,
         harness if isinstance(harness, Missing) else Figure.energy(harness),
         _storage(_medium(evidence), worked),
     )
@@ -195,16 +203,16 @@ def _storage(medium: MediumTrace | None, worked: WorkedRun) -> StorageEnergy | N
 
 def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> dict[str, Any]:
     """`by_phase`, where the work has marked phases of its own."""
-    found = [
+    by_repeat = [
         phase_figures(
             aligned,
-            [phase for phase in record.run.marked_phases if phase.repeat == each.number],
-            each.energy.idle,
-            each.operations,
+            [phase for phase in record.run.marked_phases if phase.repeat == repeat.number],
+            repeat.energy.idle,
+            repeat.operations,
         )
-        for each in repeats
+        for repeat in repeats
     ]
-    return {"by_phase": by_phase(found)} if any(found) else {}
+    return {"by_phase": by_phase(by_repeat)} if any(by_repeat) else {}
 
 
 def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
@@ -222,32 +230,34 @@ def shared_with_others(
 ) -> dict[str, Mapping[str, float]]:
     """For each budget, and each figure without one: what other results of the same sensor, or reference, have in
     common with it (k = 1, signed)."""
-    found = {key: each.shared for key, each in budgets.items() if isinstance(each, Budget) and each.shared}
-    for path in (each.key for each in quantities if each.formula and not each.budget):
-        own = [figure for each in repeats if isinstance(figure := each[path], Figure)]
-        if len(own) == len(repeats) and (shared := mean_shared(own)):
-            found[path] = shared
-    return found
+    shared_by_key = {
+        key: budget.shared for key, budget in budgets.items() if isinstance(budget, Budget) and budget.shared
+    }
+    for path in (quantity.key for quantity in quantities if quantity.formula and not quantity.budget):
+        figures = [figure for repeat_figures in repeats if isinstance(figure := repeat_figures[path], Figure)]
+        if len(figures) == len(repeats) and (shared := mean_shared(figures)):
+            shared_by_key[path] = shared
+    return shared_by_key
 
 
 def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
     """The budgets of energy_j and marginal_energy_j."""
     made: dict[str, Any] = {}
     for key, name in (("budget", "energy"), ("marginal_budget", "marginal")):
-        each = [energy for repeat in repeats if (energy := getattr(repeat, name))]
-        values_j = [energy.energy.value for energy in each]
-        made[key] = mean_budget([energy.budget for energy in each], values_j) if each else None
+        energies = [energy for repeat in repeats if (energy := getattr(repeat, name))]
+        values_j = [energy.energy.value for energy in energies]
+        made[key] = mean_budget([energy.budget for energy in energies], values_j) if energies else None
     return made | ({} if made["budget"] else {"budget": Missing(NO_IDLE, "J")})
 
 
 def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
     """The budget of the energy above idle per operation, with the spread of what an operation cost."""
     made, values_j = [], []
-    for each in repeats:
-        value, count = per_operation(each, above_idle("marginal", each)), operations_of(each).value
-        if each.energy.marginal is None or isinstance(value, Missing):
+    for repeat in repeats:
+        value, count = per_operation(repeat, above_idle("marginal", repeat)), operations_of(repeat).value
+        if repeat.energy.marginal is None or isinstance(value, Missing):
             return None
-        made.append(each.energy.marginal.budget.scaled(1.0 / count))
+        made.append(repeat.energy.marginal.budget.scaled(1.0 / count))
         values_j.append(value.value)
     return mean_budget(made, values_j)
 
@@ -256,12 +266,12 @@ def sensor_energies(phases: Sequence[Phase], aligned: AlignedTrace) -> Mapping[s
     """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
     runs = [phase for phase in phases if phase.role is Role.WORK]
     repeats = [Repeat(run.repeat, repeat_energy(aligned, phases, run.repeat), run.duration_s) for run in runs]
-    seen = Quantities(each for each in COMMON if each.of_sensors)
-    return seen.over_repeats([seen.figures(each) for each in repeats])
+    seen = Quantities(definition for definition in COMMON if definition.of_sensors)
+    return seen.over_repeats([seen.figures(repeat) for repeat in repeats])
 
 
 def _generator(run: Run) -> dict[str, str | None]:
     """Name and version of what made the operations; the loader's own version is in its summary."""
-    found = run.found.generator or Generator()
-    loader = next((each.loader_version for each in run.loader.values()), None)
-    return {"name": found.name, "version": found.version or loader}
+    generator = run.found.generator or Generator()
+    loader = next((summary.loader_version for summary in run.loader.values()), None)
+    return {"name": generator.name, "version": generator.version or loader}

@@ -26,13 +26,13 @@ def check_supply(
     alignment: Alignment | None,
 ) -> None:
     """Puts the least voltage into run.json, and adds a fault where it lies under the board's limit."""
-    found = record.run.found
-    where = found.meter.voltage_at
+    facts = record.run.found
+    where = facts.meter.voltage_at
     least = least_voltage(trace, sensor) if where else None
     if least is None:
         record.update(least_voltage={"unchecked": NOTHING_READ if where else NOT_MEASURED})
         return
-    limit_v = found.supply.least_voltage_v
+    limit_v = facts.supply.least_voltage_v
     at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
     measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
     entry = {**plain(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
@@ -42,7 +42,7 @@ def check_supply(
     if limit_v is not None and least.is_under(limit_v):
         record.add_fault(
             f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
-            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {found.supply.remedy}"
+            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {facts.supply.remedy}"
         )
 
 

@@ -27,7 +27,7 @@ def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
     windows = {"run": energy.run, "run and settle": energy.whole}
     lost = [_lost(repeat, name, window) for name, window in windows.items()]
     clipped = [_clipped(repeat, name, window) for name, window in windows.items()]
-    first = [next((fault for fault in each if fault), None) for each in (lost, clipped)]
+    first = [next((fault for fault in faults if fault), None) for faults in (lost, clipped)]
     return [fault for fault in [*first, _idle_clipped(repeat, energy.idle)] if fault]
 
 

@@ -58,8 +58,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     trace = read_trace(record.directory)
     if len(trace) < 2:
         missing = {
-            each.key: Missing("the trace holds fewer than two samples", each.unit)
-            for each in TRACE.quantities.shown("traced")
+            definition.key: Missing("the trace holds fewer than two samples", definition.unit)
+            for definition in TRACE.quantities.shown("traced")
         }
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     sensor = record.run.sensor
@@ -71,18 +71,18 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     cells = Cells.of(trace)
     host = None if sensor is None else meter_to_host(record)
     window = Window.of_meter(cells.start_ns, cells.end_ns, host)
-    found = window_energy_j(cells, window, sensor or unknown_sensor(float(cells.current_a.max())))
+    energy = window_energy_j(cells, window, sensor or unknown_sensor(float(cells.current_a.max())))
     entries: dict[str, Any] = {
-        **_numbers(found, cells, sensor),
-        "lost_samples": exact(found.lost_samples, "1"),
-        "seen_share": seen([found]),
+        **_numbers(energy, cells, sensor),
+        "lost_samples": exact(energy.lost_samples, "1"),
+        "seen_share": seen([energy]),
     }
     if reason := no_uncertainty(record, sensor):
         return {key: _unstated(value, reason) for key, value in entries.items()}
     if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
         entries["warnings"] = near
-    shared = {"shared": {"budget": found.budget.shared}} if found.budget.shared else {}
-    return {**entries, "timebase": found.timebase.stated(), "budget": found.budget.stated(), **shared}
+    shared = {"shared": {"budget": energy.budget.shared}} if energy.budget.shared else {}
+    return {**entries, "timebase": energy.timebase.stated(), "budget": energy.budget.stated(), **shared}
 
 
 def without_seconds(entries: Mapping[str, Any], odd: str) -> dict[str, Any]:
@@ -104,18 +104,18 @@ def unknown_sensor(current_max_a: float) -> ErrorBounds:
     )
 
 
-def _numbers(found: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> dict[str, Quantity]:
-    duration_s = found.window.duration_s
-    voltage_v = found.integrals.voltage_time_vs / duration_s
+def _numbers(result: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> dict[str, Quantity]:
+    duration_s = result.window.duration_s
+    voltage_v = result.integrals.voltage_time_vs / duration_s
     voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
-    energy = found.energy
+    energy = result.energy
     return {
         "energy_j": energy,
-        "power_w": found.power
+        "power_w": result.power
         if isinstance(energy, Measured)
-        else Unstated(found.mean_power_w, "W", energy.reason),
+        else Unstated(result.mean_power_w, "W", energy.reason),
         "voltage_v": Measured.from_standard(voltage_v, voltage_u_v, "V"),
-        "duration_s": Measured.from_standard(duration_s, duration_s * found.timebase.relative_u, "s"),
+        "duration_s": Measured.from_standard(duration_s, duration_s * result.timebase.relative_u, "s"),
     }
 
 

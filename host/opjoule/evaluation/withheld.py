@@ -28,12 +28,12 @@ def withhold(
         for key in quantities.resting_on(group):
             if key in kept:
                 kept[key] = _withheld(key, f"withheld: {fault}", quantities)
-            by_repeat = {path: each for path, each in by_repeat.items() if path.split(".")[0] != key}
+            by_repeat = {path: values for path, values in by_repeat.items() if path.split(".")[0] != key}
     return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
 
 
 def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or what stands for a group
     group = quantities.below(key)
-    if not any(each.required for each in group):
+    if not any(definition.required for definition in group):
         return None
     return Missing(reason, "" if "*" in group[0].key else group[0].unit)

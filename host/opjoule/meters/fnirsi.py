@@ -25,7 +25,7 @@ SAMPLE_NS: Final = 10_000_000
 PACKET_NS: Final = SAMPLES * SAMPLE_NS
 FNB48, C1 = UsbModel("FNB48", 0x0483, 0x003A), UsbModel("C1", 0x0483, 0x003B)
 FNB58, FNB48S = UsbModel("FNB58", 0x2E3C, 0x5558), UsbModel("FNB48S", 0x2E3C, 0x0049)
-MODELS: Final = {(each.vendor, each.product): each for each in (FNB58, FNB48, FNB48S, C1)}
+MODELS: Final = {(model.vendor, model.product): model for model in (FNB58, FNB48, FNB48S, C1)}
 INTERPOLATED: Final = frozenset({FNB48S.name})
 """Testers of whose four samples only the first is measured: 25 a second (issue 21 of baryluk's repository)."""
 LATER: Final = frozenset({FNB58.name, FNB48S.name})

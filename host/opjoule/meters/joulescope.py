@@ -159,9 +159,9 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
         self._device = self._make_driver()
         paths = [path for path in self._device.device_paths() if path.endswith(self._wanted)]
         if len(paths) != 1:
-            found = ", ".join(paths) or "none"
+            listed = ", ".join(paths) or "none"
             remedy = "name one: joulescope:SERIAL" if paths else "check its cable, and its udev rule"
-            raise MeterFault(f"joulescope: {len(paths)} devices ({found}): {remedy}")
+            raise MeterFault(f"joulescope: {len(paths)} devices ({listed}): {remedy}")
         self._path = paths[0]
         self._device.open(self._path, "restore")
         _, model, number = self._path.rsplit("/", 2)

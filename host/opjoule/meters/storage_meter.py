@@ -161,7 +161,7 @@ class WithStorageMeter:
         first, second = self._board.losses, self._storage.losses
         others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
         return replace(
-            first, link={**first.link, **{f"storage_{name}": each for name, each in others.items()}}
+            first, link={**first.link, **{f"storage_{name}": count for name, count in others.items()}}
         )
 
     @staticmethod
@@ -173,11 +173,11 @@ class WithStorageMeter:
     def _from_storage(self, events: Sequence[MeterEvent]) -> list[MeterEvent]:
         """The second meter's events on the first one's clock, as soon as both clocks are known."""
         self._learn(self._clocks[1], events)
-        self._held += [each for each in events if isinstance(each, Samples | GapEvent | FaultEvent)]
+        self._held += [event for event in events if isinstance(event, Samples | GapEvent | FaultEvent)]
         if not all(clock.known for clock in self._clocks):
             return []
         held, self._held = self._held, []
-        return [placed for each in held if (placed := self._placed(each)) is not None]
+        return [placed for event in held if (placed := self._placed(event)) is not None]
 
     def _placed(self, event: MeterEvent) -> MeterEvent | None:
         """One event on the first meter's clock; None of a further sensor of the second one."""

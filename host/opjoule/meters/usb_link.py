@@ -121,15 +121,18 @@ def open_usb(
     """
     usb = _library(kind)
     try:
-        found = list(usb.core.find(find_all=True, custom_match=lambda d: (d.idVendor, d.idProduct) in models))
+        devices = list(
+            usb.core.find(find_all=True, custom_match=lambda d: (d.idVendor, d.idProduct) in models)
+        )
     except usb.core.NoBackendError:
         raise MeterFault(f"{kind}: {LIBUSB}") from None
     links = [
-        UsbLink(kind, each, _interface(each, interface_class), usb) for each in _openable(usb, kind, found)
+        UsbLink(kind, device, _interface(device, interface_class), usb)
+        for device in _openable(usb, kind, devices)
     ]
     chosen = [
         (device, link)
-        for device, link in zip(found, links, strict=True)
+        for device, link in zip(devices, links, strict=True)
         if wanted in {"", link.serial_number}
     ]
     if len(chosen) != 1:
@@ -148,19 +151,21 @@ def _library(kind: str) -> Any:
     return usb
 
 
-def _openable(usb: Any, kind: str, found: list[Any]) -> list[Any]:
+def _openable(usb: Any, kind: str, devices: list[Any]) -> list[Any]:
     """The devices, once each has shown its configuration. Raises: MeterFault: not allowed, or gone again."""
     try:
-        for device in found:
+        for device in devices:
             device.get_active_configuration()
     except (usb.core.USBError, NotImplementedError) as error:
         raise refusal(kind, error) from None
-    return found
+    return devices
 
 
 def _interface(device: Any, interface_class: int) -> Any:
     interfaces = list(device.get_active_configuration())
-    return next((each for each in interfaces if each.bInterfaceClass == interface_class), interfaces[0])
+    return next(
+        (interface for interface in interfaces if interface.bInterfaceClass == interface_class), interfaces[0]
+    )
 
 
 def _not_one(
@@ -171,7 +176,7 @@ def _not_one(
         return BadInput(f"{kind}: several devices ({listed}); name one, for example {kind}:{there[0]}")
     if there:
         return MeterFault(f"{kind}: no device with serial number {wanted} (found: {listed})")
-    names = ", ".join(f"{each.name} {each.vendor:04x}:{each.product:04x}" for each in models.values())
+    names = ", ".join(f"{model.name} {model.vendor:04x}:{model.product:04x}" for model in models.values())
     return MeterFault(
         f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port"
     )

@@ -83,8 +83,8 @@ def of_loader_alone(samples: pa.Table) -> pa.Table:
     """Samples of a simulated board from before the probe: the loader alone was the board, not the whole computer."""
     alone = {"cpu_busy_s": "process_cpu_s", "device_read_bytes": "process_read_bytes"}
     alone |= {"device_written_bytes": "process_written_bytes"}
-    for of_board, own in alone.items():
-        samples = samples.set_column(samples.column_names.index(of_board), of_board, samples[own])
+    for of_board, of_process in alone.items():
+        samples = samples.set_column(samples.column_names.index(of_board), of_board, samples[of_process])
     none = pa.array(np.zeros(len(samples), np.int64))
     return samples.set_column(samples.column_names.index("dirty_bytes"), "dirty_bytes", none)
 
@@ -162,7 +162,7 @@ def _numbers(lines: list[str]) -> pa.Table | None:
         return None
     return (
         table.cast(schemas.SYSTEM).combine_chunks()
-        if not any(each.null_count for each in table.columns)
+        if not any(column.null_count for column in table.columns)
         else None
     )
 

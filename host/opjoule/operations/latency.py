@@ -40,7 +40,7 @@ def latency_of_narrow_s(duration_ns: Durations) -> Latency:
     """`latency_s` of one duration or more, as `narrow` gives them."""
     ranks = [max(math.ceil(duration_ns.size * percent / 100), 1) - 1 for percent in PERCENTILES]
     found_ns = np.partition(duration_ns, ranks)[ranks]
-    return Latency(float(duration_ns.mean()) * 1e-9, *(float(each) * 1e-9 for each in found_ns))
+    return Latency(float(duration_ns.mean()) * 1e-9, *(float(latency_ns) * 1e-9 for latency_ns in found_ns))
 
 
 def narrow(duration_ns: npt.NDArray[np.int64]) -> Durations:

@@ -90,7 +90,7 @@ class OperationTable:
     def _counts(self) -> list[int]:
         none = np.zeros(len(self.kinds), np.int64)
         counts = sum((np.bincount(part.kind, minlength=none.size) for part in self.parts()), none)
-        return [int(each) for each in counts]
+        return [int(count) for count in counts]
 
     @cached_property
     def _bytes(self) -> list[int]:

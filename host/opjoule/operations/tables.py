@@ -32,7 +32,7 @@ def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None =
     check_version(table.schema, name, newest, path)
     wanted = schemas.BY_NAME[name]
     check_columns(
-        table.schema, wanted if columns is None else pa.schema([wanted.field(each) for each in columns]), path
+        table.schema, wanted if columns is None else pa.schema([wanted.field(name) for name in columns]), path
     )
     return table
 

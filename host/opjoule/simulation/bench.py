@@ -64,10 +64,10 @@ class Multimeter:
 
     def shows(self, quantity: TypedQuantity, current_a: float, voltage_v: float) -> str:
         """The reading as a person would type it."""
-        for size, each in zip(self._errors, self._reference.common, strict=True):
+        for size, error in zip(self._errors, self._reference.common, strict=True):
             current_a, voltage_v = (
-                current_a + size * (each.current_share * current_a + each.current_a),
-                voltage_v + size * (each.voltage_share * voltage_v + each.voltage_v),
+                current_a + size * (error.current_share * current_a + error.current_a),
+                voltage_v + size * (error.voltage_share * voltage_v + error.voltage_v),
             )
         value = {
             TypedQuantity.CURRENT: current_a,
@@ -100,7 +100,7 @@ class SimulatedBench:
             seed: of sensor, supply and multimeter; the same is the same bench.
         """
         drawn = Imperfections.draw(seed)
-        self._loads = [SteadyLoad(each, drawn.supply) for each in (*loads_a, *unseen_a)]
+        self._loads = [SteadyLoad(load_a, drawn.supply) for load_a in (*loads_a, *unseen_a)]
         self._points, self._seconds = len(loads_a), seconds
         self._attempts = self._place = 0
         self._multimeter = Multimeter(typed, seed)
@@ -157,11 +157,11 @@ class SimulatedBench:
 
     def unseen(self, bounds: ErrorBounds, *, steady: bool) -> list[tuple[SteadyLoad, ReadPoint]]:
         """The loads that no point was taken at, and what the sensor read of them."""
-        found = []
+        pairs = []
         for place in range(self._points, len(self._loads)):
             self._place = place
-            found.append((self.load, self.read(bounds, steady=steady)))
-        return found
+            pairs.append((self.load, self.read(bounds, steady=steady)))
+        return pairs
 
     def answer(self, quantity: TypedQuantity) -> str:
         """What the multimeter shows now."""
@@ -169,8 +169,8 @@ class SimulatedBench:
 
     def _written_loads(self, folder: Path) -> Path:
         lines = [
-            f"{number * self._step_s:.6f},{each.current_a:.6f},{each.voltage_v:.6f}"
-            for number, each in enumerate(self._loads)
+            f"{number * self._step_s:.6f},{load.current_a:.6f},{load.voltage_v:.6f}"
+            for number, load in enumerate(self._loads)
         ]
         path = folder / "loads.csv"
         end = f"{self.plays_s:.6f},0,{self._loads[-1].voltage_v:.6f}"

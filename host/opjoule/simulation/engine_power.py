@@ -95,16 +95,16 @@ class EnginePower(LoadModel):
             self._threads[block.phase].add(int(block.operations.thread[0]))
         for block in blocks:
             self._take(block, [activity, *later])
-        self._events += [(each, self._powers.event_w(self._rng, each.activity)) for each in events]
+        self._events += [(event, self._powers.event_w(self._rng, event.activity)) for event in events]
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
         medium = [
-            self._of_medium(each)
-            for each in self._model.stretches(activity, busy)
-            if each.mode is not MediumMode.IDLE
+            self._of_medium(stretch)
+            for stretch in self._model.stretches(activity, busy)
+            if stretch.mode is not MediumMode.IDLE
         ]
-        moments_ns = [moment for each in medium for moment in (each.start_ns, each.end_ns)]
+        moments_ns = [moment for piece in medium for moment in (piece.start_ns, piece.end_ns)]
         changes_ns = np.unique([start_ns, *moments_ns, end_ns])
         edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
         parts = self._operations(edge_ns) | self._background(edge_ns, horizon_ns)
@@ -112,7 +112,7 @@ class EnginePower(LoadModel):
             step_s = np.diff(edge_ns) * 1e-9
             whole_w = sum(parts.values()) / step_s
             held = np.minimum(1.0, self._most_w / np.maximum(whole_w, 1e-12))
-            parts = {name: each * held for name, each in parts.items()}
+            parts = {name: energy_j * held for name, energy_j in parts.items()}
         else:
             edge_ns, step_s = changes_ns, np.diff(changes_ns) * 1e-9
             if processor_w := self._model.processor_w(activity):
@@ -138,10 +138,12 @@ class EnginePower(LoadModel):
         end_s = start_s + np.maximum(made.duration_ns, 1) * 1e-9
         by_kind = {}
         for name in made.counts():
-            own = made.of_kind(name)
+            of_kind = made.of_kind(name)
             usual_s = self._usual(block, name, known)
-            energy_j = self._powers.operations_j(self._rng, name, np.full(int(own.sum()), usual_s), usual_s)
-            by_kind[name] = Steady(start_s[own], end_s[own], energy_j)
+            energy_j = self._powers.operations_j(
+                self._rng, name, np.full(int(of_kind.sum()), usual_s), usual_s
+            )
+            by_kind[name] = Steady(start_s[of_kind], end_s[of_kind], energy_j)
         self._work.append(
             _Work(base_ns + late_ns, base_ns + late_ns + round(float(end_s[-1]) * 1e9) + 1, by_kind)
         )
@@ -156,9 +158,13 @@ class EnginePower(LoadModel):
         if key not in self._usual_s:
             made = block.operations
             first_ns, last_ns = int(made.board_ns[0]), int(made.board_ns[-1] + made.duration_ns[-1])
-            seen = [each for each in known if each.end_board_ns > first_ns and each.start_board_ns < last_ns]
-            span_s = sum(each.end_board_ns - each.start_board_ns for each in seen) * 1e-9
-            busy_s = sum(each.cpu_s for each in seen) / len(self._threads[block.phase])
+            seen = [
+                interval
+                for interval in known
+                if interval.end_board_ns > first_ns and interval.start_board_ns < last_ns
+            ]
+            span_s = sum(interval.end_board_ns - interval.start_board_ns for interval in seen) * 1e-9
+            busy_s = sum(interval.cpu_s for interval in seen) / len(self._threads[block.phase])
             busy = min(max(busy_s / span_s, LEAST_BUSY), 1.0) if seen else 1.0
             each_s = busy * (last_ns - first_ns) * 1e-9 / len(made)
             usual_ns = {
@@ -170,36 +176,36 @@ class EnginePower(LoadModel):
 
     def _operations(self, edge_ns: np.ndarray) -> dict[str, Float64Array]:
         """Energy of each kind in each step [J]."""
-        found: dict[str, Float64Array] = {}
-        for each in self._work:
-            if each.base_ns >= edge_ns[-1]:
+        by_kind: dict[str, Float64Array] = {}
+        for work in self._work:
+            if work.base_ns >= edge_ns[-1]:
                 continue
-            at_s = (edge_ns - each.base_ns) * 1e-9
-            for name, piece in each.by_kind.items():
+            at_s = (edge_ns - work.base_ns) * 1e-9
+            for name, piece in work.by_kind.items():
                 energy_j = np.diff(piece.until_j(at_s))
                 if energy_j.any():
-                    found[name] = found.get(name, 0.0) + energy_j
-        self._work = [each for each in self._work if each.end_ns > edge_ns[-1]]
-        return found
+                    by_kind[name] = by_kind.get(name, 0.0) + energy_j
+        self._work = [work for work in self._work if work.end_ns > edge_ns[-1]]
+        return by_kind
 
     def _background(self, edge_ns: np.ndarray, horizon_ns: int) -> dict[str, Float64Array]:
         """Energy of each activity in each step [J]; what goes on is known up to the horizon."""
         start_ns, end_ns = int(edge_ns[0]), int(edge_ns[-1])
-        self._events = [each for each in self._events if (each[0].end_ns or horizon_ns) > start_ns]
-        now = [each for each in self._events if each[0].start_ns < end_ns]
+        self._events = [entry for entry in self._events if (entry[0].end_ns or horizon_ns) > start_ns]
+        now = [entry for entry in self._events if entry[0].start_ns < end_ns]
         if not now:
             return {}
-        spans = {name: [each for each, _ in now if each.activity == name] for name in ACTIVITIES}
+        spans = {name: [event for event, _ in now if event.activity == name] for name in ACTIVITIES}
         activities = {
             name: Intervals.of(
-                np.array([each.start_ns for each in own], np.int64),
-                np.array([each.end_ns or horizon_ns for each in own], np.int64),
+                np.array([span.start_ns for span in events], np.int64),
+                np.array([span.end_ns or horizon_ns for span in events], np.int64),
             )
-            for name, own in spans.items()
-            if own
+            for name, events in spans.items()
+            if events
         }
         at_s = (edge_ns - start_ns) * 1e-9
-        found: dict[str, Float64Array] = {}
+        by_activity: dict[str, Float64Array] = {}
         for event, power_w in now:
             for begin_ns, finish_ns in own_stretches(
                 activities,
@@ -214,17 +220,17 @@ class EnginePower(LoadModel):
                     np.array([power_w]),
                 )
                 energy_j = np.diff(piece.until_j(at_s))
-                found[event.activity] = found.get(event.activity, 0.0) + energy_j
-        return found
+                by_activity[event.activity] = by_activity.get(event.activity, 0.0) + energy_j
+        return by_activity
 
     def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:
         """Part of each step in which somebody waits for a sync: what the medium draws then is the sync's."""
-        own = [each for each, _ in self._events if each.activity == SYNC]
-        if not own:
+        syncs = [event for event, _ in self._events if event.activity == SYNC]
+        if not syncs:
             return np.zeros(edge_ns.size - 1)
         waited = Intervals.of(
-            np.array([each.start_ns for each in own], np.int64),
-            np.array([each.end_ns or horizon_ns for each in own], np.int64),
+            np.array([sync.start_ns for sync in syncs], np.int64),
+            np.array([sync.end_ns or horizon_ns for sync in syncs], np.int64),
         ).merged
         return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
 

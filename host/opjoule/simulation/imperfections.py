@@ -93,8 +93,8 @@ class Imperfections:
     def meter_name(self) -> str:
         """Name of its meter: the same for the same errors, so that what two measurements share is known. It does not
         tell them."""
-        own = {key: value for key, value in asdict(self).items() if key not in _OF_THE_SUPPLY}
-        return f"simulated-{hashlib.sha256(json.dumps(own, sort_keys=True).encode()).hexdigest()[:12]}"
+        of_meter = {key: value for key, value in asdict(self).items() if key not in _OF_THE_SUPPLY}
+        return f"simulated-{hashlib.sha256(json.dumps(of_meter, sort_keys=True).encode()).hexdigest()[:12]}"
 
     def carrying(self, power_w: float, least_v: float) -> Imperfections:
         """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.

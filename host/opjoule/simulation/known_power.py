@@ -140,7 +140,7 @@ def wander(rng: np.random.Generator, end_s: float, mean_w: float, sigma_w: float
     drive = rng.normal(0, sigma_w * np.sqrt(1 - keep**2), count)
     level = np.empty(count)
     now = rng.normal(0, sigma_w)
-    for index, each in enumerate(drive.tolist()):
-        now = keep * now + each
+    for index, kick in enumerate(drive.tolist()):
+        now = keep * now + kick
         level[index] = now
     return Gridded(0.0, step_s, mean_w + level)

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from opjoule.simulation.desk_faults import FED_V, HOT_PER_A2, DrawnDesk
+from opjoule.simulation.planted_faults import FED_V, HOT_PER_A2, DrawnRig
 from opjoule.simulation.rig_simulator import RigSimulator
 
 HOT_TAU_S: Final = 4.0
@@ -28,15 +28,15 @@ LATE_S: Final = 30.0
 class LoadBench:
     """What is connected to the sensor, and recordings of it."""
 
-    def __init__(self, desk: DrawnDesk, root: Path) -> None:
+    def __init__(self, rig: DrawnRig, root: Path) -> None:
         """The board is connected, idle."""
-        self._desk, self._root = desk, root
+        self._rig, self._root = rig, root
         self._hot = 0.0
         self.connect(None)
 
     def connect(self, conductance: float | None) -> None:
         """A load [1/ohm] in the board's place, 0 for nothing; None: the board, idle."""
-        supply, board = self._desk.supply, self._desk.power
+        supply, board = self._rig.supply, self._rig.power
         if conductance is None:
             self._current_a, self._voltage_v = supply.at_power(board.rest_w)
         else:
@@ -46,24 +46,24 @@ class LoadBench:
     def pull_fuse(self) -> None:
         """The supply is cut off; whatever else is plugged in stays."""
         self._current_a = 0.0
-        self._voltage_v = FED_V if self._desk.plant == "back-feed" else 0.02
+        self._voltage_v = FED_V if self._rig.plant == "back-feed" else 0.02
 
     @contextmanager
     def running(self, seconds: float) -> Iterator[str]:
         """A meter's name, for one recording of so many seconds. Raises: RigFault: the simulator does not start."""
-        with tempfile.TemporaryDirectory(prefix="opjoule-desk-") as made:
+        with tempfile.TemporaryDirectory(prefix="opjoule-rig-") as made:
             folder = Path(made)
             (folder / "profile.csv").write_text(self._profile(seconds))
-            held = ["--hold-sda=1,30"] if self._desk.plant == "i2c-errors" else []
+            held = ["--hold-sda=1,30"] if self._rig.plant == "i2c-errors" else []
             options = [
                 *("--profile", str(folder / "profile.csv"), "--pace", "0"),
-                *("--truth", str(folder / "truth.json"), "--seed", str(self._desk.seed)),
-                *self._desk.sensor.options(),
+                *("--truth", str(folder / "truth.json"), "--seed", str(self._rig.seed)),
+                *self._rig.sensor.options(),
                 *held,
             ]
             simulator = RigSimulator(self._root, folder, options)
             try:
-                yield self._desk.meter(str(simulator.port))
+                yield self._rig.meter(str(simulator.port))
             finally:
                 simulator.end()
 
@@ -71,8 +71,8 @@ class LoadBench:
         """The steady load as the sensor sees it; a shunt that heats goes on from where the last recording ended."""
         length_s = seconds + SPARE_S
         lines = ["time_s,current_a,voltage_v"]
-        if self._desk.plant != "hot-shunt":
-            lines.append(f"0,{self._desk.sign * self._current_a:.6f},{self._voltage_v:.6f}")
+        if self._rig.plant != "hot-shunt":
+            lines.append(f"0,{self._rig.sign * self._current_a:.6f},{self._voltage_v:.6f}")
         else:
             aim = HOT_PER_A2 * self._current_a**2
             for step in range(round(length_s / HOT_STEP_S)):

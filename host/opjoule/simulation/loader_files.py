@@ -32,7 +32,7 @@ class GrowingLog:
         Raises: ValueError: this is no operation log.
         """
         self._file.seek(self._at)
-        data, offset, found = self._file.read(READ_BYTES), 0, []
+        data, offset, tables = self._file.read(READ_BYTES), 0, []
         while offset + BLOCK_HEADER.size <= len(data):
             magic, thread, _, records, size, base_board_ns, crc32, *_ = BLOCK_HEADER.unpack_from(data, offset)
             if magic != BLOCK_MAGIC:
@@ -45,10 +45,10 @@ class GrowingLog:
             table = OperationTable.empty(records)
             filled, _ = decode_block(block, data[payload_at:end], table, 0)
             if filled:
-                found.append(table.select(slice(filled)))
+                tables.append(table.select(slice(filled)))
             offset = end
         self._at += offset
-        return found
+        return tables
 
     def close(self) -> None:
         """Ends reading."""
@@ -99,18 +99,18 @@ class LoaderFiles:
                 with contextlib.suppress(OSError):  # gone again
                     self._followed[path] = _Followed(GrowingLog(path), path.with_suffix(".events.jsonl"))
         blocks, events = [], []
-        for path, each in list(self._followed.items()):
+        for path, followed in list(self._followed.items()):
             there = path.exists()
             phase = path.stem.rpartition("-")[0] or path.stem
             try:
-                blocks += [PhaseOperations(phase, table) for table in each.log.more()]
-                events += list(_events(each))
+                blocks += [PhaseOperations(phase, table) for table in followed.log.more()]
+                events += list(_events(followed))
             except (ValueError, KeyError):  # damaged: whoever reads it whole says so
                 there = False
                 self._damaged.add(path)
             if not there:
-                each.log.close()
-                for event in each.going.values():
+                followed.log.close()
+                for event in followed.going.values():
                     event.end_ns = event.start_ns  # its loader has ended
                 del self._followed[path]
         return blocks, events

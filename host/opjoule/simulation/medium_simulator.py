@@ -84,11 +84,11 @@ class MediumSimulator:
 
     def faults(self) -> list[str]:
         """What has gone wrong since the last call, one line each."""
-        found = []
+        faults = []
         with contextlib.suppress(queue.Empty):
             while True:
-                found.append(self._faults.get_nowait())
-        return [] if self.why_not else found
+                faults.append(self._faults.get_nowait())
+        return [] if self.why_not else faults
 
     def warnings(self) -> list[str]:
         """One line if this computer's disk made syncs slower than the simulated medium does."""

@@ -48,13 +48,13 @@ class MediumWork:
         self.fifo = LineFifo(path)
         self.ended = False
         """medium-sim has ended: the medium works no more."""
-        self._told_ns = 0
+        self._known_ns = 0
         self._busy: deque[MediumStretch] = deque()
 
     @property
     def known_ns(self) -> int:
         """Everything before this time is known [board_ns]."""
-        return sys.maxsize if self.ended else self._told_ns
+        return sys.maxsize if self.ended else self._known_ns
 
     def carry(self) -> None:
         """Takes in what medium-sim wrote."""
@@ -64,19 +64,19 @@ class MediumWork:
 
     def _take(self, words: Sequence[str]) -> None:
         if len(words) == 3 and words[0] == "q":
-            self._told_ns = max(self._told_ns, int(words[1]))
+            self._known_ns = max(self._known_ns, int(words[1]))
         elif len(words) == 5 and words[0] == "m" and words[3] in BUSY:
             self._busy.append(MediumStretch(int(words[1]), int(words[2]), BUSY[words[3]]))
 
     def until(self, end_ns: int) -> list[MediumStretch]:
         """Takes out what the medium was busy with up to `end_ns`, in order of time; cuts a stretch across it there."""
-        found = []
+        stretches = []
         while self._busy and self._busy[0].start_ns < end_ns:
             stretch = self._busy.popleft()
-            found.append(stretch.within(stretch.start_ns, end_ns))
+            stretches.append(stretch.within(stretch.start_ns, end_ns))
             if stretch.end_ns > end_ns:
                 self._busy.appendleft(stretch.within(end_ns, stretch.end_ns))
-        return found
+        return stretches
 
 
 class MediumCourse:
@@ -98,22 +98,22 @@ class MediumCourse:
             busy: busy stretches up to `end_ns`, in order of time. What lies before `start_ns` is told too late and has
                 a tail alone.
         """
-        found: list[MediumStretch] = []
+        stretches: list[MediumStretch] = []
         at_ns = start_ns
-        for each in busy:
-            if each.end_ns > at_ns:
-                begins_ns = max(each.start_ns, at_ns)
-                found += self._at_rest(at_ns, begins_ns)
-                found.append(each.within(begins_ns, end_ns))
-                at_ns = found[-1].end_ns
-            self._busy_until_ns = max(self._busy_until_ns or 0, each.end_ns)
-        return found + self._at_rest(at_ns, end_ns)
+        for stretch in busy:
+            if stretch.end_ns > at_ns:
+                begins_ns = max(stretch.start_ns, at_ns)
+                stretches += self._at_rest(at_ns, begins_ns)
+                stretches.append(stretch.within(begins_ns, end_ns))
+                at_ns = stretches[-1].end_ns
+            self._busy_until_ns = max(self._busy_until_ns or 0, stretch.end_ns)
+        return stretches + self._at_rest(at_ns, end_ns)
 
     def _at_rest(self, start_ns: int, end_ns: int) -> list[MediumStretch]:
         """Tail and idle, from when the medium is no longer busy."""
-        found = []
+        stretches = []
         ended_ns = self._busy_until_ns
         if ended_ns is not None and (tail_ends_ns := min(ended_ns + self._tail_ns, end_ns)) > start_ns:
-            found.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL))
+            stretches.append(MediumStretch(start_ns, tail_ends_ns, MediumMode.TAIL))
             start_ns = tail_ends_ns
-        return found + ([MediumStretch(start_ns, end_ns, MediumMode.IDLE)] if end_ns > start_ns else [])
+        return stretches + ([MediumStretch(start_ns, end_ns, MediumMode.IDLE)] if end_ns > start_ns else [])

@@ -44,13 +44,15 @@ class PartCourseWriter:
         if not self._written_ns:
             self._row(int(edge_ns[0]), {}, 0)
         for whose, were in self._were_at_work.items():
-            own = [each for name, each in energy_j.items() if whose == "anything" or name in LOADER_KINDS]
-            at_work = np.flatnonzero(sum(own, np.zeros(edge_ns.size - 1)))
+            drawn = [
+                step_j for name, step_j in energy_j.items() if whose == "anything" or name in LOADER_KINDS
+            ]
+            at_work = np.flatnonzero(sum(drawn, np.zeros(edge_ns.size - 1)))
             if at_work.size and not were:
                 self._row(int(edge_ns[at_work[0]]), energy_j, int(at_work[0]))
             self._were_at_work[whose] = bool(at_work.size)
-        for name, each in energy_j.items():
-            self._drawn_j[NAMES.index(name)] += float(each.sum())
+        for name, step_j in energy_j.items():
+            self._drawn_j[NAMES.index(name)] += float(step_j.sum())
         self._end_ns = int(edge_ns[-1])
         if self._end_ns - self._written_ns >= ROW_NS:
             self._row(self._end_ns, {}, 0)
@@ -60,9 +62,11 @@ class PartCourseWriter:
         if board_ns <= self._written_ns:
             return
         until_j = self._drawn_j.copy()
-        for name, each in energy_j.items():
-            until_j[NAMES.index(name)] += float(each[:steps].sum())
-        self._file.write(",".join((str(board_ns), *(f"{each:.9g}" for each in until_j.tolist()))) + "\n")
+        for name, step_j in energy_j.items():
+            until_j[NAMES.index(name)] += float(step_j[:steps].sum())
+        self._file.write(
+            ",".join((str(board_ns), *(f"{energy_j:.9g}" for energy_j in until_j.tolist()))) + "\n"
+        )
         self._written_ns = board_ns
 
     def close(self) -> None:
@@ -94,6 +98,6 @@ class PartCourse:
         moments_s = np.array([start_ns - self.board_ns[0], end_ns - self.board_ns[0]]) * 1e-9
         rows_s = (self.board_ns - self.board_ns[0]) * 1e-9
         return {
-            name: float(np.diff(np.interp(moments_s, rows_s, each))[0])
-            for name, each in self.energy_j.items()
+            name: float(np.diff(np.interp(moments_s, rows_s, drawn_j))[0])
+            for name, drawn_j in self.energy_j.items()
         }

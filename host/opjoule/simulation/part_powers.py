@@ -99,7 +99,7 @@ def _pauses(
     activities: Mapping[str, Intervals], name: str, start_ns: int, end_ns: int, *, one_thread: bool
 ) -> list[tuple[int, int]]:
     inner = (*INNER[name], "flush") if name == "compaction" and one_thread else INNER[name]
-    found = []
+    pauses = []
     for other in inner:
         for begin_ns, finish_ns in _inside(activities.get(other), start_ns, end_ns):
             closer = any(
@@ -109,8 +109,8 @@ def _pauses(
                 for first, last in _inside(activities.get(outer), start_ns, end_ns)
             )
             if not closer:
-                found.append((begin_ns, finish_ns))
-    return sorted(found)
+                pauses.append((begin_ns, finish_ns))
+    return sorted(pauses)
 
 
 def _inside(of: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:

@@ -51,10 +51,10 @@ class PlayedLoad(LoadModel):
     ) -> list[tuple[int, float, float]]:
         """A row at each change of what the medium does, and of the pattern."""
         model, rows = self._model, []
-        own = activity.cpu_s / activity.span_s
+        busy_cores = activity.cpu_s / activity.span_s
         for stretch in model.stretches(activity, busy):
             for at_ns, level in self._levels(stretch.start_ns, stretch.end_ns):
-                cores = own + level * (len(model.board.busy_cores_w) - 1)
+                cores = busy_cores + level * (len(model.board.busy_cores_w) - 1)
                 power_w = model.board.power_w(cores) + model.medium.idle_w + model.medium_w(stretch.mode)
                 rows.append((at_ns, *model.supply.at_power(power_w)))
         self._witness.tell(rows)
@@ -65,11 +65,11 @@ class PlayedLoad(LoadModel):
         with self._lock:
             while self._changes and self._changes[0][0] <= start_ns:
                 self._level = self._changes.pop(0)[1]
-            found = [(start_ns, self._level)]
+            levels = [(start_ns, self._level)]
             while self._changes and self._changes[0][0] < end_ns:
-                found.append(self._changes.pop(0))
-                self._level = found[-1][1]
-        return found
+                levels.append(self._changes.pop(0))
+                self._level = levels[-1][1]
+        return levels
 
 
 class PlayingProbe:

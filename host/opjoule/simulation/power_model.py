@@ -181,8 +181,8 @@ class PowerModel(LoadModel):
         """A row at each change of what the medium does."""
         board_w = self.rest_w + self.processor_w(activity)
         return [
-            (each.start_ns, *self.supply.at_power(board_w + self.medium_w(each.mode)))
-            for each in self.stretches(activity, busy)
+            (stretch.start_ns, *self.supply.at_power(board_w + self.medium_w(stretch.mode)))
+            for stretch in self.stretches(activity, busy)
         ]
 
 
@@ -202,4 +202,6 @@ class CountedPower(PowerModel):
             MediumStretch(activity.start_board_ns, written_ns, MediumMode.WRITING),
             MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumMode.READING),
         ]
-        return super().rows(activity, later, [each for each in counted if each.end_ns > each.start_ns])
+        return super().rows(
+            activity, later, [stretch for stretch in counted if stretch.end_ns > stretch.start_ns]
+        )

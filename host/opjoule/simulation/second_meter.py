@@ -33,7 +33,7 @@ class Witness:
         self._gain, self._before_ohm = gain, before_ohm
         self._rows: deque[tuple[int, float, float]] = deque(maxlen=200_000)
         self._lock = threading.Lock()
-        self._told_ns = 0
+        self._read_ns = 0
         self._exchange: Exchange | None = None
 
     def tell(self, rows: Sequence[tuple[int, float, float]]) -> None:
@@ -50,7 +50,7 @@ class Witness:
 
     def start(self) -> None:
         """From now on."""
-        self._told_ns = (self._now_ns() // self.PERIOD_NS) * self.PERIOD_NS
+        self._read_ns = (self._now_ns() // self.PERIOD_NS) * self.PERIOD_NS
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Samples since the last call."""
@@ -59,16 +59,16 @@ class Witness:
         if self._exchange:
             events.append(self._exchange)
             self._exchange = None
-        count = (self._now_ns() - self._told_ns) // self.PERIOD_NS
+        count = (self._now_ns() - self._read_ns) // self.PERIOD_NS
         if count <= 0:
             return events
-        at_ns = self._told_ns + self.PERIOD_NS * np.arange(1, count + 1, dtype=np.int64)
+        at_ns = self._read_ns + self.PERIOD_NS * np.arange(1, count + 1, dtype=np.int64)
         with self._lock:
             known = list(self._rows)
         if not known or known[0][0] > at_ns[0]:
             return events
-        self._told_ns = int(at_ns[-1])
-        stamps, current_a, voltage_v = (np.array(each) for each in zip(*known, strict=True))
+        self._read_ns = int(at_ns[-1])
+        stamps, current_a, voltage_v = (np.array(column) for column in zip(*known, strict=True))
         place = np.searchsorted(stamps, at_ns, side="right") - 1
         source_v = voltage_v[place] + self._before_ohm * current_a[place]
         return [*events, Samples(0, at_ns, current_a[place] * self._gain, source_v)]

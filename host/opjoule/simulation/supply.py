@@ -87,7 +87,7 @@ class SimulatedSupply:
             *("--seed", str(seed), "--course", str(self.folder / "course.csv")),
             *self._imperfections.options(),
         ]
-        self._end_told = False
+        self._end_reported = False
         try:
             self.feed.start()
             self._simulator = RigSimulator(root, self.folder, options)
@@ -110,9 +110,9 @@ class SimulatedSupply:
     def faults(self) -> list[str]:
         """One line, only once, if the simulator or its input has ended before it was told to: why."""
         status, broken = self._simulator.status(), self.feed.broken
-        if self._end_told or (status is None and not broken):
+        if self._end_reported or (status is None and not broken):
             return []
-        self._end_told = True
+        self._end_reported = True
         if broken and broken != GONE:
             return [f"the rig simulator's input ended: {broken}"]
         status = self._simulator.status(_STATUS_LIMIT_S)  # its pipe breaks a moment before it has one
@@ -125,10 +125,10 @@ class SimulatedSupply:
             return
         if not (self.folder / "truth.json").exists():
             return
-        written = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
+        copied = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
         if (self.folder / PARTS).exists():
-            written[PARTS] = record / PARTS
-        for name, target in written.items():
+            copied[PARTS] = record / PARTS
+        for name, target in copied.items():
             with replacing(target) as temporary:
                 shutil.copyfile(self.folder / name, temporary)
         self._imperfections.write(record / IMPERFECTIONS, self._seed, self._medium)

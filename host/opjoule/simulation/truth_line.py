@@ -50,8 +50,12 @@ class TrueCourse:
 
 def true_figures(course: TrueCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
-    found = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
-    means = {key: fmean(each[key] for each in found) for key in found[0] if all(key in one for one in found)}
+    by_repeat = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
+    means = {
+        key: fmean(figures[key] for figures in by_repeat)
+        for key in by_repeat[0]
+        if all(key in one for one in by_repeat)
+    }
     for key in ("energy_j", "marginal_energy_j"):
         if key in means and operations:
             means[key.replace("_j", "_per_operation_j")] = means[key] / operations
@@ -65,11 +69,11 @@ def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
 
 def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
     """What each part drew above idle in a run and the settle after it [J], means over the cycles."""
-    found = [
+    by_cycle = [
         course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
         for cycle in cycles
     ]
-    return {name: fmean(each[name] for each in found) for name in course.energy_j}
+    return {name: fmean(parts[name] for parts in by_cycle) for name in course.energy_j}
 
 
 def _true_repeat(course: TrueCourse, cycle: Cycle) -> dict[str, float]:
@@ -136,7 +140,7 @@ class KnownFigure:
 
 def truth_lines(record: Path) -> list[str]:
     """A line for each figure of which the simulator knows the truth; none where it has left no course or no result."""
-    return [str(each) for each in known_figures(record)]
+    return [str(figure) for figure in known_figures(record)]
 
 
 def known_figures(record: Path) -> list[KnownFigure]:
@@ -159,29 +163,29 @@ def known_figures(record: Path) -> list[KnownFigure]:
         for key, about in SHOWN.items()
         if key in true and isinstance(result.get(key), dict)
     ]
-    found = [each for each in whole if each.has_interval]
+    known = [figure for figure in whole if figure.has_interval]
     if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
-        return found
+        return known
     course = PartCourse.read(record / PARTS)
-    return found + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
+    return known + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
 
 
 def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
     """Each kind of operation that drew something, in the repeats or in the randomised blocks that its figure is of."""
-    found = []
+    figures = []
     blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
     of_blocks = true_parts(course, [blocks]) if blocks else {}
     of_repeats = true_parts(course, _cycles(run.phases))
-    for kind, own in (result.get("by_operation") or {}).items():
-        if not isinstance(own, dict) or "count" not in own:
+    for kind, entry in (result.get("by_operation") or {}).items():
+        if not isinstance(entry, dict) or "count" not in entry:
             continue
-        in_blocks = blocks and own.get("measured_in") == Role.BLOCKS
+        in_blocks = blocks and entry.get("measured_in") == Role.BLOCKS
         drawn_j = (of_blocks if in_blocks else of_repeats).get(kind)
         summary = run.loader[f"blocks-{blocks.work.repeat}"] if blocks and in_blocks else None
-        count = summary.by_kind[kind].count if summary else own["count"]["value"]
+        count = summary.by_kind[kind].count if summary else entry["count"]["value"]
         if drawn_j and count:
-            found.append(_beside(kind, drawn_j / count, own["energy_per_operation_j"]))
-    return found
+            figures.append(_beside(kind, drawn_j / count, entry["energy_per_operation_j"]))
+    return figures
 
 
 def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
@@ -189,13 +193,13 @@ def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownF
     stated = result.get("by_activity") or {}
     drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
     given = [name for name in drawn if isinstance(stated.get(name), dict)]
-    found = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
+    figures = [_beside(_ACTIVITIES.get(name, name), true_j[name], stated[name]) for name in given]
     together, kinds = stated.get("unseparated"), stated.get("foreground")
-    untold = [name for name in given if stated[name]["value"] is None]
-    if untold and together and together["u"] and kinds and kinds["value"] is not None:
-        about = f"{' + '.join(untold)} together"
-        found.append(_beside(about, math.fsum(true_j[name] for name in untold), together))
-    return found
+    unidentified = [name for name in given if stated[name]["value"] is None]
+    if unidentified and together and together["u"] and kinds and kinds["value"] is not None:
+        about = f"{' + '.join(unidentified)} together"
+        figures.append(_beside(about, math.fsum(true_j[name] for name in unidentified), together))
+    return figures
 
 
 _ACTIVITIES = {WRITE_BACK: "the medium's write-back", TAIL: "the medium's tail"}

@@ -71,9 +71,9 @@ class EdgeWire(threading.Thread):
         with self._lock:
             *lines, self._partial = (self._partial + self._source.read()).split("\n")
             for line in lines:
-                if found := _EDGE.search(line):
-                    host_ns = (int(found[1]) * 1_000_000 + int(found[2])) * 1000 - self._wall_ahead_ns
-                    self._sink.write(f"{host_ns} {found[3]}\n")
+                if edge := _EDGE.search(line):
+                    host_ns = (int(edge[1]) * 1_000_000 + int(edge[2])) * 1000 - self._wall_ahead_ns
+                    self._sink.write(f"{host_ns} {edge[3]}\n")
             self._sink.flush()
 
     def close(self) -> None:
@@ -153,7 +153,9 @@ class ActivityWire:
 
 def _ahead_ns(probe: BoardProbe) -> int:
     """How far the board's clock is ahead of this computer's, from the quickest of a few exchanges [ns]."""
-    best = min((probe.clock_exchange() for _ in range(_EXCHANGES)), key=lambda each: each.round_trip_ns)
+    best = min(
+        (probe.clock_exchange() for _ in range(_EXCHANGES)), key=lambda exchange: exchange.round_trip_ns
+    )
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 

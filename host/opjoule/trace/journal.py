@@ -191,10 +191,10 @@ def read_edges(directory: Path) -> SyncEdges:
 
 def further_numbers(directory: Path) -> list[int]:
     """Numbers of the sensors besides the board's supply that have a trace in a run directory."""
-    found = {
+    names = {
         path.name for pattern in ("power-*.parquet", "raw/power-*.arrows") for path in directory.glob(pattern)
     }
-    return sorted({int(name.partition("-")[2].partition(".")[0]) for name in found})
+    return sorted({int(name.partition("-")[2].partition(".")[0]) for name in names})
 
 
 def to_parquet(
@@ -279,7 +279,8 @@ def _samples(
     for batch in batches:
         if filled + batch.num_rows > columns[0].size:  # the stream grows while it is read
             columns = [
-                np.concatenate([each, np.empty(filled + batch.num_rows, each.dtype)]) for each in columns
+                np.concatenate([column, np.empty(filled + batch.num_rows, column.dtype)])
+                for column in columns
             ]
         for column, values in zip(columns, batch.columns, strict=True):
             column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)

@@ -42,7 +42,7 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
         waiting: list[pa.Table] = []
         for part in itertools.chain(first, coming):
             waiting.append(part)
-            if sum(each.num_rows for each in waiting) >= ROW_GROUP_ROWS:
+            if sum(batch.num_rows for batch in waiting) >= ROW_GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_ROWS)
                 waiting = []
         if waiting:

@@ -55,8 +55,8 @@ class PowerHistory:
 
     def blocks_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
         """Means [W] of the complete blocks inside a stretch, those without a sample left out; shape (m,)."""
-        found = self._all_blocks_w(start_meter_ns, end_meter_ns)
-        return found[np.isfinite(found)]
+        blocks = self._all_blocks_w(start_meter_ns, end_meter_ns)
+        return blocks[np.isfinite(blocks)]
 
     def seconds_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
         """Means [W] of the whole seconds inside a stretch, counted back from its end; shape (s,).

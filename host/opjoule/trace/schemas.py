@@ -28,8 +28,8 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     """
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
     try:
-        found = json.loads(metadata[SCHEMA_KEY])
-        found_name, version = str(found["name"]), int(found["version"])
+        stored = json.loads(metadata[SCHEMA_KEY])
+        found_name, version = str(stored["name"]), int(stored["version"])
     except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
         raise RecordFault(
             f"{path}: no schema version in its metadata: it is not part of a run record"
@@ -53,17 +53,17 @@ def check_rows(rows: int, path: Path) -> int:
     return rows
 
 
-def check_columns(found: pa.Schema, wanted: pa.Schema, path: Path) -> None:
+def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
     """Raises RecordFault for a table that lacks a column, or has one of another type."""
-    names = names_of(found, path)
+    names = names_of(schema, path)
     for field in wanted:
         if field.name not in names:
             raise RecordFault(f"{path}: damaged: there is no column '{field.name}'")
-        type_found = found.field(field.name).type
+        type_found = schema.field(field.name).type
         if type_found != field.type and not (
             pa.types.is_dictionary(type_found) and pa.types.is_dictionary(field.type)
         ):
-            raise RecordFault(f"{path}: damaged: column '{field.name}' is {found.field(field.name).type}")
+            raise RecordFault(f"{path}: damaged: column '{field.name}' is {schema.field(field.name).type}")
 
 
 POWER_VERSION = 2

@@ -27,11 +27,11 @@ class StretchReader:
         self._path = path
         self._group = lru_cache(KEPT)(self._read)
         of_column = self._file.schema_arrow.names.index(COLUMNS[0])
-        groups = [self._file.metadata.row_group(each) for each in range(self._file.num_row_groups)]
+        groups = [self._file.metadata.row_group(number) for number in range(self._file.num_row_groups)]
         ranges = [group.column(of_column).statistics for group in groups if group.num_rows]
         if not all(ranges):
             raise RecordFault(f"{path}: does not say when its row groups begin")
-        self._first_ns = np.array([each.min for each in ranges], np.int64)
+        self._first_ns = np.array([start.min for start in ranges], np.int64)
 
     def between(self, start_ns: int, end_ns: int) -> PowerTrace:
         """The samples of a stretch of the meter's clock and two on either side, as they were recorded; no gaps."""
@@ -46,7 +46,7 @@ class StretchReader:
         return PowerTrace(read.meter_ns[some], read.current_a[some], read.voltage_v[some])
 
     def _groups(self, first: int, last: int) -> PowerTrace:
-        parts = [self._group(each) for each in range(first, last)]
+        parts = [self._group(number) for number in range(first, last)]
         if len(parts) == 1:
             return parts[0]
         meter_ns, current_a, voltage_v = (

@@ -7,8 +7,8 @@ the line is fitted to the run's own readings, when the run is over and each read
 * the current during a reading was not converted. It is predicted from the samples around it, by the rule that
   predicts this trace's own samples best from theirs, so that errors of the prediction do not flatten the line;
 * R comes from changes against the second of readings around (V0 may drift), weighted by how well the current is known,
-  outliers cut; as far as the current is not foretold, the slope is in doubt. Readings cannot scatter less than R
-  times the unforetold current during them: that bounds R where nothing else tells it;
+  outliers cut; as far as the current is not predicted, the slope is in doubt. Readings cannot scatter less than R
+  times the unpredicted current during them: that bounds R where nothing else tells it;
 * V0 runs straight from reading to reading, each a weighted mean with its neighbours.
 
 How far this can be trusted is `opjoule.energy.supply_voltage`.
@@ -227,8 +227,8 @@ def _resistance(
         return BOUND_SHARE * most_ohm, BOUND_U * most_ohm, other_v2
     moved = float(np.sum((weight * change_a * left_v) ** 2))
     slope_u_ohm = max(math.sqrt(moved), math.sqrt(information)) / information
-    foretold = information / (information + float(weight @ variance_a2))
-    slope_u_ohm = math.hypot(slope_u_ohm, (1 - foretold) * max(r_ohm, most_ohm))
+    predicted = information / (information + float(weight @ variance_a2))
+    slope_u_ohm = math.hypot(slope_u_ohm, (1 - predicted) * max(r_ohm, most_ohm))
     return *_with_bound(r_ohm, slope_u_ohm, most_ohm), other_v2
 
 

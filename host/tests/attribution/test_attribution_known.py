@@ -81,8 +81,8 @@ def test_parts_add_up_to_the_whole():
         )
         own = found.operations if found.foreground.unidentified else {"all": found.foreground}
         parts = [*own.values(), *found.activities.values()]
-        told_j = sum(each.energy_j for each in parts if not each.unidentified)
-        assert told_j + found.unseparated.energy_j == pytest.approx(
+        identified_j = sum(each.energy_j for each in parts if not each.unidentified)
+        assert identified_j + found.unseparated.energy_j == pytest.approx(
             made.energies.marginal.energy.value, rel=1e-3
         )
 
@@ -95,10 +95,10 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     hidden = replace(found, activities={**found.activities, name: untold})
     moved_j = found.activities[name].energy_j
     assert not found.activities[name].unidentified
-    told_j = sum(
+    identified_j = sum(
         each.energy_j for each in (hidden.foreground, *hidden.activities.values()) if not each.unidentified
     )
-    assert told_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
+    assert identified_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
     assert hidden.unseparated.energy_j - found.unseparated.energy_j == pytest.approx(
         moved_j, rel=0.05, abs=0.05
     )

@@ -17,7 +17,7 @@ from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import step_called
 from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import find_profile
-from opjoule.simulation.desk_faults import PLANTS, DrawnDesk
+from opjoule.simulation.planted_faults import PLANTS, DrawnRig
 
 SHORT = replace(
     SIMULATED_PACE,
@@ -54,7 +54,7 @@ LIVE = {
 
 def rehearsed(folder, plant, keys):
     """The certificate of some steps on a desk with a fault."""
-    drawn = DrawnDesk.draw(find_profile("rpi4"), "sd", 1, plant)
+    drawn = DrawnRig.draw(find_profile("rpi4"), "sd", 1, plant)
     certificate = Certificate("", "rpi4", "sd", simulated=True)
     desk = SimulatedDesk(drawn, certificate, SHORT)
     Procedure(certificate, desk.open, lambda: None, lambda line: None, folder).run([*map(step_called, keys)])

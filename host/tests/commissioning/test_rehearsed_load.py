@@ -8,8 +8,8 @@ from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.meters.interface import Samples
 from opjoule.operations.board_files import load_changes, read_events
-from opjoule.simulation.desk_faults import BETWEEN_OHM, FED_V, SHUNT_OHM, DrawnDesk
 from opjoule.simulation.load_bench import LATE_S, LoadBench
+from opjoule.simulation.planted_faults import BETWEEN_OHM, FED_V, SHUNT_OHM, DrawnRig
 from opjoule.simulation.played_load import PlayedLoad, PlayingProbe
 from opjoule.simulation.power_model import Activity
 from opjoule.simulation.second_meter import Witness
@@ -18,7 +18,7 @@ MS = 1_000_000
 
 
 def drawn(plant=None, seed=1):
-    return DrawnDesk.draw(find_profile("rpi4"), "sd", seed, plant)
+    return DrawnRig.draw(find_profile("rpi4"), "sd", seed, plant)
 
 
 def test_a_pattern_changes_the_current_at_its_own_times_inside_of_an_interval():

@@ -78,11 +78,11 @@ def _commission(options: argparse.Namespace) -> int:
 def _rehearse(options: argparse.Namespace) -> int:
     # Only a rehearsal loads the simulated rig.
     from opjoule.cli.commission.rehearsal import SimulatedDesk  # noqa: PLC0415
-    from opjoule.simulation.desk_faults import DrawnDesk  # noqa: PLC0415
+    from opjoule.simulation.planted_faults import DrawnRig  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
     storage = profile.medium(options.storage)
-    drawn = DrawnDesk.draw(profile, storage, options.seed, options.plant)
+    drawn = DrawnRig.draw(profile, storage, options.seed, options.plant)
     folder = options.out or free_directory(
         ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning-simulated"
     )

@@ -20,9 +20,9 @@ from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.steps import DeskStep
 from opjoule.commissioning.zero import ZERO_A
 from opjoule.meters.registry import open_meter
-from opjoule.simulation.desk_faults import BETWEEN_OHM, DrawnDesk
-from opjoule.simulation.desk_rig import DeskRig
 from opjoule.simulation.load_bench import LoadBench
+from opjoule.simulation.planted_faults import BETWEEN_OHM, DrawnRig
+from opjoule.simulation.rehearsal_rig import RehearsalRig
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class _SimulatedPerson:
     """A hand at the simulated desk."""
 
     bench: LoadBench
-    desk: DrawnDesk
+    desk: DrawnRig
 
     def set_up(self, setup: Setup) -> None:
         say(f"      {setup.value} (SIMULATED: done)")
@@ -67,7 +67,7 @@ class _LoadDesk(OpenDesk):
 class SimulatedDesk:
     """Opens what a step needs of a simulated desk, always the same one."""
 
-    drawn: DrawnDesk
+    drawn: DrawnRig
     certificate: Certificate
     pace: DeskPace
 
@@ -100,7 +100,7 @@ class SimulatedDesk:
                 second=second,
             )
 
-    def _rig(self, step: DeskStep) -> AbstractContextManager[DeskRig]:
+    def _rig(self, step: DeskStep) -> AbstractContextManager[RehearsalRig]:
 
         storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-        return closing(DeskRig(self.drawn, root=ROOT, storage=storage))
+        return closing(RehearsalRig(self.drawn, root=ROOT, storage=storage))

@@ -15,7 +15,7 @@ from opjoule.cli.twin_profiles import FOLDER
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
-from opjoule.simulation.fitting.page import shown, untold, write_page
+from opjoule.simulation.fitting.page import missing_runs, shown, write_page
 from opjoule.simulation.fitting.profile_text import write_profile
 from opjoule.simulation.fitting.recorded import read_recorded
 
@@ -92,7 +92,7 @@ def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
         energies.add_row(*phase.words)
     console.print(energies)
     console.print(fitted.verdict())
-    for line in untold(fitted):
+    for line in missing_runs(fitted):
         console.print(f"  to know  {line}")
     console.print(f"profile  {path}")
     console.print(f"page     {page}")

@@ -43,12 +43,12 @@ def foreground(of: Repeat) -> Figure | Missing:
     """What operations drew while they were carried out, the loader's own part taken out [J]."""
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
-    found = share_figure(of.attribution.foreground)
-    if isinstance(found, Missing) or isinstance(of.harness, Missing):
-        return found
-    own_u_j, harness_u_j = found.standard_u, of.harness.standard_u
+    energy = share_figure(of.attribution.foreground)
+    if isinstance(energy, Missing) or isinstance(of.harness, Missing):
+        return energy
+    own_u_j, harness_u_j = energy.standard_u, of.harness.standard_u
     u_j = None if own_u_j is None or harness_u_j is None else math.hypot(own_u_j, harness_u_j)
-    return Figure(found.value - of.harness.value, "J", u_j, of.harness.reason)
+    return Figure(energy.value - of.harness.value, "J", u_j, of.harness.reason)
 
 
 def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
@@ -71,12 +71,12 @@ def unseparated(of: Repeat) -> Figure | Missing:
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     share = of.attribution.unseparated
-    own = Figure(share.energy_j, "J", share.standard_u_j)
+    rest = Figure(share.energy_j, "J", share.standard_u_j)
     if of.attribution.foreground.unidentified and isinstance(of.harness, Figure):
         return replace(
-            own, value=own.value - of.harness.value
+            rest, value=rest.value - of.harness.value
         )  # the harness is told, and a part of the foreground
-    return own
+    return rest
 
 
 def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Missing]) -> Definition:
@@ -115,27 +115,27 @@ MODEL: Final = (
 def storage(of: Repeat) -> Figure | Missing:
     """What the medium drew above idle [J], by the sensor in its supply, or else by the model."""
     if of.storage:
-        own = of.storage.marginal
-        return Figure.energy(own.energy, own.budget.shared) if own else Missing(NO_IDLE, "J")
+        marginal = of.storage.marginal
+        return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     parts = ("sync", WRITE_BACK, TAIL)
     shares = [share for name, share in of.attribution.activities.items() if name in parts]
     if not shares:
         return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
-    if untold := next((each.unidentified for each in shares if each.unidentified), ""):
-        return Missing(untold, "J")
-    return Figure(math.fsum(each.energy_j for each in shares), "J", None, MODEL)
+    if why := next((share.unidentified for share in shares if share.unidentified), ""):
+        return Missing(why, "J")
+    return Figure(math.fsum(share.energy_j for share in shares), "J", None, MODEL)
 
 
 def rest(of: Repeat) -> Figure | Missing:
     """What processor, memory and all else drew above idle [J]: the board's energy without what it fed the medium."""
-    whole, own = above_idle("marginal", of), storage(of)
-    if isinstance(whole, Missing) or isinstance(own, Missing):
-        return own if isinstance(own, Missing) else whole
+    whole, medium = above_idle("marginal", of), storage(of)
+    if isinstance(whole, Missing) or isinstance(medium, Missing):
+        return medium if isinstance(medium, Missing) else whole
     if of.storage:
-        return without(whole, own) if of.storage.of_board else whole
-    return Figure(whole.value - own.value, "J", None, MODEL)
+        return without(whole, medium) if of.storage.of_board else whole
+    return Figure(whole.value - medium.value, "J", None, MODEL)
 
 
 def without(whole: Figure, part: Figure) -> Figure:
@@ -165,25 +165,29 @@ COMPONENTS: Final = (
 def asked_bytes(of: Repeat, writes: bool) -> float:
     """Bytes of values that operations wrote, or read."""
     moved = of.operations.bytes_by_kind()
-    return float(sum(each for name, each in moved.items() if (name not in READS) == writes))
+    return float(sum(size for name, size in moved.items() if (name not in READS) == writes))
 
 
 def amplification(of: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
     """Bytes to or from the medium, run and settle, over bytes asked."""
-    asked = asked_bytes(of, writes)
+    value_bytes = asked_bytes(of, writes)
     if isinstance(of.samples, Missing):
         return Missing(of.samples.reason, "1")
-    if not asked:
+    if not value_bytes:
         return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
-    return Figure(of.samples.grown(counter, settle=True) / asked, "1", None, "counters of the board")
+    return Figure(of.samples.grown(counter, settle=True) / value_bytes, "1", None, "counters of the board")
 
 
 def energy_per_byte(of: Repeat) -> Figure | Missing:
     """Energy above idle over all bytes of values that operations moved [J/B]."""
-    energy, asked = above_idle("marginal", of), asked_bytes(of, True) + asked_bytes(of, False)
+    energy, value_bytes = above_idle("marginal", of), asked_bytes(of, True) + asked_bytes(of, False)
     if isinstance(energy, Missing):
         return Missing(energy.reason, "J/B")
-    return energy.scale(1.0 / asked, "J/B") if asked else Missing("no operation moved bytes of values", "J/B")
+    return (
+        energy.scale(1.0 / value_bytes, "J/B")
+        if value_bytes
+        else Missing("no operation moved bytes of values", "J/B")
+    )
 
 
 READS: Final = ("read", "scan")

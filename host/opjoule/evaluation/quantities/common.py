@@ -28,8 +28,8 @@ def run_energy(of: Repeat) -> Figure:
 
 def above_idle(name: str, of: Repeat) -> Figure | Missing:
     """One of the energies [J] that idle power is part of, by its name in RepeatEnergy."""
-    if found := getattr(of.energy, name):
-        return Figure.energy(found.energy, found.budget.shared)
+    if marginal := getattr(of.energy, name):
+        return Figure.energy(marginal.energy, marginal.budget.shared)
     return Missing(NO_IDLE if of.energy.idle is None else NO_SETTLE, "J")
 
 
@@ -67,7 +67,7 @@ def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
             return Missing("no sample saw the memory of the work's processes", unit)
     else:
         moved = ("read", "written") if name == "moved" else (name,)
-        value = sum(samples.grown(f"device_{each}_bytes", settle=True) for each in moved)
+        value = sum(samples.grown(f"device_{direction}_bytes", settle=True) for direction in moved)
     return Figure(value, unit, None, "counter of the board")
 
 
@@ -79,13 +79,13 @@ def seen_share(of: Repeat) -> Figure:
 
 def mean_share(repeats: Sequence[Figure | Missing]) -> Unstated:
     """The mean of a share that was counted; how much repeats differ in it is no uncertainty of it."""
-    figures = [each for each in repeats if isinstance(each, Figure)]
-    return Unstated(fmean(each.value for each in figures), "1", figures[0].reason)
+    figures = [figure for figure in repeats if isinstance(figure, Figure)]
+    return Unstated(fmean(figure.value for figure in figures), "1", figures[0].reason)
 
 
 def total(repeats: Sequence[Figure | Missing]) -> Measured:
     """The sum of what was counted."""
-    return exact(sum(each.value for each in repeats if isinstance(each, Figure)), "1")
+    return exact(sum(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
 
 
 def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
@@ -194,10 +194,10 @@ COMMON: Final = (
 
 SENSORS: Final = tuple(
     Definition(
-        f"by_sensor.*.{each.key}", each.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
+        f"by_sensor.*.{definition.key}", definition.unit, Topic.SENSOR, rests_on=(ENERGY,), required=False,
         meaning="seen by a further sensor, by its number from 1",
     )
-    for each in COMMON
-    if each.of_sensors
+    for definition in COMMON
+    if definition.of_sensors
 )  # fmt: skip
 """Only with further sensors (`sensors=0+1`)."""

@@ -91,10 +91,10 @@ class Quantities:
     def __init__(self, definitions: Iterable[Definition]) -> None:
         """Raises ValueError if two have one key."""
         self._of_key: dict[str, Definition] = {}
-        for each in sorted(definitions, key=lambda each: _ORDER.index(each.topic)):
-            if each.key in self._of_key:
-                raise ValueError(f"two quantities have the key {each.key}")
-            self._of_key[each.key] = each
+        for definition in sorted(definitions, key=lambda definition: _ORDER.index(definition.topic)):
+            if definition.key in self._of_key:
+                raise ValueError(f"two quantities have the key {definition.key}")
+            self._of_key[definition.key] = definition
 
     def __iter__(self) -> Iterator[Definition]:
         return iter(self._of_key.values())
@@ -105,12 +105,13 @@ class Quantities:
 
     def below(self, top: str) -> list[Definition]:
         """The quantities under one key of result.json, that of the key itself included."""
-        return [each for each in self if each.top == top]
+        return [definition for definition in self if definition.top == top]
 
     def shown(self, place: Place) -> list[Definition]:
         """The quantities that have a place there, in its order."""
         return sorted(
-            (each for each in self if getattr(each, place, True)), key=lambda each: each.rank.get(place, 0)
+            (definition for definition in self if getattr(definition, place, True)),
+            key=lambda definition: definition.rank.get(place, 0),
         )
 
     @property
@@ -120,27 +121,27 @@ class Quantities:
 
     def without(self, group: str) -> Quantities:
         """The table without what rests on a group."""
-        return Quantities(each for each in self if group not in each.rests_on)
+        return Quantities(definition for definition in self if group not in definition.rests_on)
 
     def resting_on(self, group: str) -> list[str]:
         """The keys of result.json that a fault of this group makes wrong."""
-        return list(dict.fromkeys(each.top for each in self if group in each.rests_on))
+        return list(dict.fromkeys(definition.top for definition in self if group in definition.rests_on))
 
     def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> Quantities:
         """The table with other fields of some quantities, by their key."""
-        return Quantities(replace(each, **changes.get(each.key, {})) for each in self)
+        return Quantities(replace(definition, **changes.get(definition.key, {})) for definition in self)
 
     def figures(self, repeat: Repeat) -> Figures:
         """Every figure of one repeat by its path."""
-        return {each.key: each.formula(repeat) for each in self if each.formula}
+        return {definition.key: definition.formula(repeat) for definition in self if definition.formula}
 
     def over_repeats(self, repeats: Sequence[Figures]) -> dict[str, Any]:
         """Each figure over all repeats, as it stands in result.json: those of one group below its key."""
-        found: dict[str, Any] = {}
+        entries: dict[str, Any] = {}
         for path in repeats[0]:
             *above, name = path.split(".")
-            into = found
+            into = entries
             for part in above:
                 into = into.setdefault(part, {})
-            into[name] = self._of_key[path].over([each[path] for each in repeats])
-        return found
+            into[name] = self._of_key[path].over([figures[path] for figures in repeats])
+        return entries

@@ -43,14 +43,14 @@ class Figure:
         return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
 
     @classmethod
-    def measured(cls, found: Measured) -> Figure:
+    def measured(cls, number: Measured) -> Figure:
         """A number with its uncertainty."""
-        return cls(found.value, found.unit, found.standard_u, excess=found.excess)
+        return cls(number.value, number.unit, number.standard_u, excess=number.excess)
 
     def scale(self, factor: float, unit: str | None = None) -> Figure:
         """The figure times an exact factor."""
         u = None if self.standard_u is None else self.standard_u * abs(factor)
-        shared = {name: factor * each for name, each in self.shared.items()}
+        shared = {name: factor * contribution for name, contribution in self.shared.items()}
         return replace(self, value=self.value * factor, unit=unit or self.unit, standard_u=u, shared=shared)
 
 
@@ -60,23 +60,23 @@ Figures = Mapping[str, Figure | Missing]
 
 def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
     """The mean of one figure over all repeats, missing as soon as one repeat lacks it."""
-    absent = [(number, each) for number, each in enumerate(repeats, 1) if isinstance(each, Missing)]
+    absent = [(number, figure) for number, figure in enumerate(repeats, 1) if isinstance(figure, Missing)]
     if absent:
         number, lacking = absent[0]
         whose = f"repeat {number}: " if 0 < len(absent) < len(repeats) else ""
         return Missing(whose + lacking.reason, lacking.unit)
-    figures = [each for each in repeats if isinstance(each, Figure)]
-    values = [each.value for each in figures]
-    if bound := next((each for each in figures if each.lower_bound), None):
+    figures = [figure for figure in repeats if isinstance(figure, Figure)]
+    values = [figure.value for figure in figures]
+    if bound := next((figure for figure in figures if figure.lower_bound), None):
         return Unstated(fmean(values), bound.unit, bound.reason)
-    shared = [each.standard_u for each in figures if each.standard_u is not None]
+    shared = [figure.standard_u for figure in figures if figure.standard_u is not None]
     if len(figures) == 1:
         (one,) = figures
         if one.standard_u is None:
             return Unstated(one.value, one.unit, one.reason)
         return Measured.from_standard(one.value, one.standard_u, one.unit, one.excess)
     parts = [
-        (fmean(shared) if shared else 0.0, fmean(each.excess for each in figures)),
+        (fmean(shared) if shared else 0.0, fmean(figure.excess for figure in figures)),
         (repeat_standard_u(values), 0.0),
     ]
     standard_u = math.hypot(*(u for u, _ in parts))
@@ -87,10 +87,10 @@ def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
     """Each figure's values repeat by repeat and their standard deviation, as it stands in result.json."""
     listed: dict[str, RepeatValues] = {}
     for path in repeats[0]:
-        values = [figure.value for each in repeats if isinstance(figure := each[path], Figure)]
+        values = [figure.value for figures in repeats if isinstance(figure := figures[path], Figure)]
         if len(values) < len(repeats):
             continue
-        unit = next(each[path].unit for each in repeats)
+        unit = next(figures[path].unit for figures in repeats)
         spread = stdev(values) if len(values) > 1 else None
         listed[path] = RepeatValues(len(values), unit, tuple(values), spread)
     return listed
@@ -100,13 +100,13 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
     """The budget of a mean: each part's mean, for the repeats share it, and the spread of their values."""
     budget = budgets[0]
     for name in budget.parts:
-        budget = budget.with_part(name, fmean(each.parts.get(name, 0.0) for each in budgets))
-    excess = {name: fmean(each.excess.get(name, 0.0) for each in budgets) for name in budget.excess}
+        budget = budget.with_part(name, fmean(budget.parts.get(name, 0.0) for budget in budgets))
+    excess = {name: fmean(budget.excess.get(name, 0.0) for budget in budgets) for name in budget.excess}
     budget = replace(budget, shared=mean_shared(budgets), excess=excess)
     return budget.with_part("repeats", repeat_standard_u(values_j)) if len(values_j) > 1 else budget
 
 
 def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
     """What the mean of all repeats has in common with figures of other runs, source by source."""
-    names = {name for each in repeats for name in each.shared}
-    return {name: fmean(each.shared.get(name, 0.0) for each in repeats) for name in sorted(names)}
+    names = {name for repeat in repeats for name in repeat.shared}
+    return {name: fmean(repeat.shared.get(name, 0.0) for repeat in repeats) for name in sorted(names)}

@@ -49,7 +49,7 @@ def latency(of: Repeat, name: str) -> Figure | Missing:
 
 def exact_mean(repeats: Sequence[Figure | Missing]) -> Measured:
     """The mean of what was counted."""
-    return exact(fmean(each.value for each in repeats if isinstance(each, Figure)), "1")
+    return exact(fmean(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
 
 
 OPERATIONS: Final = (

@@ -29,18 +29,18 @@ def _subject(run: Run) -> str:
 
 def _work(run: Run) -> str:
     """For example "workload a, zipfian, 100,000 records of 10 x 100 B, 500,000 operations, 4 threads"."""
-    asked, effective = run.asked, run.summary.workload
-    words = [f"workload {asked.workload}"] if asked.workload else []
-    distribution = effective.get("requestdistribution") or asked.distribution
+    options, effective = run.asked, run.summary.workload
+    words = [f"workload {options.workload}"] if options.workload else []
+    distribution = effective.get("requestdistribution") or options.distribution
     words += [distribution] if distribution else []
-    records = effective.get("recordcount") or asked.records
+    records = effective.get("recordcount") or options.records
     words += [f"{int(records):,} records{_size(effective)}"] if records else []
-    operations = effective.get("operationcount") or asked.operations
+    operations = effective.get("operationcount") or options.operations
     if seconds := _length_s(run):
         words += [f"operations for {seconds:g} s"]
     elif operations:
         words += [f"{int(operations):,} operations"]
-    words += [f"{asked.threads} thread{'s' if asked.threads != 1 else ''}"] if asked.threads else []
+    words += [f"{options.threads} thread{'s' if options.threads != 1 else ''}"] if options.threads else []
     words += [f"in randomised blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
     if (made_by := run.found.generator) and made_by.runs_on == "host":
         words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
@@ -70,7 +70,7 @@ def _notes(run: Run) -> list[str]:
 def _apart(run: Run) -> str:
     """Blocks, where the loader makes the operations and its run had none."""
     blocks = (
-        any(each.mix_blocks for each in run.loader.values())
+        any(summary.mix_blocks for summary in run.loader.values())
         or (run.found.generator or Generator()).runs_on == "host"
     )
     return "" if blocks else "--design"

@@ -157,13 +157,13 @@ class Chip:
 
     def range_of(self, code: int) -> ShuntRange:
         """The range of this code, the widest where there is none."""
-        return next((each for each in self.ranges if each.code == code), self.ranges[-1])
+        return next((shunt_range for shunt_range in self.ranges if shunt_range.code == code), self.ranges[-1])
 
     def range_code(self, wanted_mv: int) -> int:
         """Code of the narrowest range that holds so much. Raises: BadInput: it has none."""
-        for each in self.ranges:
-            if each.max_v >= wanted_mv * 1e-3:
-                return each.code
+        for shunt_range in self.ranges:
+            if shunt_range.max_v >= wanted_mv * 1e-3:
+                return shunt_range.code
         most_mv = self.ranges[-1].max_v * 1e3
         raise BadInput(f"meter option range={wanted_mv}: the {self.name} measures up to {most_mv:g} mV")
 

@@ -10,7 +10,7 @@ _STEP_V: Final = 10e-6  # 8.6.3
 _LIBRARY_BUS_END: Final = 4000
 """16 V, as the Arduino library sets the bus range together with 40 mV."""
 ADC_CODES: Final = {"9": 0, "10": 1, "11": 2, "12": 3} | {
-    f"mean{1 << each}": 8 + each for each in range(1, 8)
+    f"mean{1 << power}": 8 + power for power in range(1, 8)
 }
 """Bits of one conversion, or the mean of this many of 12 bit -> code (table 5)."""
 

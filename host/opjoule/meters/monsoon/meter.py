@@ -108,9 +108,9 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         self._device = Reader(self._source)
         code = self._hardware_model()
         if code != self._model.code:
-            found = next((each.name for each in MODELS.values() if each.code == code), f"model {code}")
+            name = next((model.name for model in MODELS.values() if model.code == code), f"model {code}")
             raise MeterFault(
-                f"monsoon: it is a {found}, not a {self._model.name}: write monsoon:model={found.lower()}"
+                f"monsoon: it is a {name}, not a {self._model.name}: write monsoon:model={name.lower()}"
             )
         return self._identity()
 

@@ -128,7 +128,8 @@ class Model:
         def read(what: str, length: int, signed: bool) -> tuple[int, int]:
             """The codes of the fine and of the coarse range."""
             fine, coarse = (
-                get(Opcode[f"{channel.upper()}_{each}_{what}"], length, signed) for each in ("FINE", "COARSE")
+                get(Opcode[f"{channel.upper()}_{fineness}_{what}"], length, signed)
+                for fineness in ("FINE", "COARSE")
             )
             return fine, coarse
 
@@ -137,7 +138,7 @@ class Model:
             zeros = read("ZERO", 2, True)
             return ChannelScale(fine * 1e-6, coarse * 1e-3, *map(float, zeros))
         # Steps of 0.1 mohm around 50 mohm, signed (the library reads them as unsigned).
-        ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * each for each in read("RESISTOR", 1, True)]
+        ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * steps for steps in read("RESISTOR", 1, True)]
         fine_a, coarse_a = 35_946e-6, 3_103.4e-3
         return ChannelScale(
             fine_a * _NOMINAL_SHUNT_OHM / ohms[0], coarse_a * _NOMINAL_SHUNT_OHM / ohms[1], 0.0, 0.0

@@ -295,20 +295,20 @@ def usb_protocol() -> MonsoonProtocol:
     except ImportError:
         raise MeterFault(LIBRARY) from None
     try:
-        found = list(usb.core.find(find_all=True, idVendor=VENDOR, idProduct=PRODUCT))
+        devices = list(usb.core.find(find_all=True, idVendor=VENDOR, idProduct=PRODUCT))
     except usb.core.NoBackendError:
         raise MeterFault(LIBUSB) from None
-    if not found:
+    if not devices:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
-    _check_permission(found, usb.core.USBError)
+    _check_permission(devices, usb.core.USBError)
     protocol: MonsoonProtocol = pmapi.USB_protocol()
     return protocol
 
 
-def _check_permission(found: list[Any], usb_error: type[Exception]) -> None:
+def _check_permission(devices: list[Any], usb_error: type[Exception]) -> None:
     """Reading the serial number needs the right to open the device; the library takes a refusal for absence."""
     try:
-        for device in found:
+        for device in devices:
             _ = device.serial_number
     except (usb_error, ValueError):
         raise MeterFault(PERMISSION) from None

@@ -93,16 +93,20 @@ class HwmonSource(Source):
 
     def open(self) -> MeterIdentity:
         """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
-        found = [*_hwmon(self._hwmon), *_iio(self._iio)]
-        chosen = [each for each in found if self._wanted in {"", each.chip, each.place.name, str(each.place)}]
+        channels = [*_hwmon(self._hwmon), *_iio(self._iio)]
+        chosen = [
+            channel
+            for channel in channels
+            if self._wanted in {"", channel.chip, channel.place.name, str(channel.place)}
+        ]
         if not chosen:
-            listed = ", ".join(f"{each.chip} at {each.place.name}" for each in found) or "none"
+            listed = ", ".join(f"{channel.chip} at {channel.place.name}" for channel in channels) or "none"
             raise MeterFault(
                 f"hwmon: no INA2xx or POWER-Z{' called ' + self._wanted if self._wanted else ''} (found: {listed}): "
                 "load its driver (dtoverlay or modprobe ina2xx)"
             )
         if len(chosen) > 1:
-            names = ", ".join(each.place.name for each in chosen)
+            names = ", ".join(channel.place.name for channel in chosen)
             raise BadInput(
                 f"hwmon: several sensors ({names}); name one, for example hwmon:{chosen[0].place.name}"
             )
@@ -170,20 +174,20 @@ class HwmonSource(Source):
 
 def _hwmon(root: Path) -> list[_Files]:
     """Sensors of hwmon drivers: milliamperes and millivolts. Of an INA2xx in1 is the bus and in0 the shunt."""
-    found = []
+    channels = []
     for folder in sorted(root.glob("hwmon*")):
         chip = _text(folder / "name")
         current = folder / "curr1_input"
         voltage = folder / ("in0_input" if chip == POWERZ else "in1_input")
         if (chip in RANGE_V or chip == POWERZ) and current.exists() and voltage.exists():
             shunt_ohm = _number(folder / "shunt_resistor", 1e-6)
-            found.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
-    return found
+            channels.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
+    return channels
 
 
 def _iio(root: Path) -> list[_Files]:
     """Sensors of the industrial I/O driver: raw counts with a scale to mA and mV."""
-    found = []
+    channels = []
     for folder in sorted(root.glob("iio:device*")):
         chip = _text(folder / "name")
         current, voltage = folder / "in_current3_raw", folder / "in_voltage1_raw"
@@ -192,8 +196,8 @@ def _iio(root: Path) -> list[_Files]:
                 float(_text(folder / f"{name}_scale") or 1) * 1e-3 for name in ("in_current3", "in_voltage1")
             ]
             shunt_ohm = _number(folder / "in_shunt_resistor", 1.0)
-            found.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
-    return found
+            channels.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
+    return channels
 
 
 def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:

@@ -83,7 +83,7 @@ class PolledMeter:
         self._period_ns = round(source.period_s * 1e9)
         self._lock = threading.Condition()
         self._events: list[MeterEvent] = []
-        self._told = False
+        self._notified = False
         """the reader was told of events, and has not taken them yet"""
         self._first_ns: int | None = None
         """of the events that it was not told of yet, when the first one came"""
@@ -113,9 +113,9 @@ class PolledMeter:
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call. Raises: MeterFault: the source cannot be read any more."""
         with self._lock:
-            if not self._told and self._fault is None:
+            if not self._notified and self._fault is None:
                 self._lock.wait(timeout_s)
-            self._told = False
+            self._notified = False
             if not self._events and self._fault is not None:
                 raise self._fault
             events, self._events = self._events, []
@@ -193,7 +193,7 @@ class PolledMeter:
             self._events += events
             self._first_ns = at_ns if self._first_ns is None else self._first_ns
             if at_ns - self._first_ns >= GATHERED_NS or self._period_ns >= GATHERED_NS:
-                self._told, self._first_ns = True, None
+                self._notified, self._first_ns = True, None
                 self._lock.notify()
 
     def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
@@ -221,7 +221,7 @@ class PolledMeter:
             around_ns = whole.start * period_ns, whole.stop * period_ns
             events.append(GapEvent(0, Gap(*around_ns, len(whole), charge_c, "read late: the mean is known")))
         else:
-            events += [self._in_cell(each, reading.current_a, volts) for each in whole]
+            events += [self._in_cell(cell_in_gap, reading.current_a, volts) for cell_in_gap in whole]
         self._cell_charge = reading.current_a * (at_ns - last_cell * period_ns)
         return events
 
@@ -257,7 +257,7 @@ def _joined(events: list[MeterEvent]) -> list[MeterEvent]:
     joined: list[MeterEvent] = []
     for samples, group in itertools.groupby(events, key=lambda event: isinstance(event, Samples)):
         parts = list(group)
-        joined += [_one([each for each in parts if isinstance(each, Samples)])] if samples else parts
+        joined += [_one([part for part in parts if isinstance(part, Samples)])] if samples else parts
     return joined
 
 

@@ -59,7 +59,7 @@ class Assembler:
         self._next_edge = 0
         self._waiting_edge: Edge | None = None
         self._lost_edges = 0
-        self._told_edges = 0
+        self._counted_edges = 0
         self._requested: dict[int, int] = {}
         self._faults: dict[str, int] = {}
         self._stack_free_bytes: int | None = None
@@ -95,7 +95,7 @@ class Assembler:
             lost_samples=sum(part.lost_samples for part in parts),
             recovered_samples=sum(part.recovered_samples for part in parts),
             # Of the last edges no later message tells; the status does.
-            lost_edges=self._lost_edges + max(0, self._told_edges - self._next_edge),
+            lost_edges=self._lost_edges + max(0, self._counted_edges - self._next_edge),
             link=dict(link),
             faults=faults,
         )
@@ -178,10 +178,10 @@ class Assembler:
     def _status(self, message: Status) -> list[MeterEvent]:
         self._faults |= {fault_name(code): count for code, count in enumerate(message.faults)}
         self._stack_free_bytes = message.stack_free_bytes
-        self._told_edges = message.edges
+        self._counted_edges = message.edges
         events = self._counted_edge(message.edges)
-        told_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)
-        if told_ticks != own_ticks:
+        meter_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)
+        if meter_ticks != own_ticks:
             # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
             events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
         if message.acquisition == Acquisition.IDLE:

@@ -44,12 +44,12 @@ def serial_obstacles(port: str, root: Path | None = None) -> list[Obstacle]:
     root = root or ROOT
     node = (root / port.lstrip("/")).resolve()
     device = _usb_device(root, node.name)
-    found = [_brltty(root, device)]
+    obstacles = [_brltty(root, device)]
     if node.exists():
-        found += [_rights(root, port, node), _name(root, port)]
+        obstacles += [_rights(root, port, node), _name(root, port)]
     if device:
-        found += [_modem_manager(root, node.name, device), _latency(root, node.name)]
-    return [each for each in found if each]
+        obstacles += [_modem_manager(root, node.name, device), _latency(root, node.name)]
+    return [obstacle for obstacle in obstacles if obstacle]
 
 
 def lasting_name(port: str, root: Path | None = None) -> str:
@@ -72,7 +72,7 @@ def _usb_device(root: Path, tty: str) -> Path | None:
     place = root / "sys/class/tty" / tty / "device"
     if not place.exists():
         return None
-    return next((each for each in place.resolve().parents if (each / "idVendor").exists()), None)
+    return next((folder for folder in place.resolve().parents if (folder / "idVendor").exists()), None)
 
 
 def _brltty(root: Path, device: Path | None) -> Obstacle | None:
@@ -81,10 +81,14 @@ def _brltty(root: Path, device: Path | None) -> Obstacle | None:
     Without a port every converter on the bus is looked at: it may be the one that was taken.
     """
     on_bus = root.glob("sys/bus/usb/devices/*")
-    candidates = [device] if device else [each for each in on_bus if _text(each / "idVendor") in CONVERTERS]
+    candidates = (
+        [device]
+        if device
+        else [device_folder for device_folder in on_bus if _text(device_folder / "idVendor") in CONVERTERS]
+    )
     claims = list(_brltty_claims(root))
-    for each in candidates:
-        vendor, product = _text(each / "idVendor"), _text(each / "idProduct")
+    for candidate in candidates:
+        vendor, product = _text(candidate / "idVendor"), _text(candidate / "idProduct")
         for rules, line in claims:
             if vendor and vendor in line and product in line:
                 return Obstacle(
@@ -167,7 +171,7 @@ def _name(root: Path, port: str) -> Obstacle | None:
 
 def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
     """It may send AT commands to a port that just came, unless udev's entry of port or device tells it not to."""
-    running = any(_text(each) == "ModemManager" for each in root.glob("proc/[0-9]*/comm"))
+    running = any(_text(process_name) == "ModemManager" for process_name in root.glob("proc/[0-9]*/comm"))
     if not running:
         return None
     for place in (root / "sys/class/tty" / tty, device):

@@ -239,9 +239,16 @@ class SerialMeter:
         if place not in self._sensors:
             off = SensorSettings(mode=Mode.OFF, shunt_range=0)
             return Configure(place, off.mode, off.shunt_adc, off.bus_adc, off.shunt_range, 1, off.bus_every)
-        asked = self._chosen(identity, place)
-        samples = min(asked.samples_per_frame, identity.max_samples_per_frame)
-        fields = (asked.mode, asked.shunt_adc, asked.bus_adc, asked.shunt_range, samples, asked.bus_every)
+        settings = self._chosen(identity, place)
+        samples = min(settings.samples_per_frame, identity.max_samples_per_frame)
+        fields = (
+            settings.mode,
+            settings.shunt_adc,
+            settings.bus_adc,
+            settings.shunt_range,
+            samples,
+            settings.bus_every,
+        )
         return Configure(place, *fields)
 
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
@@ -253,8 +260,8 @@ class SerialMeter:
         return dataclasses.replace(settings, **changes)
 
     def _shunt(self, identity: Identity, place: int) -> Shunt:
-        if own := self._chip(identity, place).own_shunt:
-            return own
+        if built_in := self._chip(identity, place).own_shunt:
+            return built_in
         return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
@@ -274,8 +281,8 @@ class SerialMeter:
 
     def _chip(self, identity: Identity, place: int) -> Chip:
         if place >= len(identity.items):
-            found = f"{len(identity.items)} sensors found"
-            raise MeterFault(f"meter on {self._path}: no sensor {place} ({found}): check the wiring")
+            count = f"{len(identity.items)} sensors found"
+            raise MeterFault(f"meter on {self._path}: no sensor {place} ({count}): check the wiring")
         code = int(identity.items["chip"][place])
         if code not in ChipKind._value2member_map_:
             raise MeterFault(f"meter on {self._path}: sensor chip {code} is unknown here: update OpJoule")

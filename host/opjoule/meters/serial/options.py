@@ -11,7 +11,9 @@ from opjoule.meters.kinds import LABEL
 from opjoule.meters.messages import Mode
 from opjoule.suggestion import suggestion
 
-_RANGES_MV = {f"{each.max_v * 1e3:.0f}": round(each.max_v * 1e3) for each in INA219.ranges}
+_RANGES_MV = {
+    f"{shunt_range.max_v * 1e3:.0f}": round(shunt_range.max_v * 1e3) for shunt_range in INA219.ranges
+}
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
     "adc": dict(ADC_CODES),

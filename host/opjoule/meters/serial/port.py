@@ -73,8 +73,8 @@ class SerialPort:
 
 def ports_present() -> list[str]:
     """Serial ports of this machine that have hardware behind them, with what it calls itself."""
-    found = [port for port in list_ports.comports() if port.hwid != "n/a"]
-    return [f"{port.device} ({port.description})" for port in sorted(found, key=lambda port: port.device)]
+    ports = [port for port in list_ports.comports() if port.hwid != "n/a"]
+    return [f"{port.device} ({port.description})" for port in sorted(ports, key=lambda port: port.device)]
 
 
 def is_pseudo_terminal(path: str) -> bool:

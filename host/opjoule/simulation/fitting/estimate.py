@@ -25,7 +25,7 @@ class Estimate:
     unit: str
     origin: str
     """What it was found from; where it is not identifiable, why."""
-    tell: str = ""
+    needed_run: str = ""
     """The run that would tell it; empty where it is known."""
 
     @property
@@ -48,12 +48,12 @@ class Estimate:
         return self.u is not None and self.low <= truth <= self.high
 
 
-def assumed(key: str, value: float, unit: str, why: str, tell: str) -> Estimate:
+def assumed(key: str, value: float, unit: str, why: str, needed_run: str) -> Estimate:
     """A parameter that the records do not tell: the prior stays."""
-    return Estimate(key, value, None, unit, f"not identifiable: {why}", tell)
+    return Estimate(key, value, None, unit, f"not identifiable: {why}", needed_run)
 
 
-def found(
+def fitted_or_prior(
     key: str,
     value: float,
     standard_u: float,
@@ -62,11 +62,11 @@ def found(
     prior: float,
     *,
     least: float,
-    tell: str,
+    needed_run: str,
 ) -> Estimate:
     """A fitted parameter, or the prior where its interval is wider than its value and than `least`."""
     u = COVERAGE_FACTOR * standard_u
     if not u <= max(abs(value), least):
         why = f"the record gives {value:.3g} ± {u:.2g}"
-        return assumed(key, prior, unit, why, tell)
+        return assumed(key, prior, unit, why, needed_run)
     return Estimate(key, value, u, unit, origin)

@@ -11,7 +11,7 @@ import numpy as np
 
 from opjoule.energy.error_bounds import SQRT3, VOLTAGE
 from opjoule.errors import BadInput
-from opjoule.simulation.fitting.estimate import LEAST_OHM, Estimate, assumed, found
+from opjoule.simulation.fitting.estimate import LEAST_OHM, Estimate, assumed, fitted_or_prior
 from opjoule.simulation.fitting.power_estimates import power_estimates
 from opjoule.simulation.fitting.powers import fit_powers
 from opjoule.simulation.fitting.rates import flush_latency, read_rate, write_rate
@@ -25,28 +25,39 @@ from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 HELD: Final = ("monsoon",)
 """Meters that are the supply, and hold its voltage."""
 READINGS: Final = 20_000
-_TELL: Final = "a record with a meter that measures voltage and current of an ordinary supply"
+_SUPPLY_RECORD: Final = "a record with a meter that measures voltage and current of an ordinary supply"
 
 
 def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimate]:
     """Open voltage [V] and resistance [ohm], means over the records; a record's own supply is told, not a kind's."""
-    lines = [each for each in (_line(one) for one in records) if each]
+    lines = [line for line in (_line(one) for one in records) if line]
     keys = "supply.open_voltage_v", "supply.resistance_ohm"
     if not lines:
         held = any(one.meter in HELD for one in records)
         why = "the meter is the supply, and holds its voltage" if held else "the voltage was not measured"
         return [
-            assumed(keys[0], prior.open_voltage_v, "V", why, _TELL),
-            assumed(keys[1], prior.resistance_ohm, "ohm", why, _TELL),
+            assumed(keys[0], prior.open_voltage_v, "V", why, _SUPPLY_RECORD),
+            assumed(keys[1], prior.resistance_ohm, "ohm", why, _SUPPLY_RECORD),
         ]
-    values, standard_u = np.array([each[:2] for each in lines]), np.array([each[2:] for each in lines])
+    values, standard_u = np.array([line[:2] for line in lines]), np.array([line[2:] for line in lines])
     mean = values.mean(axis=0)
     between = values.std(axis=0, ddof=1) if len(lines) > 1 else np.zeros(2)
     u = np.hypot(standard_u.max(axis=0), between)
     origin = "voltage against current"
     return [
-        found(keys[0], mean[0], u[0], "V", origin, prior.open_voltage_v, least=0.0, tell=_TELL),
-        found(keys[1], mean[1], u[1], "ohm", origin, prior.resistance_ohm, least=LEAST_OHM, tell=_TELL),
+        fitted_or_prior(
+            keys[0], mean[0], u[0], "V", origin, prior.open_voltage_v, least=0.0, needed_run=_SUPPLY_RECORD
+        ),
+        fitted_or_prior(
+            keys[1],
+            mean[1],
+            u[1],
+            "ohm",
+            origin,
+            prior.resistance_ohm,
+            least=LEAST_OHM,
+            needed_run=_SUPPLY_RECORD,
+        ),
     ]
 
 
@@ -61,7 +72,7 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
     current_a = float(line.current_a.mean())
     source_v = float(line.source_v.mean())
     bounds = one.sensor.gain_errors_max if one.sensor else {}
-    current_gain = math.hypot(*(each for name, each in bounds.items() if name != VOLTAGE)) / SQRT3
+    current_gain = math.hypot(*(bound for name, bound in bounds.items() if name != VOLTAGE)) / SQRT3
     gain = math.hypot(current_gain, bounds.get(VOLTAGE, 0.0) / SQRT3)
     # few levels of current stand on few codes, whose errors do not average out
     codes = max(np.unique(np.round(line.reading_v, 4)).size, 2)
@@ -143,31 +154,31 @@ class FittedTwin:
 
     def __getitem__(self, key: str) -> Estimate:
         """A parameter by its key."""
-        return next(each for each in self.estimates if each.key == key)
+        return next(estimate for estimate in self.estimates if estimate.key == key)
 
     def balances(self) -> list[PhaseBalance]:
         """Energies of each kind of phase over all records, in order of time."""
-        found: dict[str, Float64Array] = {}
+        sums: dict[str, Float64Array] = {}
         for one, model in zip(self.records, self.model, strict=True):
             span_s = one.windows.span_s
             known = np.isfinite(one.windows.power_w)
             for at in np.unique(one.windows.phase):
-                own = known & (one.windows.phase == at)
+                chosen = known & (one.windows.phase == at)
                 name = BETWEEN if at == NOWHERE else one.phases[int(at)].name
                 joules = [
-                    float(span_s[own].sum()),
-                    float(span_s[own] @ one.windows.power_w[own]),
-                    float(span_s[own] @ model.total_w[own]),
+                    float(span_s[chosen].sum()),
+                    float(span_s[chosen] @ one.windows.power_w[chosen]),
+                    float(span_s[chosen] @ model.total_w[chosen]),
                 ]
-                found[name] = found.get(name, np.zeros(3)) + np.array(joules)
-        shown = sorted(found, key=lambda name: name == BETWEEN)
-        return [PhaseBalance(name, *found[name].tolist()) for name in shown if found[name][1] > 0]
+                sums[name] = sums.get(name, np.zeros(3)) + np.array(joules)
+        shown = sorted(sums, key=lambda name: name == BETWEEN)
+        return [PhaseBalance(name, *sums[name].tolist()) for name in shown if sums[name][1] > 0]
 
     def verdict(self) -> str:
         """One plain sentence on where the model is off."""
-        balances = [each for each in self.balances() if each.name != BETWEEN] or self.balances()
-        worst = max(balances, key=lambda each: abs(each.ratio - 1))
-        total = sum(each.model_j for each in balances) / sum(each.measured_j for each in balances)
+        balances = [balance for balance in self.balances() if balance.name != BETWEEN] or self.balances()
+        worst = max(balances, key=lambda balance: abs(balance.ratio - 1))
+        total = sum(balance.model_j for balance in balances) / sum(balance.measured_j for balance in balances)
         whole = f"over all phases it draws {100 * (total - 1):+.1f} %"
         off = 100 * (worst.ratio - 1)
         if abs(off) < 1:
@@ -205,7 +216,7 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
         flush,
         *supply_estimates(records, prior.supply),
     ]
-    values = {each.key: each.value for each in made}
+    values = {estimate.key: estimate.value for estimate in made}
     steps = range(len(board.busy_cores_w))
     fitted_board = replace(board, busy_cores_w=tuple(values[f"board.busy_cores_w.{at}"] for at in steps))
     fitted_medium = replace(

@@ -52,7 +52,7 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
         ),
         section("trace", "Measured power and the twin's", *chart_frame()),
         section("energies", "Energy by phase", energies_table(fitted)),
-        section("parameters", "Parameters", parameters_table(fitted), *_untold(fitted)),
+        section("parameters", "Parameters", parameters_table(fitted), *_missing_runs(fitted)),
     ]
     banners = [banner("simulated", "SIMULATED", SIMULATED)] if fitted.simulated else []
     return framed(
@@ -75,18 +75,18 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
         values = np.array(
             [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
         )
-        own_s, own = _with_holes(start_s, end_s, values)
+        own_s, held = _with_holes(start_s, end_s, values)
         bounds_s.append(own_s)
-        cells.append(own)
+        cells.append(held)
         prefix = f"{number}: " if len(records) > 1 else ""
         phases += [
             PhaseSpan(
-                prefix + each.name,
-                each.repeat,
-                max((each.start_board_ns - zero_ns) * 1e-9 + at_s, 0.0),
-                (each.end_board_ns - zero_ns) * 1e-9 + at_s,
+                prefix + phase.name,
+                phase.repeat,
+                max((phase.start_board_ns - zero_ns) * 1e-9 + at_s, 0.0),
+                (phase.end_board_ns - zero_ns) * 1e-9 + at_s,
             )
-            for each in one.phases
+            for phase in one.phases
         ]
         at_s = float(end_s[-1]) + PAUSE_S
     whole = np.concatenate(cells, axis=1)
@@ -147,7 +147,7 @@ def _panels() -> list[dict[str, object]]:
 
 def energies_table(fitted: FittedTwin) -> Element:
     """Energy of each kind of phase: measured, the twin's, their ratio."""
-    body = [row(*each.words) for each in fitted.balances()]
+    body = [row(*balance.words) for balance in fitted.balances()]
     return table(
         ("phase", "time", "measured", "twin", "twin / measured"), body, f"Energy by phase{_mark(fitted)}"
     )
@@ -155,7 +155,7 @@ def energies_table(fitted: FittedTwin) -> Element:
 
 def parameters_table(fitted: FittedTwin) -> Element:
     """Every parameter with its interval and where it came from."""
-    body = [row(each.key, *shown(each), each.origin) for each in fitted.estimates]
+    body = [row(estimate.key, *shown(estimate), estimate.origin) for estimate in fitted.estimates]
     return table(
         ("parameter", "value", "interval (95 %)", "from"), body, f"Parameters of the twin{_mark(fitted)}"
     )
@@ -172,17 +172,17 @@ def shown(estimate: Estimate) -> tuple[str, str]:
     return f"{estimate.value * scale:.4g} {unit}", f"{low:.4g} to {high:.4g} {unit}"
 
 
-def untold(fitted: FittedTwin) -> list[str]:
+def missing_runs(fitted: FittedTwin) -> list[str]:
     """What the records do not tell, and the run that would, a line each."""
     runs: dict[str, list[str]] = {}
-    for each in fitted.estimates:
-        if not each.identified and each.tell:
-            runs.setdefault(each.tell, []).append(each.key)
-    return [f"{', '.join(keys)}: {tell}" for tell, keys in runs.items()]
+    for estimate in fitted.estimates:
+        if not estimate.identified and estimate.needed_run:
+            runs.setdefault(estimate.needed_run, []).append(estimate.key)
+    return [f"{', '.join(keys)}: {run}" for run, keys in runs.items()]
 
 
-def _untold(fitted: FittedTwin) -> list[Element]:
-    lines = untold(fitted)
+def _missing_runs(fitted: FittedTwin) -> list[Element]:
+    lines = missing_runs(fitted)
     if not lines:
         return []
     return [

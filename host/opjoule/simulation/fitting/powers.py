@@ -84,7 +84,7 @@ def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[np
             )
         )
     joined = Observed(
-        *(np.concatenate([getattr(each, name) for each in parts]) for name in Observed.__dataclass_fields__)
+        *(np.concatenate([getattr(part, name) for part in parts]) for name in Observed.__dataclass_fields__)
     )
     if not joined.baseline.any():
         raise DataFault("no idle power was measured (--idle 0): the fit rests on it; measure with --idle")
@@ -118,7 +118,7 @@ def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
     return [(share > SYNC_SHARE) & (others_s >= OTHERS_S) for share in shares]
 
 
-class TailTold(Enum):
+class TailKnowledge(Enum):
     """What the power tells of the medium's tail."""
 
     LENGTH = "its power and its length"
@@ -138,13 +138,13 @@ class PowerFit:
     """For how long each part was at work, shape (cores + 2,)."""
     tails_s: tuple[float, float]
     """Lengths of the tail between which the power does not decide."""
-    tail: TailTold
+    tail: TailKnowledge
 
     def u_w(self, parts: npt.ArrayLike) -> float:
         """Standard uncertainty of a sum of watts [W]; `parts` says how often each counts, shape (cores + 2,)."""
         counts = np.asarray(parts, np.float64)
-        own = [float(counts @ each @ counts) for each in self.covariances]
-        return math.sqrt(max(max(own, default=math.inf), 0.0))
+        variances = [float(counts @ covariance @ counts) for covariance in self.covariances]
+        return math.sqrt(max(max(variances, default=math.inf), 0.0))
 
 
 def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> PowerFit:
@@ -154,39 +154,45 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
 
     def solve(tail_s: float, tail_w: float | None = None) -> Solved:
         timed = replace(medium, tail_s=tail_s)
-        own = [medium_shares(timed, each, one.windows) for each, one in zip(work, records, strict=True)]
-        active = np.concatenate([each[0][used] for each, used in zip(own, chosen, strict=True)])
-        tail = np.concatenate([each[1][used] for each, used in zip(own, chosen, strict=True)])
+        shares = [
+            medium_shares(timed, stretches, one.windows) for stretches, one in zip(work, records, strict=True)
+        ]
+        active = np.concatenate(
+            [busy_and_tail[0][used] for busy_and_tail, used in zip(shares, chosen, strict=True)]
+        )
+        tail = np.concatenate(
+            [busy_and_tail[1][used] for busy_and_tail, used in zip(shares, chosen, strict=True)]
+        )
         return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records, tail_w)
 
-    def known(best: Solved, tails_s: tuple[float, float], tail: TailTold) -> PowerFit:
+    def known(best: Solved, tails_s: tuple[float, float], tail: TailKnowledge) -> PowerFit:
         covariances = _covariances(seen, best, records, _mean_u_w(seen))
         busy_s = np.asarray(seen.span_s @ best.matrix)
         return PowerFit(best, _mean_u_w(seen), covariances, busy_s, tails_s, tail)
 
     tried = _searched(solve)
-    best = min(tried, key=lambda each: each.deviance)
+    best = min(tried, key=lambda solution: solution.deviance)
     short_s, long_s, worth = _tails(seen, tried, best, solve(0.0))
-    made = known(best, (short_s, long_s), TailTold.LENGTH)
+    made = known(best, (short_s, long_s), TailKnowledge.LENGTH)
     last = np.eye(cores + 2)[-1]
     if worth >= TAIL_WORTH and best.tail_s >= TAIL_MIN_S and 2 * made.u_w(last) <= best.watts[-1]:
         return made
     # no length stands out: the power of a tail of the stated length, or where that is not told, the stated one
     stated_s = medium.tail_s, medium.tail_s
-    made = known(solve(medium.tail_s), stated_s, TailTold.POWER)
+    made = known(solve(medium.tail_s), stated_s, TailKnowledge.POWER)
     if 2 * made.u_w(last) <= max(made.best.watts[-1], LEAST_W):
         return made
-    return known(solve(medium.tail_s, medium.tail_w), stated_s, TailTold.NOTHING)
+    return known(solve(medium.tail_s, medium.tail_w), stated_s, TailKnowledge.NOTHING)
 
 
 def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
     """Solutions with tails of many lengths, closer to each other around the best."""
-    tried = [solve(each) for each in TAILS_S]
+    tried = [solve(tail_s) for tail_s in TAILS_S]
     ratio = TAILS_S[1] / TAILS_S[0]
     for _ in range(ROUNDS):
-        best = min(tried, key=lambda each: each.deviance)
+        best = min(tried, key=lambda solution: solution.deviance)
         nearer_s = best.tail_s * np.geomspace(1 / ratio, ratio, 2 * FINER + 1)
-        tried += [solve(each) for each in nearer_s.tolist()]
+        tried += [solve(tail_s) for tail_s in nearer_s.tolist()]
         ratio = ratio ** (1 / FINER)
     return tried
 
@@ -204,11 +210,11 @@ def _solved(
         tail_w: power of the tail that is taken as known; None: it is fitted.
     """
     idle, rest_w, rest = seen.baseline, *_at_rest(seen, matrix)
-    own, power_w = matrix - rest, seen.power_w - rest_w
-    fitted = own.copy()
+    columns, power_w = matrix - rest, seen.power_w - rest_w
+    fitted = columns.copy()
     if tail_w is not None:
         fitted[:, -1] = 0.0
-    given_w = 0.0 if tail_w is None else tail_w * own[:, -1]
+    given_w = 0.0 if tail_w is None else tail_w * columns[:, -1]
     weight = np.where(idle, 0.0, seen.weight)
     gram, moment = (
         (fitted * weight[:, None]).T @ fitted,
@@ -220,7 +226,7 @@ def _solved(
     watts = non_negative(gram, moment, np.zeros(moment.size, np.bool_))
     if tail_w is not None:
         watts[-1] = tail_w
-    residual_w = power_w - own @ watts
+    residual_w = power_w - columns @ watts
     return Solved(
         tail_s, rest_w - float(rest @ watts), watts, float(weight @ residual_w**2), matrix, residual_w
     )
@@ -228,8 +234,8 @@ def _solved(
 
 def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]:
     """Means of power and columns over the baselines: what the rest is counted from."""
-    own = seen.baseline
-    return float(seen.power_w[own].mean()), np.asarray(matrix[own].mean(axis=0))
+    idle = seen.baseline
+    return float(seen.power_w[idle].mean()), np.asarray(matrix[idle].mean(axis=0))
 
 
 def _signatures(
@@ -255,23 +261,23 @@ def _covariances(
     Source: cluster-robust covariance, Liang and Zeger, Biometrika 73, 13 (1986).
     """
     _, rest = _at_rest(seen, best.matrix)
-    own = best.matrix - rest
+    columns = best.matrix - rest
     weight = np.where(seen.baseline, 0.0, seen.weight)
-    gram = (own * weight[:, None]).T @ own
-    for pattern, _, count in _signatures(seen, records, own.shape[1]):
+    gram = (columns * weight[:, None]).T @ columns
+    for pattern, _, count in _signatures(seen, records, columns.shape[1]):
         gram += count * np.outer(pattern, pattern)
     bread = inverse(gram)
-    score = own * (weight * best.residual_w)[:, None]
+    score = columns * (weight * best.residual_w)[:, None]
     # what is wrong of the baselines' mean goes into every watt
-    shift = bread @ (own * weight[:, None]).sum(axis=0) * idle_u_w
+    shift = bread @ (columns * weight[:, None]).sum(axis=0) * idle_u_w
     found_w2 = []
     for group in (seen.block, seen.phase):
         _, place = np.unique(group[~seen.baseline], return_inverse=True)
         clusters = int(place.max(initial=-1)) + 1
-        if clusters > own.shape[1] + 2:
-            meat = np.zeros((clusters, own.shape[1]))
+        if clusters > columns.shape[1] + 2:
+            meat = np.zeros((clusters, columns.shape[1]))
             np.add.at(meat, place, score[~seen.baseline])
-            scale = clusters / (clusters - own.shape[1] - 1)
+            scale = clusters / (clusters - columns.shape[1] - 1)
             found_w2.append(scale * bread @ (meat.T @ meat) @ bread + np.outer(shift, shift))
     return tuple(found_w2)
 
@@ -279,7 +285,7 @@ def _covariances(
 def _mean_u_w(seen: Observed) -> float:
     """Standard uncertainty of the baselines' mean [W], from how far single baselines stray."""
     own_w, group = seen.power_w[seen.baseline], seen.phase[seen.baseline]
-    means_w = np.array([own_w[group == each].mean() for each in np.unique(group)])
+    means_w = np.array([own_w[group == phase].mean() for phase in np.unique(group)])
     noise_w = float(own_w.std()) / math.sqrt(own_w.size / 3)
     return math.hypot(
         noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w
@@ -291,11 +297,11 @@ def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) 
 
     Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
     """
-    own = ~seen.baseline
-    _, place = np.unique(seen.block[own], return_inverse=True)
-    blocks = np.bincount(place, best.residual_w[own])
-    variance = float(np.mean(best.residual_w[own] ** 2))
-    together = max(float(np.sum(blocks**2)) / max(variance * own.sum(), 1e-300), 1.0)
+    at_work = ~seen.baseline
+    _, place = np.unique(seen.block[at_work], return_inverse=True)
+    blocks = np.bincount(place, best.residual_w[at_work])
+    variance = float(np.mean(best.residual_w[at_work] ** 2))
+    together = max(float(np.sum(blocks**2)) / max(variance * at_work.sum(), 1e-300), 1.0)
     limit = best.deviance + CHI2_95 * variance * together
-    alike = [each.tail_s for each in tried if each.deviance <= limit]
+    alike = [solution.tail_s for solution in tried if solution.deviance <= limit]
     return min(alike), max(alike), (none.deviance - best.deviance) / (variance * together)

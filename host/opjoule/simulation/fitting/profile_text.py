@@ -48,8 +48,8 @@ def profile_text(fitted: FittedTwin) -> str:
         "",
         *_supply(fitted),
         f"[board.{first.board}]",
-        *(f"# {at} busy: {_words(each)}" for at, each in enumerate(watts)),
-        f"busy_cores_w = [{', '.join(_number(each) for each in watts)}]",
+        *(f"# {at} busy: {_words(estimate)}" for at, estimate in enumerate(watts)),
+        f"busy_cores_w = [{', '.join(_number(estimate) for estimate in watts)}]",
         f"memory_bytes = {fitted.board.memory_bytes}",
         "",
         f"[medium.{first.medium}]",
@@ -64,10 +64,13 @@ def profile_text(fitted: FittedTwin) -> str:
 def _supply(fitted: FittedTwin) -> list[str]:
     """The supply's table where the records tell it; one that is not known is drawn anew for each simulation."""
     keys = "open_voltage_v", "resistance_ohm"
-    own = [fitted[f"supply.{key}"] for key in keys]
-    if not own[0].identified:
+    estimates = [fitted[f"supply.{key}"] for key in keys]
+    if not estimates[0].identified:
         return []
-    values = (f"{key} = {_number(each)}  # {_words(each)}" for key, each in zip(keys, own, strict=True))
+    values = (
+        f"{key} = {_number(estimate)}  # {_words(estimate)}"
+        for key, estimate in zip(keys, estimates, strict=True)
+    )
     return ["[supply]", *values, ""]
 
 

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals
-from opjoule.simulation.fitting.estimate import Estimate, assumed, found
+from opjoule.simulation.fitting.estimate import Estimate, assumed, fitted_or_prior
 from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded
 from opjoule.trace.power_trace import Float64Array
 
@@ -39,9 +39,9 @@ class _Streak:
 def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
     """The medium's sequential write rate [B/s]: growth of the written bytes while dirty pages wait for it."""
     streaks = [
-        each
+        streak
         for one in records
-        for each in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
+        for streak in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
     ]
     fastest = max(
         (np.max(one.windows.written_bytes / one.windows.span_s, initial=0.0) for one in records), default=0.0
@@ -54,9 +54,9 @@ def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
 def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
     """The medium's sequential read rate [B/s]: the steepest growth of the read bytes that lasted."""
     streaks = [
-        each
+        streak
         for one in records
-        for each in _streaks(one.windows, one.windows.read_bytes, one.windows.written_bytes == 0)
+        for streak in _streaks(one.windows, one.windows.read_bytes, one.windows.written_bytes == 0)
     ]
     why = "nothing was read from the medium for long enough without writes beside it"
     return _rate("medium.read_bytes_per_s", streaks, prior, "fastest sustained rate of bytes read", why)
@@ -95,40 +95,42 @@ def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) 
 
 
 def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: str) -> Estimate:
-    tell = WRITE_RUN.replace("writes", "reads") if "read" in key else WRITE_RUN
+    needed_run = WRITE_RUN.replace("writes", "reads") if "read" in key else WRITE_RUN
     if not streaks:
-        return assumed(key, prior, "B/s", why, tell)
-    steepest = max(each.rate for each in streaks)
-    own = [each for each in streaks if each.rate >= NEAR_STEEPEST * steepest]
-    weight = np.array([each.length_s for each in own])
-    rates = np.array([each.rate for each in own])
+        return assumed(key, prior, "B/s", why, needed_run)
+    steepest = max(streak.rate for streak in streaks)
+    fast = [streak for streak in streaks if streak.rate >= NEAR_STEEPEST * steepest]
+    weight = np.array([streak.length_s for streak in fast])
+    rates = np.array([streak.rate for streak in fast])
     mean = float(weight @ rates / weight.sum())
-    inside = float(np.sqrt(weight**2 @ np.array([each.standard_u for each in own]) ** 2) / weight.sum())
-    between = float(np.sqrt(weight @ (rates - mean) ** 2 / weight.sum()) / math.sqrt(max(len(own) - 1, 1)))
+    inside = float(np.sqrt(weight**2 @ np.array([streak.standard_u for streak in fast]) ** 2) / weight.sum())
+    between = float(np.sqrt(weight @ (rates - mean) ** 2 / weight.sum()) / math.sqrt(max(len(fast) - 1, 1)))
     u = math.hypot(inside, between, RATE_U * mean)
-    words = f"{origin}, {weight.sum():.3g} s in {len(own)} stretch{'es' if len(own) > 1 else ''}"
-    return found(key, mean, u, "B/s", words, prior, least=0.0, tell=tell)
+    words = f"{origin}, {weight.sum():.3g} s in {len(fast)} stretch{'es' if len(fast) > 1 else ''}"
+    return fitted_or_prior(key, mean, u, "B/s", words, prior, least=0.0, needed_run=needed_run)
 
 
 def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
     """What a sync takes beyond its bytes at the medium's rate [s]: the median over windows with syncs."""
-    key, tell = (
+    key, needed_run = (
         "medium.flush_s",
         "a synced workload: -p durability=sync, or the run that host/measure.py twin prints",
     )
     beyond = [_beyond_s(one.windows, one.syncs, rate.value) for one in records]
-    beyond_s = np.concatenate([each for each, _ in beyond]) if beyond else np.zeros(0)
+    beyond_s = np.concatenate([beyond_of for beyond_of, _ in beyond]) if beyond else np.zeros(0)
     count = sum(len(one.syncs) for one in records)
     if beyond_s.size < SYNCS_MIN:
-        return assumed(key, prior, "s", f"{count} syncs were recorded, {beyond_s.size} with few bytes", tell)
-    doubt_s = float(np.mean(np.concatenate([each for _, each in beyond])))
+        return assumed(
+            key, prior, "s", f"{count} syncs were recorded, {beyond_s.size} with few bytes", needed_run
+        )
+    doubt_s = float(np.mean(np.concatenate([bytes_of for _, bytes_of in beyond])))
     middle_s = float(np.median(beyond_s))
     spread_s = 1.4826 * float(np.median(np.abs(beyond_s - middle_s)))
     relative = (rate.u or 0.5 * rate.value) / 2 / rate.value
     scatter_s = 1.2533 * spread_s / math.sqrt(beyond_s.size)
     u = math.hypot(scatter_s, relative * doubt_s, 0.1 * doubt_s, CALL_U * middle_s)
     origin = f"{beyond_s.size} syncs minus the time of their bytes at the medium's rate"
-    return found(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, tell=tell)
+    return fitted_or_prior(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, needed_run=needed_run)
 
 
 def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[Float64Array, Float64Array]:
@@ -144,8 +146,8 @@ def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[
     first, last = first[inside], last[inside]
     count = np.maximum(np.bincount(first, minlength=len(windows)), 1)
     summed = np.append(0.0, np.cumsum(windows.written_bytes))
-    own = (summed[last + 1] - summed[first]) / count[first]
+    sync_bytes = (summed[last + 1] - summed[first]) / count[first]
     lasted_s = (syncs.end_ns - syncs.start_ns)[inside] * 1e-9
-    bytes_s = own / rate
+    bytes_s = sync_bytes / rate
     few = bytes_s < 0.5 * lasted_s
     return lasted_s[few] - bytes_s[few], bytes_s[few]

@@ -119,9 +119,9 @@ class Recorded:
         chosen = np.zeros(len(self.windows), np.bool_)
         for phase in self.phases:
             if phase.role is role:
-                own = phase.steady
-                chosen |= (self.windows.start_ns >= own.start_board_ns) & (
-                    self.windows.end_ns <= own.end_board_ns
+                steady = phase.steady
+                chosen |= (self.windows.start_ns >= steady.start_board_ns) & (
+                    self.windows.end_ns <= steady.end_board_ns
                 )
         return chosen
 
@@ -203,10 +203,10 @@ def windows_of(
 
     span_s = np.diff(board_ns) * 1e-9
     own_s, all_s = grown("process_cpu_s"), grown("cpu_busy_s")
-    read, written = grown("device_read_bytes"), grown("device_written_bytes")
+    read, written_bytes = grown("device_read_bytes"), grown("device_written_bytes")
     # a counter that falls belongs to another process: what happened between the two is not known
     sound = (span_s >= WINDOW_MIN_S) & (span_s <= WINDOW_MAX_S)
-    sound &= (all_s >= 0) & (own_s >= 0) & (read >= 0) & (written >= 0)
+    sound &= (all_s >= 0) & (own_s >= 0) & (read >= 0) & (written_bytes >= 0)
     busy_s = own_s + _evened(np.where(sound, all_s - own_s, 0.0), span_s)
     middle_ns = (board_ns[:-1] + board_ns[1:]) // 2
     whole = ActivityWindows(
@@ -215,7 +215,7 @@ def windows_of(
         _mean_power_w(trace, np.asarray(to_meter(board_ns), np.int64)),  # type: ignore[operator]
         np.maximum(busy_s, 0.0) / np.maximum(span_s, 1e-9),
         read,
-        written,
+        written_bytes,
         system["dirty_bytes"].to_numpy().astype(np.float64)[1:],
         _phase_of(middle_ns, phases),
     )
@@ -244,10 +244,10 @@ def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
 
 
 def _phase_of(middle_ns: Int64Array, phases: Sequence[Phase]) -> npt.NDArray[np.int64]:
-    found = np.full(middle_ns.size, NOWHERE, np.int64)
+    phase_of = np.full(middle_ns.size, NOWHERE, np.int64)
     for at, phase in enumerate(phases):
-        found[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
-    return found
+        phase_of[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
+    return phase_of
 
 
 def signature_levels(
@@ -288,10 +288,10 @@ def _signature_times_s(change_ns: Int64Array, system: pa.Table) -> tuple[float, 
     core_s = busy_s = idle_s = 0.0
     total_s = system["cpu_busy_s"].to_numpy().astype(np.float64)
     pauses = np.flatnonzero(np.diff(change_ns) > 2_000_000_000)
-    for own in np.split(change_ns, pauses + 1):
-        if own.size < 2 or own[0] < board_ns[0] or own[-1] > board_ns[-1]:
+    for pattern_ns in np.split(change_ns, pauses + 1):
+        if pattern_ns.size < 2 or pattern_ns[0] < board_ns[0] or pattern_ns[-1] > board_ns[-1]:
             continue
-        core_s += float(np.diff(np.interp(own[[0, -1]].astype(np.float64), board_ns, total_s))[0])
-        busy_s += float(np.diff(own)[::2].sum()) * 1e-9
-        idle_s += float(np.diff(own)[1::2].sum()) * 1e-9
+        core_s += float(np.diff(np.interp(pattern_ns[[0, -1]].astype(np.float64), board_ns, total_s))[0])
+        busy_s += float(np.diff(pattern_ns)[::2].sum()) * 1e-9
+        idle_s += float(np.diff(pattern_ns)[1::2].sum()) * 1e-9
     return core_s, busy_s, idle_s

@@ -43,14 +43,14 @@ def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
     """What the model says the board drew in each window of a record."""
     busy, tail = medium_shares(medium, medium_work(medium, one), one.windows)
     rest_w = board.power_w(0.0)
-    above_w = np.array([board.power_w(float(each)) for each in one.windows.busy_cores]) - rest_w
+    above_w = np.array([board.power_w(float(busy)) for busy in one.windows.busy_cores]) - rest_w
     idle_w = np.full(len(one.windows), rest_w + medium.idle_w)
     return Replayed(idle_w, above_w, medium.active_w * busy, medium.tail_w * tail)
 
 
 def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
     """Busy share of each core in turn, shape (n, cores), as the board's model counts it."""
-    steps = [BoardModel((0.0,) * (each + 1) + (1.0,) * (cores - each), 0) for each in range(cores)]
+    steps = [BoardModel((0.0,) * (core + 1) + (1.0,) * (cores - core), 0) for core in range(cores)]
     return np.array([[board.power_w(float(busy)) for board in steps] for busy in busy_cores]).reshape(
         -1, cores
     )
@@ -64,16 +64,16 @@ def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     with the flush of the medium's cache.
     """
     stretches = [
-        *(MediumStretch(*each, MediumMode.WRITING) for each in _moved(medium, one.windows)),
-        *(MediumStretch(*each, MediumMode.FLUSHING) for each in _flushes(medium, one.syncs)),
+        *(MediumStretch(*span, MediumMode.WRITING) for span in _moved(medium, one.windows)),
+        *(MediumStretch(*span, MediumMode.FLUSHING) for span in _flushes(medium, one.syncs)),
     ]
-    return _without_overlap(sorted(stretches, key=lambda each: each.start_ns))
+    return _without_overlap(sorted(stretches, key=lambda stretch: stretch.start_ns))
 
 
 def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int]]:
     """Start and end [board_ns] of the stretches in which bytes move."""
     wanted_s = windows.written_bytes / medium.write_bytes_per_s + windows.read_bytes / medium.read_bytes_per_s
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     works = np.concatenate([[False], wanted_s > 0, [False]])
     late_ns = 0
     for at in np.flatnonzero(wanted_s > 0).tolist():
@@ -82,8 +82,8 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
         lasts_ns = min(wanted_ns, end_ns - start_ns)
         late_ns = min(wanted_ns - lasts_ns, round(LATE * (end_ns - start_ns)))
         goes_on = works[at + 2] and not works[at]
-        found.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
-    return found
+        spans.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
+    return spans
 
 
 def _flushes(medium: MediumModel, syncs: Intervals) -> list[tuple[int, int]]:
@@ -96,12 +96,12 @@ def _flushes(medium: MediumModel, syncs: Intervals) -> list[tuple[int, int]]:
 
 
 def _without_overlap(stretches: Sequence[MediumStretch]) -> list[MediumStretch]:
-    found: list[MediumStretch] = []
-    for each in stretches:
-        start_ns = max(each.start_ns, found[-1].end_ns) if found else each.start_ns
-        if each.end_ns > start_ns:
-            found.append(MediumStretch(start_ns, each.end_ns, each.mode))
-    return found
+    kept: list[MediumStretch] = []
+    for stretch in stretches:
+        start_ns = max(stretch.start_ns, kept[-1].end_ns) if kept else stretch.start_ns
+        if stretch.end_ns > start_ns:
+            kept.append(MediumStretch(start_ns, stretch.end_ns, stretch.mode))
+    return kept
 
 
 def medium_shares(
@@ -123,11 +123,11 @@ def sync_share(one: Recorded) -> Float64Array:
 def _share(
     whole: Sequence[MediumStretch], modes: tuple[MediumMode, ...], windows: ActivityWindows
 ) -> Float64Array:
-    own = [each for each in whole if each.mode in modes]
-    if not own:
+    chosen = [stretch for stretch in whole if stretch.mode in modes]
+    if not chosen:
         return np.zeros(len(windows))
     edge_ns = np.sort(np.concatenate([windows.start_ns, windows.end_ns]))
-    start_ns, end_ns = np.array([[each.start_ns, each.end_ns] for each in own], np.int64).T
+    start_ns, end_ns = np.array([[stretch.start_ns, stretch.end_ns] for stretch in chosen], np.int64).T
     inside_s = overlap_s(edge_ns, np.ascontiguousarray(start_ns), np.ascontiguousarray(end_ns))
     # windows do not overlap: between the sorted edges every other stretch is one of them
     return np.asarray(inside_s[::2] / windows.span_s, np.float64)

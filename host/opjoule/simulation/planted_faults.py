@@ -1,4 +1,4 @@
-"""The simulated desk that the commissioning is rehearsed on, drawn, and the faults that can be planted. SIMULATED."""
+"""The simulated rig that a commissioning is rehearsed on, and the faults that can be planted in it. SIMULATED."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ PLANTS: Final = {
 
 
 @dataclass(frozen=True)
-class DrawnDesk:
-    """One simulated desk: its sensor, supply, board and medium; the same seed is the same desk."""
+class DrawnRig:
+    """One simulated rig: its sensor, supply, board and medium, drawn by a seed."""
 
     profile: Profile
     seed: int
@@ -55,8 +55,8 @@ class DrawnDesk:
     power: PowerModel
 
     @classmethod
-    def draw(cls, profile: Profile, medium: str, seed: int, plant: str | None = None) -> DrawnDesk:
-        """Draws a desk. Raises: BadInput: there is no such fault, or no model of the board or medium."""
+    def draw(cls, profile: Profile, medium: str, seed: int, plant: str | None = None) -> DrawnRig:
+        """Draws a rig. Raises: BadInput: there is no such fault, or no model of the board or medium."""
         if plant and plant not in PLANTS:
             raise BadInput(unknown("fault to plant", plant, PLANTS))
         cable_ohm = 0.4 if plant == "cable" else CABLE_OHM

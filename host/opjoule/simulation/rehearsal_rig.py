@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.devices.programs.binaries import installed_here
-from opjoule.simulation.desk_faults import BETWEEN_OHM, SHUNT_OHM, DrawnDesk
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.simulation.planted_faults import BETWEEN_OHM, SHUNT_OHM, DrawnRig
 from opjoule.simulation.played_load import PlayedLoad, PlayingProbe
 from opjoule.simulation.rig import simulated_board
 from opjoule.simulation.second_meter import Witness
@@ -45,10 +45,10 @@ class Hum(threading.Thread):
         self.join()
 
 
-class DeskRig:
+class RehearsalRig:
     """Gives the meter's name, the board and a second meter; close() ends everything."""
 
-    def __init__(self, desk: DrawnDesk, *, root: Path, storage: Path) -> None:
+    def __init__(self, rig: DrawnRig, *, root: Path, storage: Path) -> None:
         """Starts everything.
 
         Args:
@@ -57,18 +57,18 @@ class DeskRig:
         self._open = ExitStack()
         storage.mkdir(parents=True)
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
-        self.witness = Witness(1.02 if desk.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
+        self.witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
         try:
-            power = desk.power
-            load = PlayedLoad(power, self.witness, desk.sign)
+            power = rig.power
+            load = PlayedLoad(power, self.witness, rig.sign)
             simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
             self._open.callback(simulator.close)
             supply = SimulatedSupply(
-                desk.sensor,
+                rig.sensor,
                 load,
                 root=root,
                 truth=storage / "truth.json",
-                seed=desk.seed,
+                seed=rig.seed,
                 medium=power.medium,
                 work=simulator.work,
                 course=False,
@@ -76,9 +76,9 @@ class DeskRig:
             self._open.callback(supply.close)
             unheard = LineFifo(supply.folder / "unheard.fifo")
             self._open.callback(unheard.close)
-            wired = desk.plant not in ("dead-sync", "floating-d8")
+            wired = rig.plant not in ("dead-sync", "floating-d8")
             self.board = simulated_board(
-                desk.profile,
+                rig.profile,
                 supply,
                 simulator,
                 installed_here(root / "build", ""),
@@ -87,18 +87,18 @@ class DeskRig:
                 sync=True,
                 kept=None,
                 line=supply.feed.sync if wired else unheard,
-                slowed=desk.plant != "wrong-medium",
+                slowed=rig.plant != "wrong-medium",
                 playing=lambda probe, folder: PlayingProbe(probe, load, folder),
             )
             self._open.callback(self.board.close)
-            if desk.plant == "floating-d8":
+            if rig.plant == "floating-d8":
                 hum = Hum(supply.feed.sync)
                 hum.start()
                 self._open.callback(hum.stop)
         except BaseException:
             self.close()
             raise
-        self.meter = desk.meter(supply.meter.removeprefix("serial:").partition(",")[0])
+        self.meter = rig.meter(supply.meter.removeprefix("serial:").partition(",")[0])
 
     def close(self) -> None:
         """Ends everything, and removes what was temporary."""
