@@ -31,8 +31,9 @@ from opjoule.comparison.contrasts import Compared, Contrast, Question, compare  
 from opjoule.energy.comparison import ratio  # noqa: E402
 from opjoule.opened.rounding import with_limits  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
+from opjoule.simulation.part_course import PartCourse  # noqa: E402
 from opjoule.simulation.supply import COURSE  # noqa: E402
-from opjoule.simulation.truth_line import SHOWN, TrueCourse, true_figures  # noqa: E402
+from opjoule.simulation.truth_line import SHOWN, true_figures  # noqa: E402
 
 HELD_LEAST: Final = 0.90
 
@@ -42,7 +43,7 @@ def truth_of(place: Path) -> dict[str, float]:
     """The true figures of a record, by the key of result.json."""
     result = json.loads((place / "result.json").read_text())
     phases = RunRecord.open(place).run.phases
-    return true_figures(TrueCourse.read(place / COURSE), phases, result["operations"]["value"])
+    return true_figures(PartCourse.read(place / COURSE), phases, result["operations"]["value"])
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ def fits(
     def of(windows: slice) -> Fit:
         wanted = parts * (columns[windows].sum(axis=0) / scale)
         free_u_j, independent = blocks.free_u(wanted)
-        widening = np.array([student_t(max(int(blocks), 1)) / COVERAGE_FACTOR for blocks in independent])
+        widening = np.array([student_t(max(int(count), 1)) / COVERAGE_FACTOR for count in independent])
         scatter_u_j = np.maximum((drawn @ wanted.T).std(axis=0, ddof=1), free_u_j) * widening
         simplified_u_j = np.hypot(blocks.simplified_u_j(parts, wanted), blocks.neighbours_u_j(wanted))
         return Fit(

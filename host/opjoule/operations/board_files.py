@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final
 
+import msgspec
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -28,6 +29,9 @@ MARKS_FILE = "marks.jsonl"
 """File in raw/ with the phase marks that the host heard as they came, in the form of the board's events."""
 BEGIN = "begin"
 """Beginning of something that may last, for whoever reads along; its own event follows when it ends."""
+
+
+_Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 @dataclass(frozen=True)
@@ -56,8 +60,10 @@ def read_events(path: Path) -> LoaderFile:
     """
     lines, torn_bytes = _lines(path)
     rows = [_event(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
-    rows.sort(key=lambda row: int(row["board_ns"]))
-    return LoaderFile(pa.Table.from_pylist(rows, schema=schemas.EVENTS), torn_bytes)
+    rows.sort(key=lambda row: row.board_ns)
+    return LoaderFile(
+        pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=schemas.EVENTS), torn_bytes
+    )
 
 
 def read_system(path: Path) -> LoaderFile:
@@ -167,33 +173,37 @@ def _numbers(lines: list[str]) -> pa.Table | None:
     )
 
 
-def _event(path: Path, number: int, line: str) -> dict[str, Any]:
+class _Event(msgspec.Struct):
+    """One line of a file of events."""
+
+    board_ns: _Int64
+    event: str
+    end_board_ns: _Int64 | None = None
+    level: Annotated[int, msgspec.Meta(ge=-128, le=127)] | None = None
+    u_ns: float | None = None
+    detail: Any = None
+
+    def __post_init__(self) -> None:
+        if self.detail is not None and not isinstance(self.detail, str):
+            self.detail = json.dumps(self.detail)
+
+
+_EVENT: Final = msgspec.json.Decoder(_Event)
+
+
+def _event(path: Path, number: int, line: str) -> _Event:
     try:
-        event = json.loads(line)
-        row = {"board_ns": _whole(event["board_ns"]), "event": _text(event["event"])}
-        detail = event.get("detail")
-        return row | {
-            "end_board_ns": None if event.get("end_board_ns") is None else _whole(event["end_board_ns"]),
-            "level": None if event.get("level") is None else _whole(event["level"], 8),
-            "u_ns": None if event.get("u_ns") is None else float(event["u_ns"]),
-            "detail": None if detail is None else _text(detail),
-        }
-    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError):
+        return _EVENT.decode(line)
+    except (msgspec.MsgspecError, RecursionError):
         raise RecordFault(f"{path}: line {number} is not an event: {line[:60]!r}") from None
 
 
-def _whole(value: Any, bits: int = 64) -> int:
-    """A whole number that a column of so many bits holds. Raises: ValueError, TypeError, OverflowError."""
-    number = int(value)
-    if not -(1 << bits - 1) <= number < 1 << bits - 1:
-        raise OverflowError(f"{value} has more than {bits} bits")
+def _whole(text: str) -> int:
+    """A whole number of 64 bits. Raises: ValueError, OverflowError."""
+    number = int(text)
+    if not -(1 << 63) <= number < 1 << 63:
+        raise OverflowError(f"{text} has more than 64 bits")
     return number
-
-
-def _text(value: Any) -> str:
-    """Text that a file can hold. Raises: ValueError: half of a surrogate pair."""
-    text = value if isinstance(value, str) else json.dumps(value)
-    return text.encode().decode()
 
 
 def _sample(path: Path, number: int, header: list[str], line: str) -> dict[str, Any]:

@@ -14,8 +14,55 @@ from opjoule.errors import LinkFault
 from opjoule.simulation.feed import DELAY_NS, Feed
 
 
-class DelayedProbe:
-    """Answers with the simulated board's clock and with its dirty pages as of that clock; passes on all else."""
+class ForwardingProbe:
+    """Stands before a running probe and passes everything on to it; a subclass answers some of it itself."""
+
+    def __init__(self, probe: BoardProbe) -> None:
+        self._probe = probe
+
+    def clock_exchange(self) -> Exchange:
+        """As the probe."""
+        return self._probe.clock_exchange()
+
+    def pending_write_bytes(self) -> int:
+        """As the probe."""
+        return self._probe.pending_write_bytes()
+
+    def begin_files(self, name: str) -> None:
+        """As the probe."""
+        self._probe.begin_files(name)
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """As the probe."""
+        return self._probe.play_signature(bits, bit_ms)
+
+    def steering(self) -> dict[str, Any]:
+        """As the probe."""
+        return self._probe.steering()
+
+    def keep_marks(self, path: Path) -> None:
+        """As the probe."""
+        self._probe.keep_marks(path)
+
+    def marks(self) -> list[Mark]:
+        """As the probe."""
+        return self._probe.marks()
+
+    def faults(self) -> list[str]:
+        """As the probe."""
+        return self._probe.faults()
+
+    def warnings(self) -> list[str]:
+        """As the probe."""
+        return self._probe.warnings()
+
+    def close(self) -> None:
+        """As the probe."""
+        self._probe.close()
+
+
+class DelayedProbe(ForwardingProbe):
+    """Answers with the simulated board's clock, and with its dirty pages as of that clock."""
 
     def __init__(
         self,
@@ -33,18 +80,16 @@ class DelayedProbe:
             faults: what has gone wrong in the simulation since it was last called.
             warnings: where the simulation was not as it should be.
         """
-        self._probe = probe
-        self._feed = feed
-        self._call_ended = ended
-        self._simulation_faults = faults
-        self._simulation_warnings = warnings
+        super().__init__(probe)
+        self._feed, self._call_ended = feed, ended
+        self._simulation_faults, self._simulation_warnings = faults, warnings
         feed.probe_began()
 
     def clock_exchange(self) -> Exchange:
         """The board's clock as the meter is to see it: the rig's delay ago.
 
-        Asked all the time. A probe that does not answer has ended, and the simulated board is idle from then on: its
-        meter goes on sampling, as a real one would.
+        A probe that does not answer has ended. The simulated board is idle from then on, and its meter goes on sampling,
+        as a real one would.
         """
         try:
             real = self._probe.clock_exchange()
@@ -59,32 +104,12 @@ class DelayedProbe:
         """Dirty pages of the simulated board, as of its clock."""
         return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
 
-    def begin_files(self, name: str) -> None:
-        """As of every probe."""
-        self._probe.begin_files(name)
-
-    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
-        """As of every probe."""
-        return self._probe.play_signature(bits, bit_ms)
-
-    def steering(self) -> dict[str, Any]:
-        """As of every probe."""
-        return self._probe.steering()
-
-    def keep_marks(self, path: Path) -> None:
-        """As of every probe."""
-        self._probe.keep_marks(path)
-
-    def marks(self) -> list[Mark]:
-        """As of every probe."""
-        return self._probe.marks()
-
     def faults(self) -> list[str]:
-        """As of every probe, and the simulation's own."""
+        """Faults of the probe and of the simulation."""
         return self._probe.faults() + self._simulation_faults()
 
     def warnings(self) -> list[str]:
-        """As of every probe, and the simulation's own."""
+        """Warnings of the probe and of the simulation."""
         return self._probe.warnings() + self._simulation_warnings()
 
     def close(self) -> None:

@@ -196,14 +196,7 @@ class EnginePower(LoadModel):
         if not now:
             return {}
         spans = {name: [event for event, _ in now if event.activity == name] for name in ACTIVITIES}
-        activities = {
-            name: Intervals.of(
-                np.array([span.start_ns for span in events], np.int64),
-                np.array([span.end_ns or horizon_ns for span in events], np.int64),
-            )
-            for name, events in spans.items()
-            if events
-        }
+        activities = {name: _intervals(events, horizon_ns) for name, events in spans.items() if events}
         at_s = (edge_ns - start_ns) * 1e-9
         by_activity: dict[str, Float64Array] = {}
         for event, power_w in now:
@@ -228,13 +221,16 @@ class EnginePower(LoadModel):
         syncs = [event for event, _ in self._events if event.activity == SYNC]
         if not syncs:
             return np.zeros(edge_ns.size - 1)
-        waited = Intervals.of(
-            np.array([sync.start_ns for sync in syncs], np.int64),
-            np.array([sync.end_ns or horizon_ns for sync in syncs], np.int64),
-        ).merged
+        waited = _intervals(syncs, horizon_ns).merged
         return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
 
     def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
         """What one stretch of a medium that is not idle draws above that, and to which part it belongs."""
         part = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}.get(stretch.mode, WRITE_BACK)
         return _MediumPiece(stretch.start_ns, stretch.end_ns, part, self._model.medium_w(stretch.mode))
+
+
+def _intervals(events: Sequence[Event], horizon_ns: int) -> Intervals:
+    """When events went on; one without an end goes on up to the horizon."""
+    starts_ns = np.array([event.start_ns for event in events], np.int64)
+    return Intervals.of(starts_ns, np.array([event.end_ns or horizon_ns for event in events], np.int64))

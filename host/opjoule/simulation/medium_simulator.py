@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import queue
 import subprocess
-import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -15,11 +13,11 @@ from typing import Any
 from opjoule.errors import RigFault
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import BoardModel, MediumModel
+from opjoule.simulation.rig_simulator import folder_in_memory
 
 PROGRAM = "medium-sim"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 30.0
-_MEMORY = Path("/dev/shm")
 LARGEST_EXCESS = 0.1
 """Part by which this computer's disk may lengthen the mean sync before it is told."""
 
@@ -38,8 +36,7 @@ class MediumSimulator:
         """
         if not program.exists():
             raise RigFault(f"{program} is missing: run host/measure.py doctor --simulate")
-        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-        self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+        self._temporary = folder_in_memory()
         folder = Path(self._temporary.name)
         self.kernel_files = str(folder / "kernel")
         (folder / "kernel").mkdir()

@@ -77,7 +77,7 @@ class PartCourseWriter:
 
 @dataclass(frozen=True)
 class PartCourse:
-    """What each part had drawn above idle by moments of the board's clock."""
+    """What each part, or the whole, had drawn by moments of the board's clock."""
 
     board_ns: np.ndarray
     """shape (n,), increasing"""
@@ -86,7 +86,7 @@ class PartCourse:
 
     @classmethod
     def read(cls, path: Path) -> PartCourse:
-        """The file that the simulator has left in the record."""
+        """A file that the simulator has left in the record: board_ns, then a column a part."""
         with path.open() as file:
             header, *rows = list(csv.reader(file))
         cells = np.array(rows, np.float64)

@@ -11,13 +11,12 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
-from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.programs.probe import BoardProbe
-from opjoule.devices.programs.probe_lines import Mark
+from opjoule.simulation.delayed_probe import ForwardingProbe
 from opjoule.simulation.medium_work import MediumStretch
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
 from opjoule.simulation.second_meter import Witness
@@ -72,7 +71,7 @@ class PlayedLoad(LoadModel):
         return levels
 
 
-class PlayingProbe:
+class PlayingProbe(ForwardingProbe):
     """A probe whose load patterns go to the power model; everything else is the probe's."""
 
     def __init__(self, probe: BoardProbe, load: PlayedLoad, folder: Path) -> None:
@@ -81,7 +80,8 @@ class PlayingProbe:
         Args:
             folder: the probe's, for the changes of each pattern.
         """
-        self._probe, self._load, self._folder = probe, load, folder
+        super().__init__(probe)
+        self._load, self._folder = load, folder
         self._played = 0
 
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
@@ -102,39 +102,3 @@ class PlayingProbe:
         path.write_text("".join(f"{line}\n" for line in lines))
         time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
         return start_ns, end_ns
-
-    def clock_exchange(self) -> Exchange:
-        """As of every probe."""
-        return self._probe.clock_exchange()
-
-    def pending_write_bytes(self) -> int:
-        """As of every probe."""
-        return self._probe.pending_write_bytes()
-
-    def begin_files(self, name: str) -> None:
-        """As of every probe."""
-        self._probe.begin_files(name)
-
-    def steering(self) -> dict[str, Any]:
-        """As of every probe."""
-        return self._probe.steering()
-
-    def keep_marks(self, path: Path) -> None:
-        """As of every probe."""
-        self._probe.keep_marks(path)
-
-    def marks(self) -> list[Mark]:
-        """As of every probe."""
-        return self._probe.marks()
-
-    def faults(self) -> list[str]:
-        """As of every probe."""
-        return self._probe.faults()
-
-    def warnings(self) -> list[str]:
-        """See BoardProbe."""
-        return self._probe.warnings()
-
-    def close(self) -> None:
-        """As of every probe."""
-        self._probe.close()

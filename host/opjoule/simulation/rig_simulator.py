@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import tempfile
 import time
 import weakref
 from collections.abc import Sequence
@@ -12,6 +14,13 @@ from typing import Final
 from opjoule.errors import RigFault
 
 _START_LIMIT_S: Final = 60.0
+_MEMORY: Final = Path("/dev/shm")
+
+
+def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
+    """A temporary folder of this process, in memory if possible: no disk disturbs a simulated board then."""
+    place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    return tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
 
 
 def _end_if_left(process: subprocess.Popen[bytes]) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ from opjoule.simulation.feed import DELAY_NS, GONE, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import LoadModel, MediumModel
-from opjoule.simulation.rig_simulator import RigSimulator
+from opjoule.simulation.rig_simulator import RigSimulator, folder_in_memory
 
 COURSE = "simulator-course.csv"
 """File of the record: true energy over time."""
@@ -32,7 +30,6 @@ SIGNATURE_PERIOD_MS = 2
 _STOP_LIMIT_S = 30.0
 """The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
 _STATUS_LIMIT_S = 5.0
-_MEMORY = Path("/dev/shm")  # a board's files lie in memory, too
 
 
 def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
@@ -72,8 +69,7 @@ class SimulatedSupply:
             seed: what the rig was drawn from; of its noise.
             course: keep the true energy over time, which is on this computer's clock.
         """
-        place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
-        self._temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
+        self._temporary = folder_in_memory()
         self.folder = Path(self._temporary.name)
         self._truth = truth
         self._course = course

@@ -5,7 +5,6 @@ Definitions are those of docs/method/energy.md, with the exact energy of the sim
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 from collections.abc import Sequence
@@ -14,8 +13,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import numpy as np
-
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.run import Run
@@ -23,32 +20,12 @@ from opjoule.record.run_record import RunRecord
 from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
 from opjoule.simulation.supply import COURSE, PARTS
 
+WHOLE = "energy_j"
+"""Column of the file with the energy of all parts together."""
 _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
 
-@dataclass(frozen=True)
-class TrueCourse:
-    """The exact energy drawn since the simulation began, over the board's clock."""
-
-    board_ns: np.ndarray
-    energy_j: np.ndarray
-
-    @classmethod
-    def read(cls, path: Path) -> TrueCourse:
-        """The file that the simulator has left in the record."""
-        with path.open() as rows:
-            cells = [(int(row["board_ns"]), float(row["energy_j"])) for row in csv.DictReader(rows)]
-        times, energies = zip(*cells, strict=True)
-        return cls(np.array(times, np.int64), np.array(energies))
-
-    def between(self, start_ns: int, end_ns: int) -> float:
-        """Energy [J] between two times; between rows the power is constant."""
-        at_s = np.array([start_ns - self.board_ns[0], end_ns - self.board_ns[0]]) * 1e-9
-        start_j, end_j = np.interp(at_s, (self.board_ns - self.board_ns[0]) * 1e-9, self.energy_j)
-        return float(end_j - start_j)
-
-
-def true_figures(course: TrueCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
+def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
     by_repeat = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
     means = {
@@ -76,9 +53,9 @@ def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
     return {name: fmean(parts[name] for parts in by_cycle) for name in course.energy_j}
 
 
-def _true_repeat(course: TrueCourse, cycle: Cycle) -> dict[str, float]:
+def _true_repeat(course: PartCourse, cycle: Cycle) -> dict[str, float]:
     def energy_j(phase: Phase) -> float:
-        return course.between(phase.start_board_ns, phase.end_board_ns)
+        return course.between(phase.start_board_ns, phase.end_board_ns)[WHOLE]
 
     def power_w(phase: Phase) -> float:
         return energy_j(phase.steady) / phase.steady.duration_s
@@ -155,7 +132,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
     if run.status == "partial":  # the simulator ended before the run did: it knows nothing of the rest
         return []
     operations = (result.get("operations") or {}).get("value") or 0.0
-    true = true_figures(TrueCourse.read(record / COURSE), run.phases, operations)
+    true = true_figures(PartCourse.read(record / COURSE), run.phases, operations)
     if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
         true.pop("energy_j", None)
     whole = [

@@ -15,9 +15,10 @@ from opjoule.cli import arguments
 from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.run_record import RunRecord
+from opjoule.simulation.part_course import PartCourse
 from opjoule.simulation.rig import TwinRig
 from opjoule.simulation.supply import COURSE, IMPERFECTIONS
-from opjoule.simulation.truth_line import TrueCourse, true_figures
+from opjoule.simulation.truth_line import true_figures
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -63,7 +64,7 @@ def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
     run, result = measured(out, "sd-folding")
     assert run["faults"] == []
     assert result["settle_s"]["value"] > 12
-    true = true_figures(TrueCourse.read(out / COURSE), RunRecord.open(out).run.phases, 20_000)
+    true = true_figures(PartCourse.read(out / COURSE), RunRecord.open(out).run.phases, 20_000)
     drawn = json.loads((out / IMPERFECTIONS).read_text())
     # The rig's gains are within their stated part; what is left is the method's.
     gain = drawn["shunt_ohm"] / 0.1 * (1 + drawn["gain_error"]) * (1 + drawn["bus_gain_error"])

@@ -21,10 +21,11 @@ from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
 from opjoule.simulation.models import load_model
+from opjoule.simulation.part_course import PartCourse
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
-from opjoule.simulation.truth_line import KnownFigure, TrueCourse, true_figures, truth_lines
+from opjoule.simulation.truth_line import KnownFigure, true_figures, truth_lines
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -374,7 +375,9 @@ def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
     assert Imperfections.draw(3) == Imperfections.draw(3)
 
 
-COURSE = TrueCourse(np.array([0, 10, 20, 30, 40]) * SECOND_NS, np.array([0.0, 20.0, 60.0, 85.0, 105.0]))
+COURSE = PartCourse(
+    np.array([0, 10, 20, 30, 40]) * SECOND_NS, {"energy_j": np.array([0.0, 20.0, 60.0, 85.0, 105.0])}
+)
 """2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
 NAMES = ("idle-before", "run", "settle", "idle-after")
 

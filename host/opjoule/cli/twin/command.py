@@ -58,7 +58,7 @@ def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
                 "u": each.u,
                 "unit": each.unit,
                 "origin": each.origin,
-                **({"tell": each.tell} if not each.identified else {}),
+                **({"tell": each.needed_run} if not each.identified else {}),
             }
             for each in fitted.estimates
         },

@@ -107,42 +107,33 @@ def _with_holes(
 
 
 def _panels() -> list[dict[str, object]]:
-    measured = chart_value("power_w", "measured", "W", 3, range_=True)
-    return [
-        {
-            "title": "power, W",
-            "track": "power",
-            "height": 260,
-            "series": [
-                chart_series("power_w", "measured", "--power"),
-                chart_series("model_w", "twin", "--operations"),
-            ],
-            "readout": [measured, chart_value("model_w", "twin", "W", 3)],
-        },
-        {
-            "title": "residual, W",
-            "track": "power",
-            "height": 120,
-            "series": [chart_series("residual_w", "measured less twin", "--cpu")],
-            "readout": [chart_value("residual_w", "measured less twin", "W", 3)],
-        },
-        {
-            "title": "parts, W",
-            "track": "power",
-            "height": 140,
-            "from_zero": True,
-            "series": [
-                chart_series("processor_w", "processor", "--cpu"),
-                chart_series("medium_w", "medium busy", "--written"),
-                chart_series("tail_w", "medium's tail", "--read"),
-            ],
-            "readout": [
-                chart_value("processor_w", "processor", "W", 3),
-                chart_value("medium_w", "medium busy", "W", 3),
-                chart_value("tail_w", "medium's tail", "W", 3),
-            ],
-        },
+    power = [("power_w", "measured", "--power"), ("model_w", "twin", "--operations")]
+    parts = [
+        ("processor_w", "processor", "--cpu"),
+        ("medium_w", "medium busy", "--written"),
+        ("tail_w", "medium's tail", "--read"),
     ]
+    panels = [
+        _panel("power, W", 260, power),
+        _panel("residual, W", 120, [("residual_w", "measured less twin", "--cpu")]),
+        {**_panel("parts, W", 140, parts), "from_zero": True},
+    ]
+    panels[0]["readout"] = [
+        chart_value("power_w", "measured", "W", 3, range_=True),
+        chart_value("model_w", "twin", "W", 3),
+    ]
+    return panels
+
+
+def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> dict[str, object]:
+    """One panel of the chart; `series`: column, name and colour of each line."""
+    return {
+        "title": title,
+        "track": "power",
+        "height": height,
+        "series": [chart_series(*line) for line in series],
+        "readout": [chart_value(column, name, "W", 3) for column, name, _ in series],
+    }
 
 
 def energies_table(fitted: FittedTwin) -> Element:
