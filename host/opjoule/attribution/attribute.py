@@ -27,7 +27,7 @@ from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
-from opjoule.operations.latency import narrow
+from opjoule.operations.operation_table import narrow
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5

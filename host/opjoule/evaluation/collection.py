@@ -22,14 +22,12 @@ from opjoule.evaluation.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, A
 from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.evidence import BoardEvents, Evidence
+from opjoule.evaluation.faults import TraceFault, check_supply, withhold
 from opjoule.evaluation.logged import LoggedOperations, read_logs
 from opjoule.evaluation.marked_phases import marked_phases, marks_of
 from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.result_file import write_result
 from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
-from opjoule.evaluation.supply_check import check_supply
-from opjoule.evaluation.trace_faults import TraceFault
-from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.meters.serial.sensors import BY_LIBRARY
 from opjoule.operations import schemas

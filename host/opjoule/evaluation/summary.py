@@ -16,6 +16,7 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed, by_operation, course_table
+from opjoule.evaluation.faults import TraceFault, short_run_warnings, trace_faults
 from opjoule.evaluation.marked_phases import by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities
@@ -24,9 +25,7 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
-from opjoule.evaluation.short_runs import short_run_warnings
 from opjoule.evaluation.system_samples import read_samples, server_usage
-from opjoule.evaluation.trace_faults import TraceFault, trace_faults
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.evaluation.wording.wording import Wording

@@ -15,7 +15,7 @@ from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.evaluation.clock_rates import odd_clocks
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.wording.by_study import TRACE
 from opjoule.record.groups import ENERGY
 from opjoule.record.json_file import write_json

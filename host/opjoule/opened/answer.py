@@ -11,8 +11,8 @@ from msgspec import structs
 
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.evaluation.clock_rates import odd_clocks
+from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording.by_study import TRACE, wording_of
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity

@@ -135,7 +135,7 @@ class RunRecord:
         Where it cannot be written at all, it waits for the next writing; that one raises.
 
         Args:
-            withholds: groups of figures (evaluation/withheld.py) that it makes wrong.
+            withholds: groups of figures (evaluation/faults.py) that it makes wrong.
         """
         self.document["faults"] = [*self.faults, line]
         for group in withholds:

@@ -10,7 +10,7 @@ from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import TRACE_ONLY, Answer, in_words
 from opjoule.opened.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.opened.rounding import percent, rounded
-from opjoule.operations.latency import Latency
+from opjoule.operations.operation_table import Latency
 from opjoule.report.advice import shares
 from opjoule.report.head import head_lines
 from opjoule.report.page import banner

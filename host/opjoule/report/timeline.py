@@ -15,8 +15,7 @@ from opjoule.errors import RecordFault
 from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, run_operations, system_track
 from opjoule.opened.recorded import corrected_trace, system_samples, table_of
 from opjoule.opened.time_axis import TimeAxis, board_to_meter
-from opjoule.operations.latency import Latency
-from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.operation_table import Latency, OperationTable
 from opjoule.operations.schemas import EVENTS_VERSION
 from opjoule.operations.tables import read_operations
 from opjoule.record.run import Run

@@ -1,24 +1,214 @@
-"""A simulated rig whose board plays loads and writes to its medium for the commissioning, as it happens. SIMULATED."""
+"""The simulated rig that a commissioning is rehearsed on: its board plays loads by its power model. SIMULATED.
+
+The probe of a simulated board burns this computer's processors, of which a busy computer has few to give: a rehearsal
+would fail for want of them. Here the model draws what a board with free processors would.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import random
 import shutil
 import threading
 import time
+from collections import deque
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
+import numpy as np
+
+from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.programs.binaries import installed_here
+from opjoule.devices.programs.probe import BoardProbe
+from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
+from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.simulation.delayed_probe import ForwardingProbe
+from opjoule.simulation.feed import DELAY_NS
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.simulation.medium_work import MediumStretch
 from opjoule.simulation.planted_faults import BETWEEN_OHM, SHUNT_OHM, DrawnRig
-from opjoule.simulation.played_load import PlayedLoad, PlayingProbe
+from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
 from opjoule.simulation.rig import simulated_board
-from opjoule.simulation.second_meter import Witness
 from opjoule.simulation.supply import SimulatedSupply
+
+
+class Witness:
+    """A second meter in series, on the supply's side of the shunt: 1,000 readings a second, 0.1 %. Implements Meter."""
+
+    PERIOD_NS: Final = 1_000_000
+    LATE_NS: Final = 1_500_000_000
+    """Its readings come so late, which is later than any row of the feed; its clock is the rig's delay behind."""
+
+    def __init__(self, gain: float, before_ohm: float) -> None:
+        """Nothing is told yet.
+
+        Args:
+            gain: what it makes of a current.
+            before_ohm: from its voltage to the board's.
+        """
+        self._gain, self._before_ohm = gain, before_ohm
+        self._rows: deque[tuple[int, float, float]] = deque(maxlen=200_000)
+        self._lock = threading.Lock()
+        self._read_ns = 0
+        self._exchange: Exchange | None = None
+
+    def tell(self, rows: Sequence[tuple[int, float, float]]) -> None:
+        """Current and voltage at the board's place, from moments on [board_ns]."""
+        with self._lock:
+            self._rows.extend(rows)
+
+    def open(self) -> MeterIdentity:
+        """Who it is."""
+        return MeterIdentity("witness", "simulated", "second meter", 0, protocol_version=1, simulated=True)
+
+    def configure(self) -> None:
+        """Nothing to set."""
+
+    def start(self) -> None:
+        """From now on."""
+        self._read_ns = (self._now_ns() // self.PERIOD_NS) * self.PERIOD_NS
+
+    def read(self, timeout_s: float) -> list[MeterEvent]:
+        """Samples since the last call."""
+        time.sleep(min(timeout_s, 0.05))
+        events: list[MeterEvent] = []
+        if self._exchange:
+            events.append(self._exchange)
+            self._exchange = None
+        count = (self._now_ns() - self._read_ns) // self.PERIOD_NS
+        if count <= 0:
+            return events
+        at_ns = self._read_ns + self.PERIOD_NS * np.arange(1, count + 1, dtype=np.int64)
+        with self._lock:
+            known = list(self._rows)
+        if not known or known[0][0] > at_ns[0]:
+            return events
+        self._read_ns = int(at_ns[-1])
+        stamps, current_a, voltage_v = (np.array(column) for column in zip(*known, strict=True))
+        place = np.searchsorted(stamps, at_ns, side="right") - 1
+        source_v = voltage_v[place] + self._before_ohm * current_a[place]
+        return [*events, Samples(0, at_ns, current_a[place] * self._gain, source_v)]
+
+    def clock_exchange(self) -> None:
+        """Answers at once."""
+        now_ns = time.monotonic_ns()
+        at_ns = now_ns - DELAY_NS
+        self._exchange = Exchange(now_ns, at_ns, at_ns, now_ns)
+
+    def stop(self) -> list[MeterEvent]:
+        """What is left."""
+        return self.read(0.0)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    def error_bounds(self) -> ErrorBounds:
+        """0.1 % each, a crystal."""
+        return ErrorBounds(
+            gain_errors_max={CURRENT: 0.001, VOLTAGE: 0.001},
+            current_offset_max_a=1e-4,
+            current_step_a=1e-5,
+            voltage_step_v=1e-4,
+            current_max_a=6.0,
+            seen_fraction=1.0,
+            clock_error_max=1e-4,
+        )
+
+    @property
+    def losses(self) -> Losses:
+        """None."""
+        return Losses()
+
+    def _now_ns(self) -> int:
+        return time.monotonic_ns() - self.LATE_NS
+
+
+MARGIN_NS: Final = 300_000_000
+"""Idle before and behind a pattern; longer than the model waits for what happens."""
+
+
+class PlayedLoad(LoadModel):
+    """The board's power model with patterns on top, told to a second meter."""
+
+    def __init__(self, model: PowerModel, witness: Witness, sign: int = 1) -> None:
+        """Nothing is played yet.
+
+        Args:
+            sign: -1 for a sensor whose inputs are exchanged.
+        """
+        self._model, self._witness, self._sign = model, witness, sign
+        self._lock = threading.Lock()
+        self._changes: list[tuple[int, int]] = []
+        """Time [board_ns] and level from then on."""
+        self._level = 0
+
+    def play(self, changes: Sequence[tuple[int, int]]) -> None:
+        """Plays a pattern of the future: times [board_ns] and the levels from then on, 1 for busy."""
+        with self._lock:
+            self._changes += changes
+
+    def rows(
+        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
+    ) -> list[tuple[int, float, float]]:
+        """A row at each change of what the medium does, and of the pattern."""
+        model, rows = self._model, []
+        busy_cores = activity.cpu_s / activity.span_s
+        for stretch in model.stretches(activity, busy):
+            for at_ns, level in self._levels(stretch.start_ns, stretch.end_ns):
+                cores = busy_cores + level * (len(model.board.busy_cores_w) - 1)
+                power_w = model.board.power_w(cores) + model.medium.idle_w + model.medium_w(stretch.mode)
+                rows.append((at_ns, *model.supply.at_power(power_w)))
+        self._witness.tell(rows)
+        return [(at_ns, self._sign * current_a, volts) for at_ns, current_a, volts in rows]
+
+    def _levels(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+        """The levels of a stretch, each from its time on; stretches follow on each other."""
+        with self._lock:
+            while self._changes and self._changes[0][0] <= start_ns:
+                self._level = self._changes.pop(0)[1]
+            levels = [(start_ns, self._level)]
+            while self._changes and self._changes[0][0] < end_ns:
+                levels.append(self._changes.pop(0))
+                self._level = levels[-1][1]
+        return levels
+
+
+class PlayingProbe(ForwardingProbe):
+    """A probe whose load patterns go to the power model; everything else is the probe's."""
+
+    def __init__(self, probe: BoardProbe, load: PlayedLoad, folder: Path) -> None:
+        """Stands before a running probe.
+
+        Args:
+            folder: the probe's, for the changes of each pattern.
+        """
+        super().__init__(probe)
+        self._load, self._folder = load, folder
+        self._played = 0
+
+    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
+        """Has the model play the pattern; its start and end [board_ns]."""
+        start_ns = time.monotonic_ns() + MARGIN_NS
+        end_ns = start_ns + len(bits) * bit_ms * 1_000_000
+        levels = np.array([int(bit) for bit in bits])
+        steps = np.diff(np.concatenate([[0], levels, [0]]))
+        places = np.flatnonzero(steps)
+        changes = [(start_ns + int(at) * bit_ms * 1_000_000, int(steps[at] > 0)) for at in places]
+        self._load.play(changes)
+        self._played += 1
+        lines = [
+            json.dumps({"event": "load-change", "board_ns": at_ns, "u_ns": 0.0, "level": level})
+            for at_ns, level in changes
+        ]
+        path = self._folder / f"played-{self._played}.events.jsonl"
+        path.write_text("".join(f"{line}\n" for line in lines))
+        time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
+        return start_ns, end_ns
+
 
 HUM_HZ: Final = 100
 """Edges that a floating input picks up from the mains: two a period of 50 Hz."""

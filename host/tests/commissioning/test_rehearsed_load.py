@@ -10,9 +10,8 @@ from opjoule.meters.interface import Samples
 from opjoule.operations.board_files import load_changes, read_events
 from opjoule.simulation.load_bench import LATE_S, LoadBench
 from opjoule.simulation.planted_faults import BETWEEN_OHM, FED_V, SHUNT_OHM, DrawnRig
-from opjoule.simulation.played_load import PlayedLoad, PlayingProbe
 from opjoule.simulation.power_model import Activity
-from opjoule.simulation.second_meter import Witness
+from opjoule.simulation.rehearsal_rig import PlayedLoad, PlayingProbe, Witness
 
 MS = 1_000_000
 
@@ -42,7 +41,7 @@ def test_exchanged_inputs_turn_the_sensors_current_but_not_the_second_meters():
 
 
 def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
-    monkeypatch.setattr("opjoule.simulation.played_load.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
     load = PlayedLoad(drawn().power, Witness(1.0, 0.0))
     start_ns, end_ns = PlayingProbe(None, load, tmp_path).play_signature("0110010", 20)
     found = load_changes(read_events(tmp_path / "played-1.events.jsonl").table)
@@ -52,8 +51,8 @@ def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
 
 def test_the_second_meter_reads_what_flowed_on_the_supplys_side(monkeypatch):
     now_ns = [10_000 * MS]
-    monkeypatch.setattr("opjoule.simulation.second_meter.time.monotonic_ns", lambda: now_ns[0])
-    monkeypatch.setattr("opjoule.simulation.second_meter.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.monotonic_ns", lambda: now_ns[0])
+    monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
     witness = Witness(1.02, SHUNT_OHM + BETWEEN_OHM)
     witness.start()
     begun_ns = now_ns[0] - Witness.LATE_NS

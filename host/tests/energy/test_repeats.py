@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
+from opjoule.evaluation.faults import trace_faults
 from opjoule.evaluation.quantities.common import COMMON
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.evaluation.quantities.repeat import Repeat
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.summary import sensor_energies
-from opjoule.evaluation.trace_faults import trace_faults
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import Phase

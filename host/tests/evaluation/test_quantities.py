@@ -13,16 +13,16 @@ import pytest
 import quantities_page
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
+from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
 from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.evaluation.quantities.figures import Figure, by_repeat
-from opjoule.evaluation.quantities.first_version import of_version
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, latency
 from opjoule.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.result_file import result_json
-from opjoule.evaluation.withheld import withhold
 from opjoule.evaluation.wording import by_study as results
+from opjoule.evaluation.wording.wording import of_version
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable

@@ -4,7 +4,7 @@ import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import AlignmentError
 from opjoule.evaluation import until
-from opjoule.evaluation.short_runs import short_run_warnings
+from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.until import Until, until_warnings
 from opjoule.evaluation.wording.by_study import COMMAND, YCSB
 from opjoule.record.phases import Phase

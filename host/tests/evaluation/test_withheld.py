@@ -4,7 +4,7 @@ from argparse import Namespace
 
 import pytest
 from opjoule.cli.measure.command import exit_status, tell
-from opjoule.evaluation.withheld import withhold
+from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.run_record import RunRecord

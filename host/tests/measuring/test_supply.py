@@ -16,7 +16,7 @@ from opjoule.cli.doctor.command import examine, kinds_finding
 from opjoule.cli.planning import make_plan, supply_of_rig
 from opjoule.devices.profiles import find_profile
 from opjoule.energy.least_voltage import least_voltage
-from opjoule.evaluation.supply_check import NO_LIMIT, NOT_MEASURED, check_supply
+from opjoule.evaluation.faults import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.supply_path import local_meter_warning
 from opjoule.meters.chips.ina219 import ina219_breakout

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 from opjoule.errors import RecordFault
 from opjoule.operations import tables
 from opjoule.operations.board_files import read_events, read_system, sync_edges
-from opjoule.operations.latency import latency_s
-from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
+from opjoule.operations.operation_table import LOADER_KINDS, OperationTable, latency_s
 from opjoule.operations.schemas import EVENTS, SYSTEM
 from opjoule.operations.tables import read_operations, read_parquet, write_operations
 from opjoule.trace import parquet_file

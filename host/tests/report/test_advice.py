@@ -23,7 +23,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.energy.window import Window, WindowError, window_energy_j
 from opjoule.errors import BadInput
-from opjoule.evaluation.short_runs import short_run_warnings
+from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.wording.ycsb import WORDING
 from opjoule.measuring.known_sensors import KnownSensors
 from opjoule.measuring.quiet import Rest

@@ -13,8 +13,7 @@ from opjoule.attribution.shares import Attribution
 from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
 from opjoule.evaluation.quantities.figures import Figure
-from opjoule.operations.latency import Latency
-from opjoule.operations.operation_table import OperationTable
+from opjoule.operations.operation_table import Latency, OperationTable
 from opjoule.units import Missing
 
 NO_IDLE = "no idle baseline (--idle 0)"

@@ -1,0 +1,175 @@
+"""Faults of a run and its trace, warnings of a short one, and the figures that a fault withholds.
+
+A fault withholds groups of figures: they are not given, and the fault stands in their place. run.json keeps for each
+group the first fault that did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from opjoule.energy.baseline import IdlePower
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.least_voltage import LeastVoltage, least_voltage
+from opjoule.energy.window import EnergyResult
+from opjoule.evaluation.alignment import Alignment
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.repeat import RepeatEnergy
+from opjoule.record.groups import ABOVE_IDLE
+from opjoule.record.json_file import plain
+from opjoule.record.phases import Phase
+from opjoule.record.result import TOO_SHORT
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Measured, Missing
+
+LOST_MAX: Final = 0.01
+"""Share of a window's time whose samples may be lost without a word above the figures."""
+
+
+@dataclass(frozen=True)
+class TraceFault:
+    """One line, and the groups of figures (evaluation/faults.py) that it makes wrong."""
+
+    line: str
+    withholds: tuple[str, ...] = ()
+
+
+def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
+    """The faults of one repeat's windows."""
+    windows = {"run": energy.run, "run and settle": energy.whole}
+    lost = [_lost(repeat, name, window) for name, window in windows.items()]
+    clipped = [_clipped(repeat, name, window) for name, window in windows.items()]
+    first = [next((fault for fault in faults if fault), None) for faults in (lost, clipped)]
+    return [fault for fault in [*first, _idle_clipped(repeat, energy.idle)] if fault]
+
+
+def _clipped(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
+    if not window.clipped_samples:
+        return None
+    return TraceFault(
+        f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the "
+        "meter's range: energies are lower bounds"
+    )
+
+
+def _idle_clipped(repeat: int, idle: IdlePower | None) -> TraceFault | None:
+    if idle is None or not idle.clipped_samples:
+        return None
+    return TraceFault(
+        f"repeat {repeat}, idle: {idle.clipped_samples} samples at the end of the meter's range: idle is unknown",
+        (ABOVE_IDLE,),
+    )
+
+
+def _lost(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
+    share = window.lost_s / window.window.duration_s
+    if share <= LOST_MAX:
+        return None
+    return TraceFault(
+        f"repeat {repeat}, {name}: {100 * share:.1f} % of the time has no sample ({window.lost_samples} lost, limit "
+        f"{100 * LOST_MAX:g} %); check the meter's cable and the host's load"
+    )
+
+
+NOT_MEASURED = "the supply could not be checked: the meter does not measure voltage"
+NOTHING_READ = "the supply could not be checked: the trace holds no voltage"
+NO_LIMIT = "the least voltage that this board needs is not known"
+
+
+def check_supply(
+    record: RunRecord,
+    trace: PowerTrace,
+    sensor: ErrorBounds,
+    phases: Sequence[Phase],
+    alignment: Alignment | None,
+) -> None:
+    """Puts the least voltage into run.json, and adds a fault where it lies under the board's limit."""
+    facts = record.run.found
+    where = facts.meter.voltage_at
+    least = least_voltage(trace, sensor) if where else None
+    if least is None:
+        record.update(least_voltage={"unchecked": NOTHING_READ if where else NOT_MEASURED})
+        return
+    limit_v = facts.supply.least_voltage_v
+    at_s = max(least.meter_ns - int(trace.meter_ns[0]), 0) * 1e-9
+    measured = Measured.from_standard(least.voltage_v, least.standard_u_v, "V")
+    entry = {**plain(measured), "where": where, "at_meter_ns": least.meter_ns, "at_s": at_s}
+    phase = _phase(least, phases, alignment)
+    unchecked = {"unchecked": NO_LIMIT} if limit_v is None else {}
+    record.update(least_voltage={**entry, "phase": phase, "limit_v": limit_v, **unchecked})
+    if limit_v is not None and least.is_under(limit_v):
+        record.add_fault(
+            f"supply: the least voltage {where} was {least.voltage_v:.2f} V, {at_s:.1f} s into the trace"
+            f"{f' ({phase})' if phase else ''}, below the board's limit of {limit_v:g} V: {facts.supply.remedy}"
+        )
+
+
+def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | None) -> str:
+    """The phase it happened in, in words; empty between phases, and where the clocks are not matched."""
+    if alignment is None:
+        return ""
+    board_ns = alignment.board_to_meter.inverse().to_target(least.meter_ns)
+    return next(
+        (
+            f"{phase.name}, repeat {phase.repeat}"
+            for phase in phases
+            if phase.start_board_ns <= board_ns <= phase.end_board_ns
+        ),
+        "",
+    )
+
+
+SHORTEST_S: Final = 1.0
+FEWEST_SAMPLES: Final = 500
+_SPARE: Final = 1.5
+"""Runs differ: what is advised lies this much above what would just do."""
+
+
+def short_run_warnings(
+    runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]
+) -> list[str]:
+    """One line if the shortest run is too short for a figure to be trusted, none otherwise.
+
+    Args:
+        period_ns: distance of the meter's samples [ns].
+        longer: what the user is to ask for, given how many times as long a run has to be, and its length [s].
+    """
+    shortest_s = min(run.duration_s for run in runs)
+    samples = shortest_s * 1e9 / max(period_ns, 1)
+    if shortest_s >= SHORTEST_S and samples >= FEWEST_SAMPLES:
+        return []
+    times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
+    return [
+        f"the run is {TOO_SHORT}: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
+    ]
+
+
+def withhold(
+    entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities
+) -> dict[str, Any]:
+    """The numbers of a run without those that its faults make wrong.
+
+    Args:
+        entries: as result.json takes them.
+        withheld: group -> the fault, as run.json keeps it.
+        quantities: what the study has, and what each rests on.
+    """
+    kept = dict(entries)
+    by_repeat = dict(entries.get("by_repeat", {}))
+    for group, fault in withheld.items():
+        for key in quantities.resting_on(group):
+            if key in kept:
+                kept[key] = _withheld(key, f"withheld: {fault}", quantities)
+            by_repeat = {path: values for path, values in by_repeat.items() if path.split(".")[0] != key}
+    return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
+
+
+def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or what stands for a group
+    group = quantities.below(key)
+    if not any(definition.required for definition in group):
+        return None
+    return Missing(reason, "" if "*" in group[0].key else group[0].unit)
