@@ -1,1 +1,1 @@
-"""Whose joules they are: energy by kind of operation and by activity, from power and what the board logged."""
+"""Attribution of energy to kinds of operation and activities, from power and the board's logs."""

@@ -31,9 +31,9 @@ from opjoule.operations.operation_table import narrow
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
-"""Standard uncertainties by which a part moves at least where it is in step: without step few move by 2."""
+"""Shift in standard uncertainties from which on a part is in step; without step, few shift by 2."""
 AT_ONCE: Final = 2
-"""Fits that are made at the same time."""
+"""Number of concurrent fits."""
 STRETCHES: Final = 400
 """Stretches that the course of a run is cut into."""
 
@@ -45,9 +45,9 @@ def attribute(work: Work, seed: int = 1) -> Attribution:
 
 
 def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
-    """Shares the energy above idle of each run out by what all runs together tell of the parts' powers.
+    """Shares out the energy above idle of each run among its parts, whose powers are fitted to all runs together.
 
-    A part is told in all runs or in none.
+    A part is identifiable in all runs or in none.
 
     Args:
         works: repeats of the same work on the same board, one or more.
@@ -129,7 +129,7 @@ def _alike(works: Sequence[Work]) -> Sequence[Work]:
 
 
 def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
-    """What is stated of the energy that the fit shares out."""
+    """Stated energy, and its uncertainty, of the windows that the fit shares out."""
     taken = [storage.marginal() for work in works if (storage := work.storage) and storage.of_board]
     board = SensorBudget.of([work.marginal() for work in works])
     return FitBudget(board, SensorBudget.of(taken) if taken else None, windows_j)
@@ -153,10 +153,10 @@ def _attribution(
     tail_length_s: float | None,
     course: EnergyCourse,
 ) -> Attribution:
-    """What one run's parts drew.
+    """The attribution of one run.
 
     Args:
-        of_medium: why write-back and tail are not told, where a sensor is in the medium's supply.
+        of_medium: why write-back and tail are not identifiable, if a sensor is in the medium's supply.
     """
     marginal, alone = work.marginal(), None
     whole = Share(marginal.energy.value, marginal.budget.standard_u)
@@ -198,7 +198,7 @@ def _course(columns: PartColumns, matrix: Float64Array, fit: Fit, run: RunWindow
 
 
 def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
-    """The fit of the best model of the medium, with how far its rivals disagree, one assumption after the other."""
+    """The fit of the best model of the medium, with the disagreement of its rivals, by assumption."""
     left = iter(rivals_j)
     alike, placed, held = (
         list(islice(left, len(models))) for models in (media.alike, media.placed, media.held)
@@ -207,7 +207,7 @@ def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]
 
 
 def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
-    """The fit, what may be write-back's or the tail's shared out in the middle of what can be."""
+    """The fit, with the energy that may be write-back's or the tail's split at the middle of its range."""
     if TAIL not in columns.of_activity or WRITE_BACK not in columns.of_activity:
         return fit
     tail, write_back = columns.names.index(TAIL), columns.names.index(WRITE_BACK)
@@ -219,7 +219,7 @@ def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice
 def _media(
     works: Sequence[Work], runs: Sequence[RunWindows], columns: PartColumns, above_j: Float64Array
 ) -> MediumModels:
-    """What the medium may have done; nothing where its counters are not known, or a sensor of its own tells."""
+    """Models of the medium; none if its counters are unknown, or if it has a sensor of its own."""
     if any(run.medium for run in runs):
         return MediumModels(MediumColumns.none(above_j.size))
     known = [
@@ -239,7 +239,7 @@ def _seen_j(
     medium: MediumColumns,
     energies_of: Callable[[PartColumns], Float64Array],
 ) -> Float64Array | None:
-    """The parts' energies where operations count as the meter saw them; None where it saw all."""
+    """The parts' energies if operations are counted as the meter saw them; None if it saw all."""
     seen = [run.seen for run in runs if run.seen]
     return energies_of(PartColumns.joined(seen).with_medium(medium)) if len(seen) == len(runs) else None
 
@@ -252,11 +252,11 @@ def _reasons(
     in_step: BoolArray,
     sensed: SensedParts | None,
 ) -> list[str]:
-    """Why each part is not told; an empty line where it is.
+    """Why each part is not identifiable; an empty line if it is.
 
     Args:
-        in_step: the part is another one where operations count as the meter saw them, shape (q,).
-        sensed: what the medium drew by its own sensor.
+        in_step: the part shifts if operations are counted as the meter saw them, shape (q,).
+        sensed: the medium's energy by its own sensor.
     """
     reasons = verdicts(
         columns.names,
@@ -278,6 +278,6 @@ def _reasons(
 
 
 def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitBudget) -> dict[str, Share]:
-    """What each part drew, scaled from the windows' sum to the energy that is stated of the whole."""
+    """Energy of each part, scaled from the windows' sum to the stated energy of the whole."""
     stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
     return {name: Share(*figures) for name, *figures in zip(names, stated_j, u_j, reasons, strict=True)}

@@ -17,12 +17,12 @@ from opjoule.trace.power_trace import Float64Array
 PROPORTIONAL: Final = ("gain", "timebase")
 """Parts of an energy's budget that scale every share of it; the others act on the whole."""
 _NOTHING_J: Final = 1e-12
-"""Below this no relative uncertainty has a meaning: all of it acts on the whole."""
+"""Energy below which relative uncertainties are meaningless: all of it acts on the whole [J]."""
 
 
 @dataclass(frozen=True)
 class SensorBudget:
-    """What one sensor states of some runs above idle, and what makes that uncertain."""
+    """Energy of some runs above idle by one sensor, and its uncertainty."""
 
     stated_j: float
     whole_u_j: float
@@ -67,22 +67,22 @@ class SensorBudget:
 
 @dataclass(frozen=True)
 class FitBudget:
-    """What is stated of the energy that the windows of a fit share out."""
+    """Stated energy of the windows that a fit shares out."""
 
     board: SensorBudget
     taken: SensorBudget | None
     """The medium's sensor, where its energy was taken from the board's."""
     windows_j: float
-    """What all windows add up to."""
+    """Sum of all windows [J]."""
 
     @property
     def stated(self) -> float:
-        """What the windows' energies are multiplied by to be the stated ones."""
+        """Factor from the windows' energies to the stated ones."""
         own_j = self.board.stated_j - (self.taken.stated_j if self.taken else 0.0)
         return own_j / self.windows_j if self.windows_j else 1.0
 
     def standard_u_j(self, fit: Fit) -> Float64Array:
-        """Scatter of the windows, the share in what is wrong of the whole, and what scales every energy, shape (q,)."""
+        """Standard uncertainty of each part: scatter, share of the whole's error, and scale, shape (q,)."""
         whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
         of_whole_j = np.hypot(fit.shift_per_j * whole_u_j, self.board.scale_u * fit.energy_j)
         return np.hypot(fit.standard_u_j, of_whole_j)

@@ -14,7 +14,7 @@ from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 FEW: Final = 16
-"""Operations of usual length that stand beside those of a neighbourhood, which may hold few of its own."""
+"""Operations of usual length added to a neighbourhood, which may hold few of its own."""
 
 
 def beyond_count(
@@ -58,7 +58,7 @@ TAIL: Final = "tail"
 
 
 class ColumnRole(Enum):
-    """What a column of the regression is for."""
+    """Role of a column of the regression."""
 
     COUNT = auto()
     """Operations of a kind."""
@@ -94,7 +94,7 @@ class ColumnSets:
 
 @dataclass(frozen=True)
 class PartColumns:
-    """What went on in each window, by part.
+    """Activity in each window, by part.
 
     A kind of operation has three columns: its operations, and twice how much longer than usual they took, once within
     groups of neighbouring windows, where longer is more work, and once between them, where it may be waiting and have
@@ -167,7 +167,7 @@ class PartColumns:
 
     @property
     def roles(self) -> tuple[ColumnRole, ...]:
-        """What each column is for, p of them."""
+        """Role of each of the p columns."""
         activities = len(self.of_activity)
         of_kind = (ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.LONGER_FAR) * len(self.of_kind)
         return (
@@ -179,7 +179,7 @@ class PartColumns:
 
     @property
     def sets(self) -> ColumnSets:
-        """Which columns count where."""
+        """Sets of columns by role."""
         return ColumnSets(
             *(
                 np.array([role in chosen for role in self.roles])

@@ -18,45 +18,45 @@ from opjoule.units import COVERAGE_FACTOR
 
 REPLICATES: Final = 200
 UNSEEN: Final = 1e-3
-"""Part of a sum that lies in directions without data, from which on it is not known."""
+"""Fraction of a sum in directions without data, above which the sum is unknown."""
 COURSE_U: Final = 0.01
-"""Standard part of its variation by which a column strays from the course of what it stands for."""
+"""Relative standard deviation of a column from the course of what it represents."""
 NEIGHBOURS_U: Final = 0.02
-"""Standard part by which neighbouring windows may be wrong about what all kinds of operation draw together."""
+"""Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
 _ROUNDS: Final = 6
 _NO_POWER: Final = 1e-12
 """Part of the whole, in the unit of a coefficient, below which kinds draw nothing."""
 _SUM_WEIGHT: Final = 1e4
-"""How much more than all windows together their sum weighs: parts add up to the whole."""
+"""Weight of the windows' sum relative to all windows: it makes the parts add up to the whole."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """What each part of an energy is, q parts that together are all columns."""
+    """Energies of q parts, which together are all columns."""
 
     energy_j: Float64Array
     """shape (q,)"""
     standard_u_j: Float64Array
-    """Every source that is seen in the windows, shape (q,)."""
+    """Standard uncertainty from every source that the windows show, shape (q,)."""
     scatter_u_j: Float64Array
-    """The part of it that a longer run lessens, shape (q,): the windows' scatter, by blocks, widened by Student's t so
-    that k = 2 means 95 %.
+    """Part of it that shrinks as the run gets longer, shape (q,): scatter of blocks of windows, widened by Student's t
+    so that k = 2 means 95 %.
 
-    No less than without the rule that nothing is negative: at its bound the rule would make certainty of no knowledge.
+    It is at least that of the unconstrained fit: at the bound of zero, the constraint would feign certainty.
     """
     simplified_u_j: Float64Array
-    """The part of it from what columns and neighbours simplify, shape (q,)."""
+    """Part of it from simplifications in columns and neighbours, shape (q,)."""
     model_u_j: Float64Array
-    """The part of it from how far models disagree that no window tells apart, shape (q,)."""
+    """Part of it from the disagreement of models that the windows do not distinguish, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks that each part rests on, shape (q,)."""
     shift_per_j: Float64Array
-    """What each part changes by where the whole changes by 1 J spread evenly over time, shape (q,)."""
+    """Change of each part if the whole changes by 1 J spread evenly over time, shape (q,)."""
     coefficients: Float64Array
     """shape (p,)"""
 
     def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
-        """The fit, with how far the energies of others that explain the data as well lie from its own."""
+        """The fit, with the spread of the energies of others that explain the data equally well."""
         if not others_j:
             return self
         spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
@@ -161,7 +161,7 @@ def part_energies_j(
 def _solved(
     columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets
 ) -> tuple[Float64Array, _Blocks]:
-    """What the columns are divided by, and their equations solved."""
+    """Scale of the columns, and their solved equations."""
     scale = np.sqrt(np.mean(columns**2, axis=0))
     scale[scale == 0] = 1.0
     return scale, _Blocks.of(columns / scale, energy_j, group, sets)
@@ -253,21 +253,21 @@ class _Blocks:
         way = wanted @ spread
         weights = np.einsum("qi,bij,qj->qb", way, self.gram, way)
         independent = weights.sum(axis=1) ** 2 / np.maximum((weights**2).sum(axis=1), 1e-300) - 1.0
-        # what the data say nothing of at all was left at zero: where a sum rests on it, it may be anything
+        # directions without data were left at zero: a sum that depends on them may be anything
         unseen = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
         lost = unseen > UNSEEN * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
-        """How far sums may be off because neighbours are NEIGHBOURS_U wrong about what all kinds draw together."""
+        """Uncertainty of sums from that of the power of all kinds by neighbours (NEIGHBOURS_U)."""
         gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
         spread = inverse(_summing(gram, total, total, 0.0, self.usual)[0])
         return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.usual), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
-        """How far each part's energy may be off because columns are COURSE_U off the course of what they stand for.
+        """Uncertainty of each part's energy if columns deviate from the course of what they represent (COURSE_U).
 
-        Between groups alone, the kinds as one: near by kinds are told apart by what is their own.
+        It counts between groups only, with all kinds as one: within groups, kinds differ by their own operations.
         """
         kinds = parts[-1] @ parts[:-1].T > 0
         rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]
@@ -294,7 +294,7 @@ class _Blocks:
 def _iterated(
     equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, the variance that they leave in each set, and what is known of the usual time, in turn.
+    """Coefficients, residual variance of each set, and prior of the usual time's coefficient, by iteration.
 
     Args:
         total: sums of the columns, shape (p,).

@@ -1,4 +1,4 @@
-"""How likely the windows are with one more column or two: what chooses the medium's lag and tail."""
+"""Likelihood of the windows with one or two more columns, which selects the medium's lag and tail."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 INDEPENDENT_S: Final = 0.25
-"""What is left is not independent from group to group: so long a stretch counts as one."""
+"""Correlation time of the residuals: a stretch of this length counts as one observation [s]."""
 _ROUNDS: Final = 3
 
 
@@ -66,7 +66,7 @@ class _Set:
         self._square = float(left @ left)
 
     def with_columns(self, added: Float64Array) -> _Set:
-        """The same with more columns; only what they add is computed."""
+        """The equations with more columns; only the new entries are computed."""
         columns, made = added[self._chosen], copy(self)
         across = self._rows.T @ columns
         made.gram = np.block([[self.gram, across], [across.T, columns.T @ columns]])
@@ -74,7 +74,7 @@ class _Set:
         return made
 
     def variance(self, x: Float64Array) -> float:
-        """Mean square of what x leaves."""
+        """Mean square of the residuals of x."""
         left = self._square - 2 * float(self.moment @ x) + float(x @ self.gram @ x)
         return max(left / max(self._left.size, 1), 1e-12 * self._square / max(self._left.size, 1), 1e-300)
 

@@ -1,4 +1,4 @@
-"""What the storage medium did in each window: bytes that went to it, and the tail that follows them."""
+"""Activity of the storage medium in each window: bytes written to it, and the tail that follows them."""
 
 from __future__ import annotations
 
@@ -85,10 +85,10 @@ class Writing:
 TAILS: Final = 8
 """Tail lengths that are tried first."""
 FINE: Final = 4
-"""Values that are tried on either side of the best, closer in each round."""
+"""Values tried on either side of the best, closer in each round."""
 ROUNDS: Final = 4
 OTHERS: Final = 4
-"""Tail lengths as good as the best whose fits show how much rests on them."""
+"""Number of equally good tail lengths whose fits give the model's uncertainty."""
 TAIL_MIN_S: Final = 0.05
 TAIL_MAX_S: Final = 30.0
 EVENLY: Final = "evenly"
@@ -106,17 +106,17 @@ REFUTED: Final = 30.0
 """The same for another part of the tail's power to be no rival any more. It is more, for what a fit leaves goes on from
 one group of windows to the next, which the likelihood does not know."""
 SEEN_SAMPLES: Final = 2.0
-"""Samples of the counters that a tail lasts at least for pauses to show it."""
+"""Least length of a tail that pauses can show, in samples of the counters."""
 
 
 @dataclass(frozen=True)
 class MediumColumns:
-    """What the medium did in each window, and the length of the tail that says so."""
+    """The medium's columns of the regression, and the length of its tail."""
 
     written_bytes: Float64Array
-    """Bytes that went to it while nobody waited for a sync, shape (n,)."""
+    """Bytes written outside of syncs, shape (n,)."""
     tail_s: Float64Array
-    """Seconds of the tail, likewise, shape (n,); zeros: it has no tail."""
+    """Seconds of the tail outside of syncs, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
     also_s: Float64Array
     """Seconds of the tail besides, at least and at most, that no window tells from the writing itself: a medium that is
@@ -125,7 +125,7 @@ class MediumColumns:
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
-        """Columns of a medium to which nothing is known to have gone."""
+        """Columns of a medium without known writes."""
         return cls(np.zeros(windows), np.zeros(windows), None, np.zeros((2, windows)))
 
 
@@ -149,7 +149,7 @@ class MediumModels:
 
 @dataclass(frozen=True)
 class MediumRun:
-    """What is known of the medium in one run: bytes that had gone to it by each moment, by where they may be placed."""
+    """Cumulative bytes written to the medium in one run, for each way to place them between two samples."""
 
     counters: Counters
     places: Mapping[str, Float64Array]
@@ -159,7 +159,7 @@ class MediumRun:
     first: npt.NDArray[np.intp]
     """The moment at which each window begins, shape (n,)."""
     alone: Float64Array
-    """Part of the time between two moments in which nobody waits for a sync, shape (m - 1,)."""
+    """Fraction of the time between two moments outside of syncs, shape (m - 1,)."""
 
     @classmethod
     def of(
@@ -190,7 +190,7 @@ class MediumRun:
 
     @property
     def idle(self) -> bool:
-        """Nothing went to the medium."""
+        """Whether nothing was written to the medium."""
         return not np.ptp(next(iter(self.places.values())))
 
     def bytes_at(self, place: str) -> Float64Array:
@@ -198,12 +198,12 @@ class MediumRun:
         return np.diff(self.places.get(place, next(iter(self.places.values()))))
 
     def written(self, place: str) -> Float64Array:
-        """Bytes of each window that nobody waited for, shape (n,)."""
+        """Bytes of each window written outside of syncs, shape (n,)."""
         alone = np.where(self.alone < 1.0, 0.0, 1.0) if place == SYNC else self.alone
         return self._windows(self.bytes_at(place) * alone)
 
     def tail_s(self, stretches_s: Float64Array) -> Float64Array:
-        """Seconds of the tail in each window in which nobody waited for a sync, shape (n,)."""
+        """Seconds of the tail in each window outside of syncs, shape (n,)."""
         return self._windows(stretches_s * self.alone)
 
     def _windows(self, of_moments: Float64Array) -> Float64Array:
@@ -211,7 +211,7 @@ class MediumRun:
 
 
 def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float]) -> MediumModels:
-    """What the medium may have done in each window. How far the energies of rivals disagree is the model's uncertainty.
+    """Models of the medium's activity in each window. The disagreement of rivals is the model's uncertainty.
 
     Args:
         runs: one or more on the same medium; their windows follow on each other in every column.
@@ -242,7 +242,7 @@ class _Search:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Where bytes may be placed; the first needs no proof."""
+        """Ways to place bytes between two samples; the first is the default."""
         most = sorted((tuple(run.places) for run in self.runs), key=len, reverse=True)
         return tuple(dict.fromkeys(name for places in most for name in places))
 
@@ -289,7 +289,7 @@ class _Search:
         return best
 
     def _length(self, place: str, held: float, *, beside_s: float = 0.0) -> _Tried:
-        """The best length of the tail, or the best beside one that is known."""
+        """The best length of the tail, or the best near a given one."""
         lasted_s = max(float(np.ptp(run.time_s)) for run in self.runs)
         longest_s = max(min(lasted_s / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
         step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)

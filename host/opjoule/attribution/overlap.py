@@ -15,7 +15,7 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 ROWS: Final = 1 << 20
 """Operations that are looked at together: temporary arrays stay at a few tens of megabytes."""
 SAMPLED: Final = 100_000
-"""Operations that tell how long they usually take."""
+"""Sample of operations from which usual durations are taken."""
 WORKING: Final = 3.0
 GAP_PERIODS: Final = 1.5
 
@@ -59,7 +59,7 @@ class SeenClock:
     board_ns: Int64Array
     """Bounds of cells, and start and end of the conversion in each, shape (3 m + 1,), not falling."""
     seen_ns: Int64Array
-    """What this clock shows then, shape (3 m + 1,)."""
+    """Readings of this clock at those moments, shape (3 m + 1,)."""
 
     @classmethod
     def of(cls, bound_ns: Int64Array, seen_fraction: float) -> SeenClock:
@@ -80,7 +80,7 @@ class SeenClock:
         )
 
     def at(self, board_ns: Int64Array) -> Int64Array:
-        """What it shows at moments of the board's clock; beyond the cells the same."""
+        """Its readings at moments of the board's clock; beyond the cells it equals that clock."""
         origin_ns = self.board_ns[0]
         shown_ns = np.interp(board_ns - origin_ns, self.board_ns - origin_ns, self.seen_ns - origin_ns)
         beyond = (board_ns < origin_ns) | (board_ns > self.board_ns[-1])
@@ -89,7 +89,7 @@ class SeenClock:
 
 @dataclass(frozen=True)
 class Waits:
-    """How long an operation of each kind can be at work; what is beyond that is waiting."""
+    """Longest time at work of an operation of each kind; the rest is waiting."""
 
     longest_ns: Int64Array
     """shape (kinds,)"""
@@ -108,7 +108,7 @@ class Waits:
 def operations_seen_in(
     edge_ns: Int64Array, operations: OperationTable, waits: Waits, seen: SeenClock
 ) -> tuple[Float64Array, Float64Array]:
-    """What the meter saw of the operations that `operations_in` counts: each by the part that was converted.
+    """Operations and busy seconds as `operations_in`, each weighted by the part that the meter converted.
 
     Args:
         edge_ns: edges of the windows, on bounds of cells but for the outermost.

@@ -1,4 +1,4 @@
-"""One run cut into windows: the energy of each, and what went on in it but for the medium."""
+"""One run cut into windows: the energy of each, and its columns without the medium's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
 """Standard uncertainty of what capacitors and regulators delay, before the data are asked."""
 OPERATIONS: Final = 1 << 17
-"""So many operations tell it."""
+"""Operations that are used to determine the delay."""
 _NEAR: Final = 16
 
 
@@ -78,7 +78,7 @@ def _left(edges_ns: Int64Array, energy_j: Float64Array, operations: OperationTab
 
 
 def _lowest(x: Int64Array, y: Float64Array) -> float:
-    """Where a parabola through the least value and its neighbours is lowest."""
+    """Minimum of the parabola through the least value and its neighbours."""
     at = int(np.argmin(y))
     if at in {0, y.size - 1}:
         return float(x[at])

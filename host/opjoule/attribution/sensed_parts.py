@@ -1,4 +1,4 @@
-"""What a sensor in the medium's supply says of sync, write-back and tail, each with its uncertainty."""
+"""Energies of sync, write-back and tail by a sensor in the medium's supply, each with its uncertainty."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from opjoule.units import COVERAGE_FACTOR
 
 @dataclass(frozen=True)
 class SensedParts:
-    """The medium's energy above idle by what it was doing."""
+    """The medium's energy above idle, by mode."""
 
     waited: Share
-    """While somebody waited for a sync: the medium's part of the sync."""
+    """The medium's part of the syncs."""
     write_back: Share
     tail: Share
     alone: Share
@@ -67,10 +67,10 @@ class SensedParts:
         )
 
     def reasons(self, rest_j: float) -> dict[str, str]:
-        """Why write-back and tail are not told; an empty line where they are.
+        """Why write-back and tail are not identifiable; an empty line if they are.
 
         Args:
-            rest_j: what all else drew.
+            rest_j: energy of all other parts.
         """
         whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
         return {
@@ -79,10 +79,10 @@ class SensedParts:
         }
 
     def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
-        """The shares of a fit of what the medium did not draw, and the medium's.
+        """The shares of a fit without the medium's energy, and the medium's shares.
 
         Args:
-            reasons: why write-back and tail are not told.
+            reasons: why write-back and tail are not identifiable.
         """
         joined = dict(shares)
         if SYNC in joined:

@@ -1,4 +1,4 @@
-"""What the attribution of one run finds: shares of its energy above idle."""
+"""Result of the attribution of one run: shares of its energy above idle."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 
 @dataclass(frozen=True)
 class Share:
-    """What one part drew above idle."""
+    """Energy of one part above idle."""
 
     energy_j: float
     standard_u_j: float
-    """Every source."""
+    """Standard uncertainty from every source."""
     unidentified: str = ""
-    """Why the data cannot tell it; empty if they can."""
+    """Why it is not identifiable; empty if it is."""
 
 
 @dataclass(frozen=True)
 class EnergyCourse:
-    """Which part drew how much when."""
+    """Energy of each part over time."""
 
     edge_board_ns: Int64Array
     """Edges of stretches, shape (m + 1,)."""
@@ -35,12 +35,12 @@ class EnergyCourse:
 
 @dataclass(frozen=True)
 class Attribution:
-    """The energy above idle by part. Together they are the whole, those that cannot be told apart as one."""
+    """The energy above idle by part. All parts add up to the whole; those not identifiable count as one."""
 
     operations: Mapping[str, Share]
-    """By kind: what their execution drew."""
+    """Energy of their execution, by kind."""
     foreground: Share
-    """All kinds together, which may be told where each kind cannot."""
+    """All kinds together, which may be identifiable when each kind is not."""
     activities: Mapping[str, Share]
     whole: Share
     """Energy above idle of run and settle: the board's, and that of a medium with a supply and a sensor of its own."""
@@ -49,12 +49,11 @@ class Attribution:
     tail_length_s: float | None
     course: EnergyCourse
     alone: Share | None = None
-    """What the medium drew while nobody waited for a sync, write-back and tail together; None without a sensor in its
-    supply."""
+    """The medium's energy outside of syncs, write-back and tail together; None without a sensor in its supply."""
 
     @property
     def unseparated(self) -> Share:
-        """The sum of the parts that cannot be told apart; 0 where all can."""
+        """Sum of the parts that are not identifiable; 0 if all are."""
         parts = {FOREGROUND: self.foreground} if not self.foreground.unidentified else dict(self.operations)
         parts |= self.activities
         missing = [name for name, share in parts.items() if share.unidentified]

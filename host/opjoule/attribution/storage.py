@@ -21,9 +21,9 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 STEP_CELLS: Final = 4
-"""Samples whose mean power is compared with the tail's: the noise of one would take from it."""
+"""Number of samples whose mean power is compared with the tail's, against the noise of single ones."""
 SEEN_U: Final = 4.0
-"""Standard uncertainties of what idle drew by which pauses draw more, at least, where the medium has a tail."""
+"""Excess of pauses over idle, in standard uncertainties of idle, from which on the medium has a tail."""
 IntArray = npt.NDArray[np.intp]
 Range = tuple[float, float]
 
@@ -56,16 +56,16 @@ class SensedMedium:
     drawn_j: Float64Array
     """shape (n,)"""
     waited_j: Float64Array
-    """Part of it while somebody waited for a sync, shape (n,)."""
+    """Part of it during syncs, shape (n,)."""
     tail_j: Float64Array
-    """Part of it in the tail while nobody did, in the middle of what can be, shape (n,)."""
+    """Part of it in the tail outside of syncs, the middle of its range, shape (n,)."""
     waited_range_j: Range
     """Least and most of `waited_j` in all windows: a sample in which a sync begins or ends does not say on which side
     of that moment its energy was."""
     tail_range_j: Range
     """Least and most of `tail_j` in all windows."""
     waited_part: float
-    """Part of the time in which somebody waits for a sync."""
+    """Fraction of the time spent in syncs."""
 
     @classmethod
     def of(
@@ -116,14 +116,14 @@ class _Pieces:
     """Stretches in which one sample of the medium's sensor holds and nothing begins or ends, shape (m,) each."""
 
     energy_j: Float64Array
-    """Above idle."""
+    """Energy above idle."""
     lasts_s: Float64Array
     window: IntArray
     cell: IntArray
     sampled: IntArray
     """Samples of the counters up to there."""
     waited: BoolArray
-    """Somebody waits for a sync."""
+    """Whether a sync is in progress."""
 
     @classmethod
     def of(
@@ -162,7 +162,7 @@ class _Pieces:
 
 
 def _waited_range_j(pieces: _Pieces) -> Range:
-    """Least and most energy while somebody waits: at any instant the medium draws from nothing to the most of all."""
+    """Least and greatest energy during syncs: at any instant the medium draws between zero and its greatest power."""
     cell = pieces.cell - pieces.cell[0]
     energy_j, lasts_s = (pieces.summed(cell, values) for values in (pieces.energy_j, pieces.lasts_s))
     waited_s = pieces.summed(cell, pieces.lasts_s * pieces.waited)

@@ -1,4 +1,4 @@
-"""Whether the data can tell a part's energy at all, and why not."""
+"""Whether a part's energy is identifiable, and why not."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR, counted
 
 KIND_PART: Final = 0.2
-"""A kind is told if its interval is no wider to either side than this part of its own energy,"""
+"""A kind is identifiable if half of its interval is at most this fraction of its own energy,"""
 OWN_PART: Final = 0.5
-"""... an activity if it is no wider than this part of its own,"""
+"""... an activity if it is at most this fraction of its own,"""
 OF_WHOLE: Final = 0.05
-"""... or, as all kinds together, than this part of the whole."""
+"""... or, as for all kinds together, this fraction of the whole."""
 INDEPENDENT_MIN: Final = 2.0
-"""Stretches in which a part was at work differently from the others, at least, but for one that is known to be small:
-its interval is widened by Student's t for so few."""
+"""Least effective number of independent blocks for a part, unless it is known to be small: Student's t widens its
+interval for so few."""
 IN_STEP: Final = (
     "in step with the meter's samples, and the meter converts the current only part of the time: use a "
     "meter or mode that converts all the time, or another sampling rate"
 )
-"""Why a part is not told whose energy moves far where operations count as the meter saw them."""
+"""Reason for a part whose energy shifts far if operations are counted as the meter saw them."""
 COLLINEAR: Final = 0.98
-"""Squared correlation from which on a part's variation is said to be that of the others."""
+"""Squared multiple correlation from which on a part is collinear with others."""
 ALIKE: Final = 0.5
-"""Part of a variance that comes of courses which are alike, from which on that is named as the reason, too."""
+"""Fraction of a variance due to similar courses, from which on that is given as the reason."""
 ROUNDING: Final = 1e-9
-"""Part of the whole up to which an energy is none."""
+"""Fraction of the whole up to which an energy counts as zero."""
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
-"""Reasons that more of the same run does away with, and so the mean of several."""
+"""Reasons that a longer run, or the mean of several, removes."""
 LONGEST_S: Final = 3600.0
-"""No run is advised that takes longer than this [s]."""
+"""Longest run that is advised [s]."""
 BESIDE: Final = 0.2
-"""Parts that explain more than this share of what the best one explains of a part's course are named with it."""
+"""Fraction of the best explanation of a part's course from which on other parts are named with it."""
 
 
 def identifiable_u_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
-    """Widest interval (k = 2) with which a part is told [J]."""
+    """Widest expanded uncertainty (k = 2) with which a part is identifiable [J]."""
     return KIND_PART * energy_j if kind else max(OWN_PART * energy_j, OF_WHOLE * whole_j)
 
 
@@ -96,7 +96,7 @@ def verdicts(
 
 
 def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
-    """The engine's work that is over before a window is, and why it is not told.
+    """Activities that are shorter than a window, and why they are not identifiable.
 
     Args:
         period_ns: distance of two samples.
@@ -133,7 +133,7 @@ def _together(
 
 
 def _model_decides(name: str, at: int, fit: Fit) -> str:
-    """What is known of a part that only a model of the medium tells."""
+    """Reason for a part that is known only from a model of the medium."""
     energy_j, u_j = float(fit.energy_j[at]), COVERAGE_FACTOR * float(fit.standard_u_j[at])
     return (
         f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
@@ -143,7 +143,7 @@ def _model_decides(name: str, at: int, fit: Fit) -> str:
 
 
 def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> str:
-    """What is known of a part, and how long a run would tell it."""
+    """Reason for a part with a wide interval, and the length of a run that would narrow it."""
     energy_j, u_j, scatter_u_j = (
         float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j)
     )

@@ -45,7 +45,7 @@ class Groups:
     of_window: IntArray
     """Those at about the same time, numbered from 0, shape (n,)."""
     state: IntArray
-    """What went on in the background of each window, numbered, shape (n,)."""
+    """Number of the background work in each window, shape (n,)."""
     settling: BoolArray
     """Whether a group lies after the last operation, where the power is quieter, shape (groups,)."""
     duration_s: Float64Array

@@ -21,10 +21,10 @@ LATENCIES_MIN: Final = 8
 BLOCK_MIN_S: Final = 0.02
 """Randomised blocks hold many operations, however fast the meter is."""
 BLOCKS_WANTED: Final = 50
-"""Randomised blocks that a run should have, for kinds to be told."""
+"""Number of randomised blocks that make kinds identifiable."""
 _NOWHERE: Final = np.zeros(0, np.int64)
 WINDOWS_WANTED: Final = 1 << 16
-"""Windows do not become shorter than it takes for so many."""
+"""Number of windows of a run above which they are made longer."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Windows:
     energy_j: Float64Array
     """Energy of each, idle power in it [J], shape (n,)."""
     duration_s: Float64Array
-    """By the board's clock [s], shape (n,)."""
+    """Length by the board's clock [s], shape (n,)."""
     sound: BoolArray
     """False where samples were lost whose charge is not known, shape (n,)."""
 

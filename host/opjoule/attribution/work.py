@@ -1,4 +1,4 @@
-"""What the attribution of one run rests on."""
+"""Input of the attribution of one run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opjoule.operations.operation_table import OperationTable
 
 @dataclass(frozen=True)
 class Work:
-    """What is known of one run and its settle."""
+    """Data of one run and its settle."""
 
     cells: Cells
     board_to_meter: ClockMap
@@ -28,8 +28,7 @@ class Work:
     """End of settle; end of the run if none follows."""
     idle: IdlePower
     marginal: Callable[[], MarginalEnergy]
-    """Energy of run and settle less idle power throughout; asked for when the windows are shared out, so that it may be
-    computed beside that."""
+    """Gives the energy of run and settle above idle; called late, so that it can be computed meanwhile."""
     operations: OperationTable
     """Operations of the run, sorted by start."""
     activities: Mapping[str, Intervals] = field(default_factory=dict)

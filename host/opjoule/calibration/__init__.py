@@ -1,1 +1,1 @@
-"""How a sensor is calibrated against a reference, and where its calibration is kept (docs/how-to/calibrate.md)."""
+"""Calibration of a sensor against a reference, and the files of calibrations (docs/how-to/calibrate.md)."""

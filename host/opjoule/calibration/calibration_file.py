@@ -38,7 +38,7 @@ from opjoule.units import COVERAGE_FACTOR
 
 SCHEMA: Final = 2
 EARLIER_SCHEMA: Final = 1
-"""Before a shunt's heating was part of a calibration."""
+"""Schema of calibrations without a shunt's heating."""
 FILE_BYTES_MAX: Final = 1 << 20
 FOLDER: Final = "calibration"
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
@@ -47,12 +47,12 @@ EARLIER: Final = "earlier"
 COLUMNS: Final = "reading, its u, reference, its u, reference minus line"
 WARMTH: Final = ", warmth of the shunt [A^2]"
 WITHIN_K: Final = 5.0
-"""How far from the temperature of the calibration a room is taken to be where nobody says."""
+"""Assumed distance of the room's temperature from that of the calibration, if it is not stated [K]."""
 
 
 @dataclass(frozen=True)
 class CalibratedSensor:
-    """Which sensor, and how it was set: another range of the same chip has another gain and another zero."""
+    """A sensor and its settings: another range of the same chip has another gain and another zero."""
 
     sensor_id: str
     model: str
@@ -62,7 +62,7 @@ class CalibratedSensor:
 
 @dataclass(frozen=True)
 class FilePoint:
-    """One point as the file shows it: reading, reference, and how far the line is from it."""
+    """One point of the file: reading, reference, and its residual."""
 
     reading: float
     reading_u: float
@@ -75,7 +75,7 @@ class FilePoint:
 
 @dataclass(frozen=True)
 class CalibrationFile:
-    """Everything that stands in it."""
+    """Contents of the file."""
 
     sensor: CalibratedSensor
     simulated: bool
@@ -85,14 +85,14 @@ class CalibrationFile:
     """Bound of the power's change with temperature, relative [1/K]."""
     reference: str
     stated: str
-    """What the reference is said to be uncertain by."""
+    """Stated uncertainty of the reference, in words."""
     calibration: SensorCalibration
     current: tuple[FilePoint, ...]
     voltage: tuple[FilePoint, ...]
     notes: tuple[str, ...] = ()
 
     def at(self, temperature_c: float | None) -> SensorCalibration:
-        """The calibration as it holds at a temperature; where one of the two is not known, within 5 K."""
+        """The calibration at a temperature; 5 K from its own if either is unknown."""
         if temperature_c is None or self.temperature_c is None:
             away_k = WITHIN_K
         else:
@@ -255,7 +255,10 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
         ),
         heating=Heating(*msgspec.structs.astuple(entry.heating)) if entry.heating else Heating(),
     )
-    calibration.contributions(np.zeros(len(PARAMETERS)))  # refuses an impossible covariance
+    try:
+        calibration.contributions(np.zeros(len(PARAMETERS)))
+    except np.linalg.LinAlgError:
+        raise ValueError("uncertainty.covariance must be positive definite") from None
     file = CalibrationFile(
         sensor=CalibratedSensor(sensor.id, sensor.model, sensor.shunt_ohm, sensor.current_max_a),
         simulated=entry.simulated,
@@ -273,7 +276,7 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
 
 
 def _not_fitted(entry: _File) -> tuple[CommonSource, ...]:
-    """What a shunt's heat may have done to the straight line of an earlier calibration."""
+    """Possible effect of a shunt's heat on the straight line of an earlier calibration."""
     points, ohm = _points(entry.points.current), entry.sensor.shunt_ohm
     if entry.schema != EARLIER_SCHEMA or ohm is None or not points:
         return ()

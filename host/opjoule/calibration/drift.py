@@ -1,7 +1,6 @@
-"""A calibration held against new points: has the sensor drifted since?
+"""Has a sensor drifted since its calibration? A comparison with new points.
 
-With the reference of the calibration what that gets wrong is in both and cancels, so that even a coarse one shows a
-small drift.
+Errors of the calibration's own reference are in both and cancel, so that even a coarse reference shows a small drift.
 Source: JCGM 100:2008, F.1.2.3; the normalised error |d| / U(d) as in ISO/IEC 17043, B.3.1.3.
 """
 
@@ -33,18 +32,18 @@ class Deviation:
     u: float
     """Expanded uncertainty (k = 2) of the deviation, if nothing has drifted."""
     claimed: float
-    """What the calibration allows for temperature, expanded (k = 2)."""
+    """Allowance of the calibration for temperature, expanded (k = 2)."""
 
     @property
     def has_drifted(self) -> bool:
-        """It is larger than it can be if the calibration still holds."""
+        """Whether it is larger than the calibration allows."""
         return abs(self.value) > math.hypot(self.u, self.claimed)
 
 
 def deviations(
     points: Sequence[ReferencePoint], reference: Reference, calibration: SensorCalibration
 ) -> list[Deviation]:
-    """How far each point is from the calibration, first the currents, then the voltages."""
+    """Deviation of each point from the calibration, first the currents, then the voltages."""
     of_points = [_deviation("current", "A", calibration, reference, point.current) for point in points]
     if calibration.voltage:
         of_points += [

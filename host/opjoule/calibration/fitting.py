@@ -1,4 +1,4 @@
-"""From points to a calibration, or one line that says which figure cannot be trusted and why."""
+"""Fits a calibration to points, or says in one line which figure cannot be trusted and why."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from opjoule.errors import DataFault
 from opjoule.units import counted
 
 CURRENT_POINTS_MIN: Final = 4
-"""A line has two parameters; what is left tells whether it is one."""
+"""A line has two parameters; the remaining degrees of freedom test whether the points lie on one."""
 VOLTAGE_POINTS_MIN: Final = 3
 SPAN_MIN: Final = 0.5
-"""The least current may be at most half of the greatest, or offset and gain are not told apart."""
+"""Greatest ratio of the least to the greatest current; above it, offset and gain are not identifiable."""
 VOLTAGE_RANGE: Final = 0.05
-"""A voltage calibrated at one place holds so far around it; its gain is then the data sheet's."""
+"""Relative range around a voltage calibrated at one point in which it holds; the gain is then the data sheet's."""
 GAIN_MIN, GAIN_MAX = 0.5, 2.0
-"""Limits of a current's gain: further off is no error of a sensor, but of its wiring or of what was stated."""
+"""Limits of a current's gain: an error beyond them comes from the wiring or a wrong shunt value, not the sensor."""
 VOLTAGE_OFF_MAX: Final = 0.1
-"""The same of a voltage: the reference reads another place, or another unit was typed."""
+"""Greatest relative error of a voltage; beyond it the reference reads elsewhere, or the unit is wrong."""
 CHANCE_MIN: Final = 1e-3
-"""Points that stray so far by chance once in a thousand calibrations are not as certain as they are said to be."""
+"""Least p-value of the fit: below it the points scatter more than their stated uncertainties allow."""
 ROUNDS: Final = 2
-"""The bow needs the warmth of each point, which needs the time constant, which needs the bow."""
+"""Iterations: the curvature depends on the points' warmth, which depends on the time constant and the curvature."""
 
 
 class CalibrationFault(DataFault):
-    """Points that no calibration can be made of, or a calibration that does not fit what is measured."""
+    """The points give no calibration, or a calibration does not fit the sensor that is measured."""
 
 
 @dataclass(frozen=True)
@@ -52,9 +52,9 @@ class ReferencePoint:
     reference_v: float | None = None
     reference_u_v: float = 0.0
     warmth_a2: float | None = None
-    """How warm the shunt was: squared readings, followed with its time constant; None: it was not at rest."""
+    """Warmth of the shunt: squared readings filtered with its time constant; None: it was not at rest."""
     course: PointCourse | None = field(default=None, compare=False, repr=False)
-    """What the sensor read while the shunt warmed up; None: not recorded."""
+    """The sensor's readings while the shunt warmed up; None: not recorded."""
 
     def warmed(self, heating: Heating) -> ReferencePoint:
         """The point with the warmth by this heating, where its course is known."""
@@ -83,7 +83,7 @@ class Fitted:
     voltage: LineFit | None
     points: tuple[ReferencePoint, ...]
     notes: tuple[str, ...]
-    """What is odd but no fault, a line each."""
+    """Remarks that are no faults, a line each."""
 
 
 def calibrate(

@@ -1,4 +1,4 @@
-"""Which calibration belongs to a sensor, and whether it may be used for it."""
+"""Finds the calibration of a sensor, and checks whether it fits the sensor as it is set."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from opjoule.calibration.fitting import CalibrationFault
 from opjoule.energy.error_bounds import ErrorBounds
 
 OLD_DAYS: Final = 365
-"""Then it is warned of: what makers of measuring instruments take for the interval of theirs."""
+"""Age from which on a calibration is warned of: the usual interval of makers of measuring instruments."""
 SETTING_TOLERANCE: Final = 1e-6
 ANEW: Final = "host/calibrate.py makes a new one (docs/how-to/calibrate.md)"
 
 
 @dataclass(frozen=True)
 class FoundCalibration:
-    """A sensor's calibration, where it stands, and what is to be said of using it."""
+    """A sensor's calibration, its file, and warnings about its use."""
 
     path: Path
     file: CalibrationFile

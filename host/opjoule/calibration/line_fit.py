@@ -30,7 +30,7 @@ class LinePoint:
     reference: float
     reference_u: float
     warmth_a2: float = 0.0
-    """How warm the reading's shunt was: squared readings, followed with its thermal time constant."""
+    """Warmth of the shunt: squared readings filtered with its thermal time constant."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class LineFit:
 
     @property
     def chance(self) -> float:
-        """Probability that points which are as uncertain as stated stray as far as these."""
+        """p-value: probability of a scatter at least as large, given the stated uncertainties."""
         return chi_squared_tail(self.chi_squared, self.degrees)
 
 

@@ -1,4 +1,4 @@
-"""What a sensor reads at a steady load: mean and standard uncertainty of a stretch of its trace, as it was read."""
+"""A sensor's reading at a steady load: mean and standard uncertainty of a stretch of its raw trace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opjoule.trace.power_trace import Float64Array
 STEADY_SHARE: Final = 0.02
 """Most that the mean of the second half may differ from that of the first, as a share of the current."""
 FLAT_SHARE: Final = 1e-3
-"""The same of the last third of a point that is long enough for the shunt to come to rest."""
+"""The same in the last third of a point that is long enough for the shunt to reach its temperature."""
 SAMPLES_MIN: Final = 8
 PERIODS_MIN: Final = 8
 
@@ -116,12 +116,12 @@ def _voltage_noise_u_v(cells: Cells, start_ns: int, end_ns: int) -> float:
 
 @dataclass(frozen=True)
 class ReadPoint:
-    """What one meter read in the time of one point."""
+    """One meter's reading during one point."""
 
     mean: MeanReading
     """Mean of its last third if it lasts long enough for a shunt to come to rest, otherwise of all of it."""
     course: PointCourse | None
-    """How it came there; None for a shorter one."""
+    """Course of the readings; None for a shorter point."""
 
     @classmethod
     def of(

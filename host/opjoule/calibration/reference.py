@@ -1,7 +1,7 @@
-"""What a sensor is held against: a multimeter, resistors of known value, another meter of the rig.
+"""References for a sensor: a multimeter, resistors of known value, another meter of the rig.
 
-What a reference gets wrong in one point it gets wrong in all (its gain, its zero), so that no number of points averages
-it out; what it gets wrong in each point anew is its last digit, and the noise of its samples.
+A reference's errors of gain and zero are common to all points: more points do not average them out. Its last digit and
+the noise of its samples differ from point to point.
 """
 
 from __future__ import annotations
@@ -70,18 +70,18 @@ def _part(part: str, unit: str, text: str) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class CommonError:
-    """One thing that a reference gets wrong in every point: one standard uncertainty of it, with sign."""
+    """An error of a reference that is common to all points: one standard uncertainty, with sign."""
 
     name: str
     current_share: float = 0.0
-    """of the current"""
+    """relative error of the current"""
     current_a: float = 0.0
     voltage_share: float = 0.0
-    """of the voltage"""
+    """relative error of the voltage"""
     voltage_v: float = 0.0
 
     def effect(self, current: Correction, voltage: Correction) -> tuple[float, ...]:
-        """Change of a sensor's parameters [PARAMETERS] when they are fitted to readings that are wrong so."""
+        """Change of a sensor's fitted parameters [PARAMETERS] by this error."""
         return (
             self.current_share * current.gain,
             self.voltage_share * voltage.gain,
@@ -93,12 +93,12 @@ class CommonError:
 
 @dataclass(frozen=True)
 class Reference:
-    """What the points were compared with."""
+    """The reference of the points."""
 
     name: str
     """As a reader knows it: model and serial number."""
     stated: str
-    """What it is said to be uncertain by, in words."""
+    """Its stated uncertainty, in words."""
     common: tuple[CommonError, ...]
     measures_voltage: bool = True
 
@@ -173,7 +173,7 @@ def _voltage_bound(name: str, bounds: ErrorBounds) -> list[CommonError]:
 
 
 def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
-    """A calibrated reference: what its own calibration is uncertain by, source by source under the same names."""
+    """Common errors of a calibrated reference: the sources of its own calibration, under the same names."""
     voltage = calibration.voltage or Correction()
     low_a, high_a = (_at(calibration, share) for share in (0.25, 1.0))
     columns = {

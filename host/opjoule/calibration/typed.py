@@ -1,4 +1,4 @@
-"""Readings of a multimeter as a person types them: their last digit is what they are uncertain by."""
+"""Readings of a multimeter as a person types them; the last digit gives their uncertainty."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PREFIX: Final = {"": 1.0, "m": 1e-3, "u": 1e-6, "\N{MICRO SIGN}": 1e-6}
 
 
 class TypedQuantity(Enum):
-    """What is read off the reference, with its unit."""
+    """A quantity that is read off the reference, with its unit."""
 
     CURRENT = "current", "A"
     DROP = "voltage over the resistor", "V"
@@ -80,7 +80,7 @@ class TypedReference:
 def typed_reference(
     name: str, *, current: str | None, over: str | None, voltage: str | None, with_meter: bool = False
 ) -> TypedReference | None:
-    """What is typed at each point, by the accuracies that were stated; None: nothing is.
+    """The readings to be typed at each point, by the stated accuracies; None: none are.
 
     Args:
         current, voltage: accuracies of typed readings; over: "OHM,ACCURACY" of a resistor.

@@ -1,4 +1,4 @@
-"""How fast a shunt warms up, from what its sensor reads while steady loads warm it.
+"""Thermal time constant of a shunt, from its sensor's readings while steady loads warm it.
 
 The reading at a steady load moves by heating * warmth; the heating is known from the bow of all points. What is left of
 the movement says which time constant fits. A load that moves by itself leaves more, and the time constant then stays as
@@ -24,7 +24,7 @@ STEADY_S: Final = 60.0
 """A point of this length shows that the shunt has come to rest; its last third counts."""
 KEPT_FROM: Final = 2 / 3
 SETTLED_S: Final = 1.0
-"""Left out at the beginning of a point: the load has just been set."""
+"""Time left out at the beginning of a point, when the load has just been set."""
 TAUS_S: Final = np.geomspace(TAU_LEAST_S, TAU_MOST_S, 80)
 TOGETHER: Final = 4.0
 """Steps whose errors count as one: what a load does by itself is slower than a step."""
@@ -33,7 +33,7 @@ LN_TAU_U_LEAST: Final = 0.02
 
 @dataclass(frozen=True)
 class PointCourse:
-    """What a sensor read in steps of equal length, from the start of its recording to the end of one point."""
+    """A sensor's readings in steps of equal length, from the start of its recording to the end of one point."""
 
     step_s: float
     squares_a2: Float64Array
@@ -53,7 +53,7 @@ class PointCourse:
         return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
 
     def beside(self, other: PointCourse) -> PointCourse:
-        """The same with what another meter in series saw of the load taken out."""
+        """The course with the load's own changes, as another meter in series saw them, taken out."""
         count = min(self.reading_a.size, other.reading_a.size)
         moved = other.reading_a[:count]
         steady = float(moved.mean()) / moved if abs(float(moved.mean())) > 0 else np.ones(count)
@@ -77,7 +77,7 @@ class PointCourse:
         return float(warmth_a2[round(warmth_a2.size * KEPT_FROM) :].mean())
 
     def left_a(self, heating: Heating) -> Float64Array:
-        """What the readings still move by once this heating is taken out of them [A]."""
+        """Residual of the readings about their mean after correction for this heating [A]."""
         cold_a = self.reading_a / (1.0 + heating.per_a2 * self.warmth_a2(heating))
         some = cold_a[round(SETTLED_S / self.step_s) :]
         return np.asarray(some - some.mean(), np.float64)

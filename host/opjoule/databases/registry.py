@@ -17,7 +17,7 @@ _ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfold
 """Databases that are listed first; the others follow by name."""
 
 Command = tuple[str, ...]
-"""With places in braces: each program by its name, {data}, {port}, {secret}, {passfile}."""
+"""Words of a command. Names in braces are replaced: each program, {data}, {port}, {secret}, {passfile}."""
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,18 @@ class ServerCommands:
     """How a server is set up, started and awaited on a board."""
 
     port: int
-    """On 127.0.0.1."""
+    """Its port on 127.0.0.1."""
     address: str
-    """What clients connect to."""
+    """Address for clients."""
     start: Command
     prepare: tuple[Command, ...] = ()
-    """On its empty data folder, before it is started."""
+    """Commands on its empty data folder, before it is started."""
     ready: Command = ()
     """Succeeds once it takes work; without, it is ready when it listens."""
     own_account: bool = False
     """Root starts it as an account without rights."""
     password: bool = False
-    """It gets one for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
+    """It gets a password for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Jar:
 
 @dataclass(frozen=True)
 class DrivenVersions:
-    """Which versions of a program are driven here, by the number before the first dot."""
+    """Supported versions of a program, by the number before the first dot."""
 
     command: Command
     """Prints the version."""
@@ -77,17 +77,17 @@ class Database:
     """Inside the loader; a process of its own on the board, started by the rig; a module of a job's Python; a library
     that the job loads; or what a connection string of the user's leads to."""
     in_loader: bool = True
-    """Can the loader work on it? Others are for the jobs of studies."""
+    """Whether the loader can work on it; the others are for the jobs of studies."""
     background_threads: int = 2
-    """That do its own work, beside operations."""
+    """Number of threads for its own work, beside operations."""
     asynchronous: str = ""
-    """What its asynchronous mode is."""
+    """Its asynchronous mode, in words."""
     settled: str = ""
-    """When its writes are on the medium."""
+    """When its writes have reached the medium, in words."""
     get: str = ""
-    """What to do where it is missing."""
+    """Remedy if it is missing."""
     stand_in: str = ""
-    """What OpJoule's tests had in its place; empty where they had it itself."""
+    """Substitute that OpJoule's tests used; empty if they used the database itself."""
     module: str = ""
     """Name of its Python module."""
     clients: tuple[str, ...] = ()

@@ -1,1 +1,1 @@
-"""What raw/ says: clocks aligned, energies integrated and attributed, result.json. Knows no meter and no board."""
+"""Evaluates raw/: aligns clocks, integrates and attributes energies, writes result.json. It opens no meter or board."""

@@ -21,7 +21,7 @@ from opjoule.units import COVERAGE_FACTOR, Unstated
 METER_EDGE_U_NS = 500.0
 """Standard uncertainty of an edge's stamp on the meter: one tick of 0.5 us."""
 INTERRUPT_EDGE_U_NS = 6_000.0
-"""The same where an interrupt stamps it (firmware on the Arduino framework): late by 0 to 20 us, 10 us as a rule."""
+"""The same for an edge stamped by an interrupt (firmware on the Arduino framework): 0 to 20 us late, usually 10 us."""
 
 
 MOMENTS = 101
@@ -29,14 +29,14 @@ MOMENTS = 101
 UNMATCHED_MAX = 0.1
 """Part of the edges of either clock that may lack a partner without a fault."""
 UNMATCHED_FEW = 10
-"""So many may anyhow."""
+"""Number of edges that may lack a partner in any case."""
 AT_ONCE_NS = 1_000_000
-"""Longest pause between edges so close that the meter may see one, or none."""
+"""Distance below which the meter may see only one of two edges, or none."""
 
 
 @dataclass(frozen=True)
 class EdgeCounts:
-    """What became of the edges of the sync line."""
+    """Matched and unmatched edges of the sync line."""
 
     matched: int
     board_unmatched: int
@@ -69,7 +69,7 @@ class EdgeCounts:
         return cls(*counts, gap_s, pairs.rate_changes)
 
     def faults(self) -> tuple[str, ...]:
-        """What the user should know of a line that loses or invents edges, and of a clock that is slewed."""
+        """Faults of a line that loses or invents edges, and of a clock that is slewed, one line each."""
         faults = []
         for count, clock, remedy in (
             (
@@ -120,7 +120,7 @@ class Alignment:
 
     @property
     def faults(self) -> tuple[str, ...]:
-        """What the evidence shows of the rig, one line each, for the faults of the run."""
+        """Faults of the rig that the evidence shows, one line each."""
         return self.edges.faults() if self.edges else ()
 
     def stated(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""From a record's run to whose joules they are: what the attribution needs, and its figures by kind of operation."""
+"""Runs the attribution on a record's repeats, and makes its figures by kind of operation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BY_BYTES: Final = (
 
 @dataclass(frozen=True)
 class WorkedRun:
-    """What one repeat leaves for its attribution."""
+    """Input of the attribution from one repeat."""
 
     cycle: Cycle
     energy: Callable[[], RepeatEnergy]
@@ -45,7 +45,7 @@ class WorkedRun:
     operations: OperationTable
     samples: SystemSamples | Missing
     medium: Callable[[], RepeatEnergy] | None = None
-    """The same by the sensor in the medium's supply, where there is one."""
+    """Gives the energies by the sensor in the medium's supply; None without one."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def attributed(
     database: str,
     medium: MediumTrace | None = None,
 ) -> list[Attribution | Missing]:
-    """Whose joules those of each repeat are, by what all repeats tell together.
+    """Attribution of each repeat's energy, fitted to all repeats together.
 
     Missing where idle power or the operations are not known, or the run is too short.
 
@@ -151,7 +151,7 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
     """Counts and energies by kind, over all repeats.
 
     Args:
-        blocks: the cycle in randomised blocks, which stands in for a kind that it tells better than the repeats.
+        blocks: the cycle in randomised blocks, used for a kind with a narrower interval there than in the repeats.
     """
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     entries = {}
@@ -190,7 +190,7 @@ def _foreground(of: Repeat, kind: str) -> Figure | Missing:
 
 
 def _background(of: Repeat, kind: str) -> Figure | Missing:
-    """What one operation of a kind causes later, by the bytes it writes [J]."""
+    """Later energy caused by one operation of a kind, in proportion to the bytes it writes [J]."""
     if isinstance(of.attribution, Missing):
         return of.attribution
     counts = of.operations.counts()
@@ -229,7 +229,7 @@ def _later(attribution: Attribution) -> Figure | Missing:
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:
-    """attribution.parquet: which part drew how much above idle when."""
+    """attribution.parquet: each part's energy above idle over time."""
     tables = [schemas.ATTRIBUTION.empty_table()]
     for repeat in repeats:
         if isinstance(repeat.attribution, Missing):

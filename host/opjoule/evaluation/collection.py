@@ -1,4 +1,4 @@
-"""From what a run left in raw/ to the record's files, whatever state the run ended in."""
+"""Makes the record's files from raw/, however the run ended."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
 
 
 def _check_clocks(record: RunRecord) -> None:
-    """Clocks that ran as none does withhold the energies, unless the sync line went past them."""
+    """Withholds the energies if a clock ran at an implausible rate, unless the sync line makes it irrelevant."""
     for line, withholds in odd_clock_lines(record):
         record.add_fault(line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
     record.update(clocks_checked=True)
@@ -232,7 +232,7 @@ def _meter_edge_u_ns(record: RunRecord) -> float:
 def _signature(
     record: RunRecord, sensor: ErrorBounds, events: BoardEvents, trace: PowerTrace | None
 ) -> Callable[[], SignatureFit] | None:
-    """What fits the load signature, if the board has played one; its quality goes into the record."""
+    """A function that fits the load signature and records the fit's quality; None if the board played none."""
     changes = [
         load_changes(table) for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")
     ]

@@ -10,11 +10,11 @@ from opjoule.trace.power_trace import PowerTrace
 
 @dataclass(frozen=True)
 class CorrectedTrace:
-    """The trace of one sensor, and what is known of the sensor's errors in it."""
+    """The trace of one sensor, with the sensor's error bounds."""
 
     trace: PowerTrace
     sensor: ErrorBounds
-    """With its calibration if that was applied, as delivered if not."""
+    """Error bounds with the calibration if it was applied, as delivered otherwise."""
     refusal: str = ""
     """Why its calibration was not applied; empty if it was, or if there is none."""
 
@@ -41,5 +41,5 @@ class CorrectedTrace:
 
 
 def _at_board(trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool) -> PowerTrace:
-    """Behind the wire that is stated between sense point and board."""
+    """The trace behind the stated wire between sense point and board."""
     return trace.behind(sensor.wire_ohm, overwrite=overwrite) if sensor.wire_ohm else trace

@@ -1,4 +1,4 @@
-"""What an analysis starts from: everything that a run left in its record but trace and operations."""
+"""Input of an analysis from a record, except trace and operations."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from opjoule.record.run_record import RunRecord
 
 @dataclass(frozen=True)
 class Evidence:
-    """What the analysis starts from, besides the trace and the board's files."""
+    """Input of the analysis, except the trace and the board's files."""
 
     phases: Sequence[Phase]
     board_exchanges: Sequence[Exchange]
@@ -31,7 +31,7 @@ class Evidence:
 
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
-        """What a run has left in its record, however it ended."""
+        """The evidence in a record, however its run ended."""
         run = record.run
         if run.sensor is None or run.found.cores is None:
             raise RecordFault(f"{record.directory} is not a measurement: it has no sensor or no board")
@@ -48,7 +48,7 @@ class Evidence:
 
 @dataclass(frozen=True)
 class BoardEvents:
-    """What happened on the board, read once."""
+    """Events of the board, read once."""
 
     by_file: Mapping[str, pa.Table]
     """Name of the raw file -> its events, in order of time."""

@@ -25,7 +25,7 @@ _TAG: Final = re.compile(r"(load|run|blocks)-([0-9]+)")
 
 @dataclass(frozen=True)
 class LoggedOperations:
-    """What the logs of a record hold."""
+    """The operations in a record's logs."""
 
     table: OperationTable
     """Operations of all sound logs, sorted by start."""

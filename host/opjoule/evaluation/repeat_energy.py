@@ -1,4 +1,4 @@
-"""From aligned windows to the energies of one repeat. Definitions are those of docs/method/energy.md.
+"""Energies of one repeat from aligned windows, as docs/method/energy.md defines them.
 
 `run_energy_j` is that of the run's window. Settle, with the medium's tail, counts above idle alone: waiting is nobody's
 operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle power times the run's duration, too.
@@ -25,7 +25,7 @@ HARNESS = "harness"
 
 @dataclass(frozen=True)
 class AlignedTrace:
-    """What is needed to integrate a phase: the trace's cells, sensor, and the map onto their clock."""
+    """A trace that can be integrated over phases: its cells, its sensor, and the map onto their clock."""
 
     cells: Cells
     sensor: ErrorBounds
@@ -79,9 +79,9 @@ def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
 def harness_energy(
     aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None, operations: float
 ) -> Quantity:
-    """What the loader itself costs for `operations`: the harness phase, less idle power, scaled by its own count.
+    """Energy of the loader itself for `operations`: the harness phase above idle, scaled by its count of operations.
 
-    Nothing is smaller than what noise and alignment leave of a short phase; its uncertainty says so.
+    Noise and alignment of a short phase limit it; its uncertainty includes them.
     """
     harness = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
     if not harness:

@@ -13,7 +13,7 @@ from opjoule.record.result import RESULT_SCHEMA
 
 _KIND_KEYS: Final = ("count", "identifiable")
 _ALIGNMENT_KEYS: Final = ("method", "checks")
-"""What else stands beside the numbers there."""
+"""Required keys that are no numbers."""
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:

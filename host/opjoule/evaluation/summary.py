@@ -42,7 +42,7 @@ HARNESS_ENERGY = "harness_energy_j"
 
 @dataclass(frozen=True)
 class AlignedRun:
-    """A run whose trace and operations are on one clock: what result.json is computed from."""
+    """A run whose trace and operations are on one clock: the input of result.json."""
 
     record: RunRecord
     phases: Sequence[Phase]
@@ -129,7 +129,7 @@ def _notes(wording: Wording, run: Run, aligned: AlignedTrace, phases: Sequence[P
 
 
 def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
-    """The repeats with these numbers; what their parts drew is told by all of them together."""
+    """The repeats with these numbers; the attribution is fitted to all of them together."""
     aligned, phases = evidence.aligned, evidence.phases
     with ThreadPoolExecutor(1) as beside:
         computed = [beside.submit(repeat_energy, aligned, phases, number) for number in numbers]
@@ -194,7 +194,7 @@ def _repeat(
 
 
 def _storage(medium: MediumTrace | None, worked: WorkedRun) -> StorageEnergy | None:
-    """What the sensor in the medium's supply says of one repeat."""
+    """Energy of one repeat by the sensor in the medium's supply."""
     if medium is None or worked.medium is None:
         return None
     return StorageEnergy(worked.medium().marginal, medium.of_board)

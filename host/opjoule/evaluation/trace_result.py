@@ -1,4 +1,4 @@
-"""What a power trace on its own says: mean power and voltage, energy, over its whole length."""
+"""Result of a power trace without a board: mean power, mean voltage and energy over its whole length."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def without_seconds(entries: Mapping[str, Any], odd: str) -> dict[str, Any]:
 
 
 def unknown_sensor(current_max_a: float) -> ErrorBounds:
-    """Stands in where the meter is unknown; nothing is stated of its uncertainty then."""
+    """Error bounds for an unknown meter; no uncertainty is stated then."""
     return ErrorBounds(
         gain_errors_max={},
         current_offset_max_a=0.0,

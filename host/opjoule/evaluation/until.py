@@ -1,4 +1,4 @@
-"""`--until-u`: repeats go on until the headline is known well enough, or more of them could not help."""
+"""`--until-u`: repeats until the headline's interval is narrow enough, or more of them could not narrow it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured
 
 _FLUSHED_S: Final = 1.5
-"""By then the trace of the repeat that has just ended is on disk (trace/journal.py flushes once a second)."""
+"""Wait until the trace of the last repeat is on disk (trace/journal.py flushes once a second) [s]."""
 
 
 class Until:

@@ -39,18 +39,18 @@ FIRST_FAULTS = 100
 
 @dataclass
 class CaptureSummary:
-    """What one capture brought; goes into the run record."""
+    """Counts and faults of one capture, for the run record."""
 
     samples: int = 0
-    """of the board's supply"""
+    """samples of the board's supply"""
     further_samples: dict[int, int] = field(default_factory=dict)
     """number of a further sensor -> its samples"""
     gaps: int = 0
     edges: int = 0
     clipped_samples: int = 0
-    """of the board's supply: at the end of the meter's range, those in gaps that are known to be included"""
+    """samples of the board's supply at the end of the meter's range, those known from gaps included"""
     voltage_ended_samples: int = 0
-    """of those that arrived, how many have a voltage at the end of its range"""
+    """samples that arrived with a voltage at the end of its range"""
     faults: list[FaultEvent] = field(default_factory=list)
     """the first of them, with their time"""
     exchanges: list[Exchange] = field(default_factory=list)
@@ -62,7 +62,7 @@ class CaptureSummary:
     """a simulated meter has played its profile to the end"""
 
     def fault_lines(self) -> list[str]:
-        """What of the capture belongs among the run's faults, a line each."""
+        """The capture's faults for the run record, a line each."""
         lines = []
         unanswered = {name: self.losses.faults[name] for name in UNANSWERED if name in self.losses.faults}
         if unanswered:
@@ -84,7 +84,7 @@ class CaptureSummary:
 
     @property
     def _more_range(self) -> str:
-        """What to do about samples at the end of the range, which is the current's or the voltage's."""
+        """Advice on samples at the end of the range of the current or of the voltage."""
         current = "use a wider range or a smaller shunt"
         voltage = (
             "the voltage is beyond the sensor's range: use a lower supply, or a sensor for a higher voltage"
@@ -168,7 +168,7 @@ class Capture:
 
     @property
     def summary(self) -> CaptureSummary:
-        """What the capture has brought; to be read once it has ended."""
+        """The results of the capture; complete once it has ended."""
         return self._summary
 
     def wait(self, timeout_s: float | None = None) -> bool:
@@ -182,7 +182,7 @@ class Capture:
 
     @property
     def error(self) -> BaseException | None:
-        """What kept the capture from writing, and ended it."""
+        """The error that kept the capture from writing and ended it; None if there was none."""
         return self._error
 
     @property
@@ -223,8 +223,7 @@ class Capture:
             self._ended.set()
 
     def _leave_gap(self, reason: str) -> None:
-        """What flowed from the last sample to the moment at which the meter was given up is not known; that is one
-        conversion at least."""
+        """Records a gap from the last sample to the moment at which the meter was given up; at least one conversion."""
         silent_ns = max(round((now_s(self._clock) - self._heard_s) * 1e9), self.period_ns, 1)
         if self._latest:
             start_ns = self._latest.meter_ns + self.period_ns // 2

@@ -20,7 +20,7 @@ from opjoule.meters.usb_link import HID_CLASS, UsbLink, UsbModel, open_usb
 
 PACKET_BYTES: Final = 64
 SAMPLES: Final = 4
-"""of one packet"""
+"""Samples of one packet."""
 SAMPLE_NS: Final = 10_000_000
 PACKET_NS: Final = SAMPLES * SAMPLE_NS
 FNB48, C1 = UsbModel("FNB48", 0x0483, 0x003A), UsbModel("C1", 0x0483, 0x003B)
@@ -105,7 +105,7 @@ class FnirsiAssembler(StreamAssembler):
         return events + self._arrivals.exchanges(self._packets * PACKET_NS, arrival_ns)
 
     def losses(self) -> Losses:
-        """What was lost so far, in samples of the trace."""
+        """Losses since start, in samples of the trace."""
         link = {"packets": self._packets, "bad_packets": self._bad, "unexplained_packets": self._unexplained}
         return Losses(lost_samples=self._lost, link=link)
 
@@ -180,7 +180,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         return events
 
     def stop(self) -> list[MeterEvent]:
-        """What had arrived; the rest is read and thrown away: a tester whose queue is full stops its own display."""
+        """Events so far. Later packets are read and discarded: a tester whose queue is full stops its display."""
         events = self.read(0.0)
         link = self._opened()
         until_s = time.monotonic() + DRAIN_S

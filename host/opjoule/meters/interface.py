@@ -1,4 +1,4 @@
-"""What every meter is to the rest of the host: open, configure, start, read events, stop, close."""
+"""The interface of every meter: open, configure, start, read events, stop, close."""
 
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
@@ -33,7 +33,7 @@ class SensorIdentity:
 
 @dataclass(frozen=True)
 class MeterIdentity:
-    """Who answered; goes into the run record."""
+    """The meter that answered, for the run record."""
 
     kind: str
     """for example 'serial'"""
@@ -108,18 +108,18 @@ class FaultEvent:
 
     name: str
     count: int
-    """of this fault since the meter's start"""
+    """occurrences of this fault since the meter's start"""
     meter_ns: int
     sensor: int | None = None
 
 
 MeterEvent = Samples | GapEvent | BusReading | EdgeEvent | FaultEvent | Exchange
-"""What `read` gives; an Exchange has the host as its near clock and the meter as its far one."""
+"""Events that `read` returns. An Exchange has the host as its near clock and the meter as its far one."""
 
 
 @dataclass
 class Losses:
-    """What was lost, on the line and in the meter, since start."""
+    """Losses since start, on the line and in the meter."""
 
     lost_samples: int = 0
     """conversions that did not arrive"""
@@ -141,7 +141,7 @@ class HasFurtherSensors(Protocol):
 
 
 def further_sensors(meter: object) -> dict[int, ErrorBounds]:
-    """What `further_error_bounds` says, of a meter that has it."""
+    """Error bounds of a meter's further sensors, by their number; empty for a meter that has none."""
     return meter.further_error_bounds() if isinstance(meter, HasFurtherSensors) else {}
 
 
@@ -163,7 +163,7 @@ class Meter(Protocol):
         """Starts sampling; indexes begin at 0."""
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
-        """What has arrived since the last call, in order; waits up to `timeout_s` for something."""
+        """Events since the last call, in order; waits up to `timeout_s` for the first."""
 
     def clock_exchange(self) -> None:
         """Begins a round trip; its result comes from `read` as an Exchange, unless it is lost."""
@@ -179,4 +179,4 @@ class Meter(Protocol):
 
     @property
     def losses(self) -> Losses:
-        """What was lost so far."""
+        """Losses since start."""

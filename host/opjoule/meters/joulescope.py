@@ -30,7 +30,7 @@ Float64Array = npt.NDArray[np.float64]
 
 
 class JoulescopeDriver(Protocol):
-    """What of pyjoulescope_driver.Driver is used here."""
+    """The part of pyjoulescope_driver.Driver that is used here."""
 
     def device_paths(self) -> list[str]:
         """The devices that are there, for example 'u/js220/000123'."""

@@ -1,4 +1,4 @@
-"""What a kind of meter is: one row of the registry's table, which each meter's own file states."""
+"""A kind of meter: one row of the registry's table, stated in the meter's own file."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
 
 
 class ShuntOf(Enum):
-    """Who chooses the resistor that the current flows through."""
+    """The source of the shunt: built into the meter, or chosen by the user."""
 
     USER = "the user, by shunt= after the meter's name"
     DRIVER = "the kernel's driver, read when the meter is opened"
@@ -26,7 +26,7 @@ class ShuntOf(Enum):
 
 @dataclass(frozen=True)
 class Wishes:
-    """What a meter is opened for, beyond its name."""
+    """The context in which a meter is opened, beyond its name."""
 
     settings: SensorSettings | None = None
     """serial: how its sensor converts; None for what suits controller and chip"""
@@ -115,7 +115,7 @@ class Address:
             raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
 
     def take_label(self) -> str:
-        """What the user calls the meter, which is then done with; empty if it has no label. Raises: BadInput."""
+        """Takes the user's label of the meter out of the options; empty if there is none. Raises: BadInput."""
         label = self.take(LABEL) or ""
         if label and not _LABEL.fullmatch(label):
             raise BadInput(

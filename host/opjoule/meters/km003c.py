@@ -90,7 +90,7 @@ class Km003cSource(Source):
         self._number = (self._number + 1) % 256
         self._link.write(bytes((_GET_DATA, self._number, _ADC << 1, 0)))
         answer = self._link.read(ANSWER_S)
-        while answer and answer[1] != self._number:  # of a request that was given up
+        while answer and answer[1] != self._number:  # answers a request that was given up
             answer = self._link.read(ANSWER_S)
         if not answer:
             self._unanswered(self._link)

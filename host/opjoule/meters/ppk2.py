@@ -40,7 +40,7 @@ SUPPLY_ERROR_MAX: Final = 0.05
 DELIVERY_NS: Final = 10_000_000
 """Longest time from a sample to its arrival when nothing waits: the kit sends about each 10 ms."""
 _GONE = (OSError, termios.error)
-"""What a port that has disappeared raises; pyserial's own exception is an OSError."""
+"""Errors of a port that has disappeared; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF
 _COARSE_OHM: Final = 0.043
@@ -146,7 +146,7 @@ class Ppk2Assembler(StreamAssembler):
         return events + self._arrivals.exchanges(self._next * SAMPLE_NS, arrival_ns)
 
     def losses(self) -> Losses:
-        """What was lost so far, in samples of the device."""
+        """Losses since start, in samples of the device."""
         return Losses(lost_samples=self._lost, link={"samples_of_10_us": self._next})
 
     def _whole_turns(self, samples: int, arrival_ns: int) -> int:

@@ -33,7 +33,7 @@ KINDS: Final[Mapping[str, MeterKind]] = {kind.name: kind for kind in _ROWS}
 
 
 def known_kinds() -> str:
-    """How the meters are written, for an error that lists them."""
+    """Syntax of every meter's name, for an error that lists them."""
     return "; ".join(kind.written for kind in KINDS.values())
 
 
@@ -99,7 +99,7 @@ def named_shunt(name: str, stated_in: str) -> Shunt | None:
 
 
 def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
-    """What the sensors that a meter records are called, in their order: its label, else its own serial number.
+    """Names of the sensors that a meter records, in their order: its label, else its own serial number.
 
     The chips of a serial meter have their addresses behind its label. Its own number is the controller's: other
     breakouts may be plugged to it, and an ATmega328P's is documented for its successor alone (DS40001906C, 32.5).

@@ -26,7 +26,7 @@ from opjoule.meters.interface import (
 )
 
 EXCHANGES_KEPT: Final = 300
-"""A minute of them: by then a resonator that warms up has moved by less than its stamps' uncertainty."""
+"""A minute of exchanges: within it a warming resonator moves by less than its stamps' uncertainty."""
 EXCHANGES_LEAST: Final = 5
 FASTEST: Final = 0.3
 """Part of the exchanges that the line is fitted to: those with the shortest round trips."""
@@ -35,7 +35,7 @@ HELD_S: Final = 0.02
 
 
 class LiveClock:
-    """A meter's clock against the host's, as far as the latest exchanges tell."""
+    """A meter's clock against the host's, fitted to the latest exchanges."""
 
     def __init__(self) -> None:
         """Nothing is known yet."""
@@ -94,7 +94,7 @@ class WithStorageMeter:
         return 1 + max(further_sensors(self._board), default=0)
 
     def open(self) -> MeterIdentity:
-        """Connects both. Raises: MeterFault: as they do."""
+        """Connects both. Raises: MeterFault: as the meters do."""
         try:
             first, second = self._board.open(), self._storage.open()
         except BaseException:
@@ -121,7 +121,7 @@ class WithStorageMeter:
         self._board.start()
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
-        """What both have since the last call. Raises: MeterFault: as they do."""
+        """Events of both meters since the last call. Raises: MeterFault: as the meters do."""
         events = self._board.read(min(timeout_s, HELD_S))
         self._learn(self._clocks[0], events)
         return events + self._from_storage(self._storage.read(0.001))
@@ -132,7 +132,7 @@ class WithStorageMeter:
         self._storage.clock_exchange()
 
     def stop(self) -> list[MeterEvent]:
-        """Stops both; what was held back for want of a clock comes now, or is lost."""
+        """Stops both; events that waited for a clock map are returned now, or lost."""
         events = self._board.stop()
         self._learn(self._clocks[0], events)
         return events + self._from_storage(self._storage.stop())
@@ -157,7 +157,7 @@ class WithStorageMeter:
 
     @property
     def losses(self) -> Losses:
-        """Those of the board's meter; of the other the counts, under names that say so."""
+        """Losses of the board's meter, with the counts of the second one under names that begin with `storage_`."""
         first, second = self._board.losses, self._storage.losses
         others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
         return replace(

@@ -84,7 +84,7 @@ class DelayWatch:
 
 
 class StreamAssembler:
-    """What came since start as events; state between start and stop."""
+    """Turns the data since start into events; state between start and stop."""
 
     def __init__(self, delivery_ns: int, late_ns: int, gap_reason: str = "samples lost") -> None:
         """`delivery_ns` as for ArrivalExchanges, `late_ns` as for DelayWatch."""
@@ -95,7 +95,7 @@ class StreamAssembler:
         """samples of the trace, or of the device where its losses() say so"""
 
     def losses(self) -> Losses:
-        """What was lost so far."""
+        """Losses since start."""
         return Losses(lost_samples=self._lost)
 
     def _following(self, samples: Samples, period_ns: int) -> tuple[list[MeterEvent], int]:
@@ -155,7 +155,7 @@ class StreamingMeter(ABC, Generic[Device, Assembler]):
 
     @property
     def losses(self) -> Losses:
-        """What was lost since start."""
+        """Losses since start."""
         return Losses() if self._assembler is None else self._assembler.losses()
 
     def _opened(self) -> Device:

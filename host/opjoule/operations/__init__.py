@@ -1,1 +1,1 @@
-"""What the loader recorded on the board: operations, events, system samples."""
+"""Records of loader and probe on the board: operations, events, system samples."""

@@ -28,7 +28,7 @@ PHASE_BEGIN, PHASE_END = "phase-begin", "phase-end"
 MARKS_FILE = "marks.jsonl"
 """File in raw/ with the phase marks that the host heard as they came, in the form of the board's events."""
 BEGIN = "begin"
-"""Beginning of something that may last, for whoever reads along; its own event follows when it ends."""
+"""Event at the beginning of an activity, for live readers; the activity's own event follows at its end."""
 
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from opjoule.errors import RecordFault
 
 PERCENTILES: Final = (50, 95, 99, 100)
-"""In the order of Latency's fields."""
+"""Percentiles in the order of Latency's fields."""
 Durations = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
 
 

@@ -33,7 +33,7 @@ KIND_BITS: Final = 0x07
 
 @dataclass(frozen=True)
 class OperationLog:
-    """What an operation log held."""
+    """Contents of an operation log."""
 
     operations: OperationTable
     created_board_ns: int

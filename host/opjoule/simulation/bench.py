@@ -28,15 +28,15 @@ from opjoule.trace.journal import read_edges, read_trace
 SETTLE_S: Final = 0.5
 """From the setting of a load to the first sample that counts."""
 REST_S: Final = 0.1
-"""Between the last sample of a point and the next load."""
+"""Time between the last sample of a point and the next load."""
 ATTEMPTS: Final = 3
-"""At each load, on average; then something is wrong that taking the point again does not mend."""
+"""Mean number of attempts at a load, beyond which taking the point again will not help."""
 _FORMATS: Final[dict[TypedQuantity, Callable[[float], str]]] = {
     TypedQuantity.CURRENT: lambda value: f"{value:.4f}",
     TypedQuantity.DROP: lambda value: f"{1e3 * value:.2f}m",
     TypedQuantity.VOLTAGE: lambda value: f"{value:.4f}",
 }
-"""To the digits that a handheld multimeter of 60,000 counts shows."""
+"""Readings with the digits of a handheld multimeter of 60,000 counts."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +48,16 @@ class SteadyLoad:
 
     @property
     def voltage_v(self) -> float:
-        """At the load."""
+        """Voltage at the load."""
         return self.supply.open_voltage_v - self.supply.resistance_ohm * self.current_a
 
 
 class Multimeter:
-    """What it shows, wrong by what is drawn from its stated accuracy, once and for all."""
+    """A multimeter with a constant error, drawn from its stated accuracy."""
 
     def __init__(self, typed: TypedReference, seed: int) -> None:
-        """A multimeter of this seed is always wrong by the same."""
-        chance = random.Random(f"multimeter {seed}")  # nothing of it goes with the sensor's errors
+        """The seed determines the error."""
+        chance = random.Random(f"multimeter {seed}")  # independent of the sensor's errors
         self._over_ohm = typed.over_ohm or 1.0
         self._reference: Reference = typed.reference
         self._errors = [chance.gauss(0.0, 1.0) for _ in typed.reference.common]
@@ -150,13 +150,13 @@ class SimulatedBench:
         return True
 
     def read(self, bounds: ErrorBounds, *, steady: bool) -> ReadPoint:
-        """What the sensor read of the load that is set. Raises: CalibrationFault: as mean_reading()."""
+        """The sensor's reading at the present load. Raises: CalibrationFault: as mean_reading()."""
         assert self._cells
         start_ns, end_ns = self._edges_ns[2 * self._place : 2 * self._place + 2]
         return ReadPoint.of(self._cells, (start_ns, end_ns), bounds, u_ns=0.0, period_ns=0, steady=steady)
 
     def unseen(self, bounds: ErrorBounds, *, steady: bool) -> list[tuple[SteadyLoad, ReadPoint]]:
-        """The loads that no point was taken at, and what the sensor read of them."""
+        """The loads without a calibration point, and the sensor's readings at them."""
         pairs = []
         for place in range(self._points, len(self._loads)):
             self._place = place
@@ -164,7 +164,7 @@ class SimulatedBench:
         return pairs
 
     def answer(self, quantity: TypedQuantity) -> str:
-        """What the multimeter shows now."""
+        """The multimeter's present reading."""
         return self._multimeter.shows(quantity, self.load.current_a, self.load.voltage_v)
 
     def _written_loads(self, folder: Path) -> Path:

@@ -28,9 +28,9 @@ from opjoule.simulation.supply import PARTS
 HOLD_NS: Final = 500_000_000
 """The loader writes its operations after 0.25 s at most, its events after 0.1 s."""
 STEP_NS: Final = 250_000
-"""Within which what a part draws is taken as even: half of the quickest meter's sample."""
+"""Time over which a part's power is taken as constant: half a sample of the fastest meter."""
 LEAST_BUSY: Final = 0.02
-"""Part of the time for which an operation that mostly waits keeps a core busy."""
+"""Least fraction of its time for which an operation keeps a core busy."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class _Work:
 
 @dataclass(frozen=True)
 class _MediumPiece:
-    """A stretch of the medium's, with the part that its energy belongs to."""
+    """A stretch of the medium's work, and the part that its energy counts for."""
 
     start_ns: int
     end_ns: int
@@ -54,7 +54,7 @@ class _MediumPiece:
 
 
 class EnginePower(LoadModel):
-    """Power by kind of operation and by activity; the medium's is that of every model."""
+    """Power by kind of operation and by activity; the medium's power is as in PowerModel."""
 
     hold_ns = HOLD_NS
 
@@ -66,7 +66,7 @@ class EnginePower(LoadModel):
             one_thread: the engine does its background work on one thread.
         """
         self._model = model
-        self._rng = np.random.default_rng([seed, 1])  # nothing of it goes with the rig's errors
+        self._rng = np.random.default_rng([seed, 1])  # independent of the rig's errors
         self._most_w = model.board.power_w(np.inf) - model.board.power_w(0.0)
         core_w = self._most_w / (len(model.board.busy_cores_w) - 1)
         self._powers = PartPowers.draw(self._rng, LOADER_KINDS, ACTIVITIES, core_w)
@@ -89,7 +89,7 @@ class EnginePower(LoadModel):
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
     ) -> list[tuple[int, float, float]]:
-        """As of every model: rows at changes of what the medium does, and where something is at work each STEP_NS."""
+        """Rows at changes of the medium's mode, and every STEP_NS while an operation or activity is at work."""
         blocks, events = self._files.more()
         for block in blocks:
             self._threads[block.phase].add(int(block.operations.thread[0]))
@@ -130,7 +130,7 @@ class EnginePower(LoadModel):
         return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in steps]
 
     def _take(self, block: PhaseOperations, known: Sequence[Activity]) -> None:
-        """Gives each operation its energy; what is known too late is drawn later."""
+        """Assigns each operation its energy; that of operations which are reported too late is drawn later."""
         made = block.operations
         base_ns = int(made.board_ns[0])
         late_ns = max(self._drawn_ns - base_ns, 0)
@@ -149,10 +149,10 @@ class EnginePower(LoadModel):
         )
 
     def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
-        """For how long an operation of a kind usually keeps a core busy, the loader before it too [s].
+        """Usual core time of an operation of a kind, the loader's included [s].
 
-        It is what the processor spent on each of the first that are seen; slower kinds had more of that. How much a
-        second of it costs differs from kind to kind.
+        It is the mean processor time of the first operations, shared out among kinds by their median duration. The
+        power at that core time differs from kind to kind.
         """
         key = (block.phase, kind)
         if key not in self._usual_s:
@@ -189,7 +189,7 @@ class EnginePower(LoadModel):
         return by_kind
 
     def _background(self, edge_ns: np.ndarray, horizon_ns: int) -> dict[str, Float64Array]:
-        """Energy of each activity in each step [J]; what goes on is known up to the horizon."""
+        """Energy of each activity in each step [J]; events are known up to the horizon."""
         start_ns, end_ns = int(edge_ns[0]), int(edge_ns[-1])
         self._events = [entry for entry in self._events if (entry[0].end_ns or horizon_ns) > start_ns]
         now = [entry for entry in self._events if entry[0].start_ns < end_ns]
@@ -217,7 +217,7 @@ class EnginePower(LoadModel):
         return by_activity
 
     def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:
-        """Part of each step in which somebody waits for a sync: what the medium draws then is the sync's."""
+        """Fraction of each step spent in syncs: the medium's energy then counts for the sync."""
         syncs = [event for event, _ in self._events if event.activity == SYNC]
         if not syncs:
             return np.zeros(edge_ns.size - 1)
@@ -225,7 +225,7 @@ class EnginePower(LoadModel):
         return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
 
     def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
-        """What one stretch of a medium that is not idle draws above that, and to which part it belongs."""
+        """Power above idle of one stretch of the medium's work, and the part that it counts for."""
         part = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}.get(stretch.mode, WRITE_BACK)
         return _MediumPiece(stretch.start_ns, stretch.end_ns, part, self._model.medium_w(stretch.mode))
 

@@ -64,14 +64,14 @@ class ActivityReader:
 
 
 GONE: Final = "the rig simulator is gone"
-"""What `broken` says where nobody reads any more."""
+"""Value of `broken` once the rig simulator no longer reads."""
 
 
 class Feed:
     """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
 
     def __init__(self, folder: Path, model: LoadModel, medium: MediumWork | None = None) -> None:
-        """Nothing is carried yet.
+        """Prepares the FIFOs; start() starts carrying.
 
         Args:
             folder: for the FIFOs.
@@ -121,14 +121,14 @@ class Feed:
             return self._dirty[0][1]
 
     def stop(self) -> None:
-        """Carries what is left and tells the simulator that nothing more will come."""
+        """Carries the rest and ends the simulator's input."""
         self._stop.set()
         self._thread.join(timeout=_STOP_LIMIT_S)
         self.system.close()
         self.sync.close()
 
     def abandon(self) -> None:
-        """The same where the simulator is gone, whether or not it ever opened the live FIFO."""
+        """Stops without a simulator, whether or not it ever opened the live FIFO."""
         self._stop.set()
         reader = os.open(self.live, os.O_RDONLY | os.O_NONBLOCK)  # a thread that waits for one goes on
         self._thread.join(timeout=_ABANDON_LIMIT_S)
@@ -168,7 +168,7 @@ class Feed:
 
     @property
     def _drawable_ns(self) -> int:
-        """Everything up to then is known: of the board, and of its medium."""
+        """Time up to which the activity of the board and of its medium is known [board_ns]."""
         held_ns = self._newest_ns - self._model.hold_ns
         return min(held_ns, self._medium.known_ns) if self._medium else held_ns
 

@@ -15,35 +15,35 @@ from opjoule.simulation.power_model import MediumModel, Supply
 
 BUS_GAIN_ERROR_MAX: Final = 0.005
 HEADROOM_V: Final = 0.02
-"""For noise and steps of a reading."""
+"""Margin for noise and steps of a reading [V]."""
 _OF_THE_SUPPLY = ("supply_ohm", "supply_open_v")
 
 
 @dataclass(frozen=True)
 class Imperfections:
-    """One rig: INA219A with its shunt, microcontroller, supply. What the estimate must never see."""
+    """Errors of one rig: INA219A with its shunt, microcontroller, supply. The estimate must never see them."""
 
     shunt_ohm: float
     """0.1 ohm, 1 %, in its room, without current"""
     shunt_ppm: float
     """its temperature coefficient per kelvin"""
     shunt_thermal: str
-    """by how much it warms up [K/W], and time constant [s]"""
+    """thermal resistance [K/W] and time constant [s] of the shunt"""
     gain_error: float
-    """of the current channel, the shunt apart"""
+    """gain error of the current channel without the shunt"""
     offset_uv: float
-    """of the shunt voltage, in the range of 320 mV"""
+    """offset of the shunt voltage, in the range of 320 mV"""
     bus_gain_error: float
     noise_uv: float
     """r.m.s. of one conversion of 532 us; chosen, no data sheet states it"""
     clock_error_ppm: float
-    """of the microcontroller's ceramic resonator when it starts"""
+    """error of the microcontroller's ceramic resonator when it starts"""
     clock_warmup: str
-    """by how much it moves as it warms up [ppm], and time constant [s]"""
+    """change of that error as it warms up [ppm], and time constant [s]"""
     sensor_clock_error_ppm: float
-    """of the oscillator that times the conversions"""
+    """error of the oscillator that times the conversions"""
     ripple: str
-    """of the supply voltage: amplitude [mV] and frequency [Hz]"""
+    """ripple of the supply voltage: amplitude [mV] and frequency [Hz]"""
     supply_ohm: float
     """resistance of supply and cable"""
     supply_open_v: float
@@ -110,12 +110,12 @@ class Imperfections:
         )
 
     def on(self, supply: Supply) -> Imperfections:
-        """The same rig on a supply that is given."""
+        """The same rig with another supply."""
         return replace(self, supply_open_v=supply.open_voltage_v, supply_ohm=supply.resistance_ohm)
 
     @property
     def supply(self) -> Supply:
-        """What the power model draws its current from."""
+        """The supply of the power model."""
         return Supply(self.supply_open_v, self.supply_ohm)
 
     def options(self) -> list[str]:
@@ -127,12 +127,12 @@ class Imperfections:
         ]
 
     def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
-        """Writes them for whoever wants to know after the measurement, with the medium that was drawn."""
+        """Writes the errors and the drawn medium, to be read after the measurement."""
         entry = {"schema": {"name": "simulator-imperfections", "version": 1}, "simulated": True, "seed": seed}
         drawn = {"medium": asdict(medium)} if medium else {}
         path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")
 
 
 def medium_chance(medium: str, seed: int) -> random.Random:
-    """What a rig's medium is drawn by: nothing of it goes with the rig's errors, or with another medium."""
+    """Random numbers for a rig's medium, independent of the rig's errors and of other media."""
     return random.Random(f"medium {medium} {seed}")

@@ -1,4 +1,4 @@
-"""Power that is known exactly: pieces whose integral can be asked for at any moment. SIMULATED throughout.
+"""Power that is known exactly: pieces with a closed integral up to any moment. SIMULATED throughout.
 
 A piece's `until_j` takes moments [s], shape (m,), on the clock of its own times, and gives the energy [J] that it has
 drawn by each of them, shape (m,).
@@ -60,7 +60,7 @@ class Overlapping:
 
 @dataclass(frozen=True)
 class Gridded:
-    """Power that holds over steps of one length from a start on."""
+    """Power that is constant over steps of equal length."""
 
     start_s: float
     step_s: float
@@ -76,7 +76,7 @@ class Gridded:
 
 @dataclass(frozen=True)
 class Paused:
-    """Power that rests during some stretches, which do not overlap."""
+    """Power that pauses during some stretches, which do not overlap."""
 
     piece: Overlapping
     start_s: Float64Array
@@ -123,7 +123,7 @@ def humped(
 
 
 def bursts(rng: np.random.Generator, end_s: float, per_s: float, mean_w: float) -> Overlapping:
-    """What other programs of the board do at any time, idle or not: 20 us to 1 s, even on a logarithmic scale."""
+    """Work of the board's other programs, idle or not: 20 us to 1 s, uniform on a logarithmic scale."""
     count = rng.poisson(per_s * end_s)
     length_s = np.exp(rng.uniform(np.log(20e-6), np.log(1.0), count))
     usual_s = (1.0 - 20e-6) / np.log(1.0 / 20e-6)

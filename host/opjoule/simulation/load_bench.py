@@ -26,7 +26,7 @@ LATE_S: Final = 30.0
 
 
 class LoadBench:
-    """What is connected to the sensor, and recordings of it."""
+    """A simulated sensor with a steady load, and recordings of it."""
 
     def __init__(self, rig: DrawnRig, root: Path) -> None:
         """The board is connected, idle."""

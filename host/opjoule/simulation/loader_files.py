@@ -1,4 +1,4 @@
-"""What a loader on the simulated board is doing: its operation log and its events, read while it writes them."""
+"""A loader's operation log and events on the simulated board, read while it writes them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, LogBlock, decode_block
 
 READ_BYTES: Final = 1 << 22
-"""At a time; the rest waits for the next."""
+"""Bytes read at a time; the rest is read next time."""
 
 
 class GrowingLog:
@@ -92,7 +92,7 @@ class LoaderFiles:
         self._damaged: set[Path] = set()
 
     def more(self) -> tuple[list[PhaseOperations], list[Event]]:
-        """What has been written since; an event that was told as begun is changed when it ends."""
+        """Blocks and events written since the last call; an event that was returned as begun gets its end later."""
         # Path.glob() raises where a folder goes while it looks (CPython GH-90208, until 3.12); glob.glob() does not.
         for path in map(Path, glob.glob(f"{glob.escape(str(self._folder))}/*/*/*.oplog")):  # noqa: PTH207
             if path not in self._followed and path not in self._damaged:
@@ -105,7 +105,7 @@ class LoaderFiles:
             try:
                 blocks += [PhaseOperations(phase, table) for table in followed.log.more()]
                 events += list(_events(followed))
-            except (ValueError, KeyError):  # damaged: whoever reads it whole says so
+            except (ValueError, KeyError):  # damaged: the evaluation, which reads it whole, reports it
                 there = False
                 self._damaged.add(path)
             if not there:

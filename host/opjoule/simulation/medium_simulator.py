@@ -1,4 +1,4 @@
-"""The program that slows a simulated board's workloads as its medium would, and tells when that medium works."""
+"""The program that slows a simulated board's workloads as its medium would, and reports when that medium works."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROGRAM = "medium-sim"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 30.0
 LARGEST_EXCESS = 0.1
-"""Part by which this computer's disk may lengthen the mean sync before it is told."""
+"""Greatest relative lengthening of the mean sync by this computer's disk that needs no warning."""
 
 
 class MediumSimulator:
@@ -43,7 +43,7 @@ class MediumSimulator:
         self.work = MediumWork(folder / "work.fifo")
         socket = str(folder / "socket")
         self.under = (str(program), "run", "--socket", socket, "--")
-        """What a command is started with so that it is slowed."""
+        """Prefix of a command line that has the command slowed."""
         self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._disk: dict[str, int] = {}
         self._closing = False
@@ -80,7 +80,7 @@ class MediumSimulator:
         """Why nothing is slowed; empty where it is."""
 
     def faults(self) -> list[str]:
-        """What has gone wrong since the last call, one line each."""
+        """Faults since the last call, one line each."""
         faults = []
         with contextlib.suppress(queue.Empty):
             while True:

@@ -13,7 +13,7 @@ from opjoule.simulation.line_fifo import LineFifo
 
 
 class MediumMode(Enum):
-    """What a medium does at an instant."""
+    """The mode of a medium at an instant."""
 
     IDLE = "idle"
     WRITING = "write"
@@ -21,7 +21,7 @@ class MediumMode(Enum):
     FLUSHING = "flush"
     """Emptying its own cache, as a sync asks for."""
     TAIL = "tail"
-    """For a while after it last was busy."""
+    """Drawing more than idle for a while after it was busy."""
 
 
 BUSY = {mode.value: mode for mode in (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)}
@@ -41,7 +41,7 @@ class MediumStretch:
 
 
 class MediumWork:
-    """The busy stretches that `medium-sim serve` tells, each as soon as it is over. One thread reads them."""
+    """The busy stretches that `medium-sim serve` reports, each as soon as it is over. One thread reads them."""
 
     def __init__(self, path: Path) -> None:
         """Makes the FIFO at `path` that medium-sim writes to."""
@@ -53,7 +53,7 @@ class MediumWork:
 
     @property
     def known_ns(self) -> int:
-        """Everything before this time is known [board_ns]."""
+        """Time up to which the medium's work is known [board_ns]."""
         return sys.maxsize if self.ended else self._known_ns
 
     def carry(self) -> None:

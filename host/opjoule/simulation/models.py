@@ -45,7 +45,7 @@ class Models:
 
     @classmethod
     def stated(cls) -> Models:
-        """What models.toml states."""
+        """The models of models.toml."""
         tables = as_struct(read_toml(STATED), ModelFile, f"{STATED}:")
         assert tables.supply
         return cls(tables.board, tables.medium, tables.supply)
@@ -96,7 +96,7 @@ class Models:
         )
 
     def facts(self) -> dict[str, str]:
-        """What run.json says of where the models come from."""
+        """Origin of the models, for run.json."""
         return {"models": self.source, **({"twin_profile_sha256": self.sha256} if self.sha256 else {})}
 
 

@@ -16,12 +16,12 @@ from opjoule.simulation.known_power import Float64Array
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 READING: Final = "reading"
-"""The medium's, while it is read from."""
+"""Part: the medium while it is read."""
 OTHER: Final = "other"
-"""The processor's, while no operation and no activity is known to be at work."""
+"""Part: the processor while no operation and no activity is known to be at work."""
 NAMES: Final = (*LOADER_KINDS, *ACTIVITIES, WRITE_BACK, TAIL, READING, OTHER)
 ROW_NS: Final = 100_000_000
-"""Between two rows of the file; where work begins there is one besides."""
+"""Time between two rows of the file; a further row stands where work begins."""
 
 
 class PartCourseWriter:
@@ -58,7 +58,7 @@ class PartCourseWriter:
             self._row(self._end_ns, {}, 0)
 
     def _row(self, board_ns: int, energy_j: Mapping[str, Float64Array], steps: int) -> None:
-        """What was drawn, with the first steps of what comes next."""
+        """Writes the energies up to a moment, the first steps of the next call included."""
         if board_ns <= self._written_ns:
             return
         until_j = self._drawn_j.copy()
@@ -77,7 +77,7 @@ class PartCourseWriter:
 
 @dataclass(frozen=True)
 class PartCourse:
-    """What each part, or the whole, had drawn by moments of the board's clock."""
+    """Cumulative energy of each part, or of the whole, at moments of the board's clock."""
 
     board_ns: np.ndarray
     """shape (n,), increasing"""

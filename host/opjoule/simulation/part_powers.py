@@ -1,7 +1,7 @@
-"""What each part of a database's work draws: powers of its own, drawn at random. SIMULATED.
+"""Random powers of the parts of a database's work: kinds of operation and activities. SIMULATED.
 
-No part is proportional to processor time, and nothing of the estimate sees them. The simulated rig and the trials of
-host/validation draw from here.
+No power is proportional to processor time, and the estimate sees none of them. The simulated rig and the trials of
+host/validation use them.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from opjoule.attribution.activities import Intervals
 from opjoule.simulation.known_power import Float64Array
 
 OPERATION_SPREAD: Final = 0.5
-"""By how much two operations of a kind differ, from least to most, as a part of their mean."""
+"""Range of the energy of operations of a kind, relative to its mean."""
 EVENT_SPREAD: Final = 0.1
-"""The same from one event to the next: standard deviation."""
+"""Relative standard deviation of the power of events."""
 INNER: Final[Mapping[str, tuple[str, ...]]] = {
     "sync": (),
     "flush": ("sync",),
     "checkpoint": ("sync",),
     "compaction": ("sync",),
 }
-"""What takes the time of whoever does an activity: it waits meanwhile."""
+"""Activity -> activities inside it during which its thread waits."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class PartPowers:
     kind_w: Mapping[str, float]
     """While an operation of a kind is carried out."""
     kind_fixed: Mapping[str, float]
-    """What each operation costs besides, however long it takes: as a part of that kind's usual time at that power."""
+    """Fixed energy of each operation, as a fraction of the kind's usual time at that power."""
     activity_w: Mapping[str, float]
     """Mean of a usual event."""
 

@@ -39,7 +39,7 @@ PLANTS: Final = {
     "second-meter": "the second meter reads 2 % too much",
     "i2c-errors": "SDA is held down for a while",
 }
-"""Name -> what is wrong, as `commission --simulate --plant` takes it."""
+"""Name of a fault, as `commission --simulate --plant` takes it -> description."""
 
 
 @dataclass(frozen=True)

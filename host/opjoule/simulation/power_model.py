@@ -14,11 +14,11 @@ from msgspec import Meta
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 
 AVAILABLE: Final = 0.8
-"""Part of a board's memory that dirty pages are reckoned from; kernel and programs have the rest. Assumed."""
+"""Fraction of a board's memory that limits of dirty pages refer to; kernel and programs have the rest. Assumed."""
 DIRTY_LIMIT: Final = 0.20
-"""Part of the available memory from which on writers wait. Source: Linux, sysctl/vm.rst, dirty_ratio."""
+"""Fraction of available memory above which writers wait. Source: Linux, sysctl/vm.rst, dirty_ratio."""
 DIRTY_BACKGROUND: Final = 0.10
-"""Part of the available memory from which on dirty pages are written back. Source: as above, dirty_background_ratio."""
+"""Fraction of available memory above which write-back starts. Source: as above, dirty_background_ratio."""
 
 
 NotNegative = Annotated[float, Meta(ge=0.0, le=1e300, description="a number of at least 0")]
@@ -32,14 +32,14 @@ class MediumModel:
     write_bytes_per_s: Positive
     read_bytes_per_s: Positive
     flush_s: NotNegative
-    """How long it takes to empty its own cache, which every sync asks for."""
+    """Time to empty its own cache, which every sync requests [s]."""
     idle_w: NotNegative
     active_w: NotNegative
-    """Above idle, while the medium reads, writes or flushes."""
+    """Power above idle while the medium reads, writes or flushes [W]."""
     tail_w: NotNegative = 0.0
-    """Above idle, after the medium was busy [W]."""
+    """Power above idle after the medium was busy [W]."""
     tail_s: NotNegative = 0.0
-    """For how long that lasts."""
+    """Length of that tail [s]."""
     spread: dict[str, NotNegative] = field(default_factory=dict)
     """Field -> the part by which one medium of this kind may differ, either way."""
 
@@ -89,27 +89,27 @@ class BoardModel:
 
     @property
     def dirty_limit_bytes(self) -> int:
-        """With more than this to be written, writers wait."""
+        """Dirty bytes above which writers wait."""
         return int(DIRTY_LIMIT * AVAILABLE * self.memory_bytes)
 
     @property
     def dirty_background_bytes(self) -> int:
-        """With more than this to be written, the kernel begins to write."""
+        """Dirty bytes above which the kernel starts to write back."""
         return int(DIRTY_BACKGROUND * AVAILABLE * self.memory_bytes)
 
 
 @dataclass(frozen=True)
 class Activity:
-    """What the board did in one interval of its clock."""
+    """The board's activity in one interval of its clock."""
 
     start_board_ns: int
     end_board_ns: int
     cpu_s: float = 0.0
     read_bytes: int = 0
-    """By the board's medium."""
+    """Bytes read from the board's medium."""
     written_bytes: int = 0
     dirty_bytes: int = 0
-    """To be written, when the interval ended."""
+    """Dirty pages at the end of the interval."""
 
     @property
     def span_s(self) -> float:
@@ -118,13 +118,13 @@ class Activity:
 
 
 class LoadModel:
-    """What turns activity into supply current and voltage."""
+    """Turns activity into supply current and voltage."""
 
     hold_ns = 0
-    """For so long an activity waits until everything of its time is known."""
+    """Time for which an activity is held back until all events of its interval are known."""
 
     def begin(self, folder: Path) -> None:
-        """Told once where what runs on the board has its files, and where files of the model's own go."""
+        """Called once, before all else; `folder`: files of the board's programs, and of the model."""
 
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
@@ -138,7 +138,7 @@ class LoadModel:
         raise NotImplementedError
 
     def end(self) -> None:
-        """Told once that nothing more will come."""
+        """Called once, after the last activity."""
 
 
 class PowerModel(LoadModel):
@@ -152,13 +152,13 @@ class PowerModel(LoadModel):
 
     @property
     def greatest_w(self) -> float:
-        """With all cores and the medium busy [W]."""
+        """Power with all cores and the medium busy [W]."""
         medium = self.medium
         return self.board.power_w(math.inf) + medium.idle_w + max(medium.active_w, medium.tail_w)
 
     @property
     def rest_w(self) -> float:
-        """The board at rest, its medium idle [W]."""
+        """Power at rest, with an idle medium [W]."""
         return self.board.power_w(0.0) + self.medium.idle_w
 
     def processor_w(self, activity: Activity) -> float:
@@ -166,11 +166,11 @@ class PowerModel(LoadModel):
         return self.board.power_w(activity.cpu_s / activity.span_s) - self.board.power_w(0.0)
 
     def stretches(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
-        """What the medium does over one interval, which follows that of the last call."""
+        """The medium's modes over one interval, which follows that of the last call."""
         return self._course.between(activity.start_board_ns, activity.end_board_ns, busy)
 
     def medium_w(self, mode: MediumMode) -> float:
-        """What the medium draws above idle [W]."""
+        """The medium's power above idle [W]."""
         if mode is MediumMode.IDLE:
             return 0.0
         return self.medium.tail_w if mode is MediumMode.TAIL else self.medium.active_w
@@ -187,7 +187,7 @@ class PowerModel(LoadModel):
 
 
 class CountedPower(PowerModel):
-    """The same for a medium that works elsewhere and of which counters are known alone: a virtual board's."""
+    """Power of a virtual board, of whose medium only counters are known."""
 
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]

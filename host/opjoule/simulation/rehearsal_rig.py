@@ -41,14 +41,14 @@ class Witness:
 
     PERIOD_NS: Final = 1_000_000
     LATE_NS: Final = 1_500_000_000
-    """Its readings come so late, which is later than any row of the feed; its clock is the rig's delay behind."""
+    """Delay of its readings, longer than that of any row of the feed; its clock runs the rig's delay behind."""
 
     def __init__(self, gain: float, before_ohm: float) -> None:
-        """Nothing is told yet.
+        """A meter without readings so far.
 
         Args:
-            gain: what it makes of a current.
-            before_ohm: from its voltage to the board's.
+            gain: factor between true and read current.
+            before_ohm: resistance between its voltage terminals and the board's.
         """
         self._gain, self._before_ohm = gain, before_ohm
         self._rows: deque[tuple[int, float, float]] = deque(maxlen=200_000)
@@ -62,14 +62,14 @@ class Witness:
             self._rows.extend(rows)
 
     def open(self) -> MeterIdentity:
-        """Who it is."""
+        """Identity of the simulated meter."""
         return MeterIdentity("witness", "simulated", "second meter", 0, protocol_version=1, simulated=True)
 
     def configure(self) -> None:
         """Nothing to set."""
 
     def start(self) -> None:
-        """From now on."""
+        """Starts sampling."""
         self._read_ns = (self._now_ns() // self.PERIOD_NS) * self.PERIOD_NS
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
@@ -100,7 +100,7 @@ class Witness:
         self._exchange = Exchange(now_ns, at_ns, at_ns, now_ns)
 
     def stop(self) -> list[MeterEvent]:
-        """What is left."""
+        """Remaining samples."""
         return self.read(0.0)
 
     def close(self) -> None:
@@ -132,10 +132,10 @@ MARGIN_NS: Final = 300_000_000
 
 
 class PlayedLoad(LoadModel):
-    """The board's power model with patterns on top, told to a second meter."""
+    """The board's power model with patterns added; a second meter sees the same current."""
 
     def __init__(self, model: PowerModel, witness: Witness, sign: int = 1) -> None:
-        """Nothing is played yet.
+        """A model without a pattern so far.
 
         Args:
             sign: -1 for a sensor whose inputs are exchanged.

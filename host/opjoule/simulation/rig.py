@@ -70,7 +70,7 @@ class TwinRig:
         """
         self._open = ExitStack()
         try:
-            storage.mkdir(parents=True)  # close() removes it: it must be nobody else's
+            storage.mkdir(parents=True)  # close() removes it, so it must not exist yet
         except FileExistsError as error:
             raise RigFault(
                 f"{storage} is there already: simulated storage is made and removed by one run"
@@ -101,7 +101,7 @@ class TwinRig:
         self.meter = supply.meter
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says of the simulation."""
+        """Facts about the simulation for run.json."""
         why_not = self._simulator.why_not
         notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
         return {**self._supply.facts(), **self._models.facts(), "notes": notes}

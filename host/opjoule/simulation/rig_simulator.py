@@ -24,7 +24,7 @@ def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
 
 
 def _end_if_left(process: subprocess.Popen[bytes]) -> None:
-    """Ends a simulator that nobody has ended."""
+    """Kills a simulator that is still running when its owner is gone."""
     if process.poll() is None:
         process.kill()
 

@@ -1,4 +1,4 @@
-"""What lies around every simulated board: a supply and a meter, which is the real firmware in the rig simulator."""
+"""Supply and meter of every simulated board; the meter is the real firmware in the rig simulator."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PARTS = "simulator-parts.csv"
 IMPERFECTIONS = "simulator-imperfections.json"
 """File of the record: what was drawn."""
 PERIOD_MS = 10
-"""Between two samples of the board's activity."""
+"""Period of the samples of the board's activity."""
 SIGNATURE_PERIOD_MS = 2
-"""The same during a load signature (probe/serve): what the model blurs, the alignment has to bear."""
+"""Their period during a load signature (probe/serve), which limits how sharply the alignment sees it."""
 _STOP_LIMIT_S = 30.0
 """The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
 _STATUS_LIMIT_S = 5.0
@@ -95,7 +95,7 @@ class SimulatedSupply:
         self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
-        """What run.json says of the simulation: never what was drawn, which nobody knows of a real rig."""
+        """Facts about the simulation for run.json; the drawn errors stay hidden, as those of a real rig are."""
         return {
             "models": "host/opjoule/simulation/models.toml",
             "drawn": f"again for each measurement, stated afterwards in {IMPERFECTIONS}",
@@ -104,7 +104,7 @@ class SimulatedSupply:
         }
 
     def faults(self) -> list[str]:
-        """One line, only once, if the simulator or its input has ended before it was told to: why."""
+        """One line, reported once, if the simulator or its input has ended too early."""
         status, broken = self._simulator.status(), self.feed.broken
         if self._end_reported or (status is None and not broken):
             return []

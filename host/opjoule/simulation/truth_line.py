@@ -45,7 +45,7 @@ def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
 
 
 def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
-    """What each part drew above idle in a run and the settle after it [J], means over the cycles."""
+    """Energy above idle of each part in run and settle [J], means over the cycles."""
     by_cycle = [
         course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
         for cycle in cycles
@@ -121,7 +121,7 @@ def truth_lines(record: Path) -> list[str]:
 
 
 def known_figures(record: Path) -> list[KnownFigure]:
-    """The figures of a simulated record of which the truth is known.
+    """The figures of a simulated record whose true value is known.
 
     Kinds of operation and activities are among them, told or not, where the simulated board knew what they drew; an
     energy of which the estimate states no interval is left out.

@@ -67,7 +67,7 @@ class EdgeWire(threading.Thread):
             self.carry()
 
     def carry(self) -> None:
-        """Passes on what the emulator has told so far."""
+        """Passes on the edges that the emulator has reported so far."""
         with self._lock:
             *lines, self._partial = (self._partial + self._source.read()).split("\n")
             for line in lines:
@@ -266,7 +266,7 @@ class VirtualRig:
         )
 
     def facts(self) -> dict[str, Any]:
-        """As of every simulated rig, and what the board is."""
+        """Facts about the simulation and the emulated board for run.json."""
         return {
             **self._supply.facts(),
             "board": "qemu-system-aarch64 (emulated: no figure of it says anything about speed)",

@@ -114,14 +114,14 @@ def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(
     ("old", "new", "words"),
     [
         ("schema = 2", "schema = 9", "schema 9, this program reads 2"),
-        ("[uncertainty]", "[doubt]", "'uncertainty' is missing"),
-        ("gain = ", "gain = nan  # ", "current.gain = nan is not a number"),
-        ("gain = 1.0", "gain = 9.0", r"\[current\] has a gain of 9"),
-        ("least = ", "least = 99.0 # ", "range without width"),
+        ("[uncertainty]", "[doubt]", "unknown key .doubt."),
+        ("gain = ", "gain = nan  # ", "current.gain must be between 0.5 and 2.0, not nan"),
+        ("gain = 1.0", "gain = 9.0", "current.gain must be between 0.5 and 2.0, not 9"),
+        ("least = ", "least = 99.0 # ", "current.most must be above least"),
         ("covariance = [", "covariance = [[1.0], ", "not of shape 5 x 5"),
-        ('id = "bench-1@0x40"', 'id = "../../etc"', "is not a valid name"),
-        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "is not a time with a zone"),
-        ("simulated = false", "simulated = false\nsimulated = true", "is not a calibration"),
+        ('id = "bench-1@0x40"', 'id = "../../etc"', "sensor.id must be the name of a sensor"),
+        ("date_utc = 2026-05-03T14:05:06Z", 'date_utc = "May"', "date_utc must be a time with a zone"),
+        ("simulated = false", "simulated = false\nsimulated = true", "is not valid TOML"),
     ],
 )
 def test_a_file_that_holds_something_else_is_one_line_that_names_it(tmp_path, old, new, words):
@@ -140,7 +140,7 @@ def test_a_covariance_that_none_can_be_is_refused(tmp_path):
     lines[at] = "  [1e-6, 0.0, 9.0, 0.0],"
     lines[at + 2] = "  [9.0, 0.0, 1e-6, 0.0],"
     path.write_text("\n".join(lines))
-    with pytest.raises(BadInput, match="is not a calibration"):
+    with pytest.raises(BadInput, match="covariance"):
         read_calibration(path)
 
 

@@ -413,7 +413,9 @@ HEAD = {"schema": {"name": "run", "version": 1}, "status": "complete", "simulate
 
 
 def truth_lines_of(folder, stated, status="complete"):
-    rows = "".join(f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j, strict=True))
+    rows = "".join(
+        f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
+    )
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
     (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases(), "status": status})))
     (folder / "result.json").write_text(json.dumps(stated))

@@ -146,7 +146,7 @@ def test_what_a_record_does_not_tell_keeps_the_published_value_and_names_the_run
         assert estimate.u is None
         assert estimate.value == getattr(stated, name)
         assert estimate.origin.startswith("not identifiable: ")
-        assert estimate.tell
+        assert estimate.needed_run
 
 
 def test_a_meter_that_is_the_supply_tells_nothing_of_a_supply():

@@ -1,4 +1,4 @@
-"""The quantities that come of attribution: energy by activity, and how much the medium was asked for a byte."""
+"""Quantities from the attribution: energy by activity and component, and the medium's amplification."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _MEDIUM: Final = {
 
 
 def share_figure(share: Share) -> Figure | Missing:
-    """A share of the energy [J], or why it cannot be told."""
+    """A share of the energy [J], or why it is not identifiable."""
     return (
         Missing(share.unidentified, "J")
         if share.unidentified
@@ -40,7 +40,7 @@ def idle(of: Repeat) -> Figure | Missing:
 
 
 def foreground(of: Repeat) -> Figure | Missing:
-    """What operations drew while they were carried out, the loader's own part taken out [J]."""
+    """Energy of the operations during their execution, less the harness [J]."""
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     energy = share_figure(of.attribution.foreground)
@@ -67,7 +67,7 @@ def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
 
 
 def unseparated(of: Repeat) -> Figure | Missing:
-    """The parts that cannot be told apart, as one [J]."""
+    """Sum of the parts that are not identifiable [J]."""
     if isinstance(of.attribution, Missing):
         return Missing(of.attribution.reason, "J")
     share = of.attribution.unseparated
@@ -75,7 +75,7 @@ def unseparated(of: Repeat) -> Figure | Missing:
     if of.attribution.foreground.unidentified and isinstance(of.harness, Figure):
         return replace(
             rest, value=rest.value - of.harness.value
-        )  # the harness is told, and a part of the foreground
+        )  # the harness is identified, and part of the foreground
     return rest
 
 
@@ -113,7 +113,7 @@ MODEL: Final = (
 
 
 def storage(of: Repeat) -> Figure | Missing:
-    """What the medium drew above idle [J], by the sensor in its supply, or else by the model."""
+    """Energy of the medium above idle [J], by the sensor in its supply, or else by the model."""
     if of.storage:
         marginal = of.storage.marginal
         return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
@@ -129,7 +129,7 @@ def storage(of: Repeat) -> Figure | Missing:
 
 
 def rest(of: Repeat) -> Figure | Missing:
-    """What processor, memory and all else drew above idle [J]: the board's energy without what it fed the medium."""
+    """Energy of processor, memory and all else above idle [J]: the board's energy less the medium's."""
     whole, medium = above_idle("marginal", of), storage(of)
     if isinstance(whole, Missing) or isinstance(medium, Missing):
         return medium if isinstance(medium, Missing) else whole

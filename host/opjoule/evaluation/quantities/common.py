@@ -27,7 +27,7 @@ def run_energy(of: Repeat) -> Figure:
 
 
 def above_idle(name: str, of: Repeat) -> Figure | Missing:
-    """One of the energies [J] that idle power is part of, by its name in RepeatEnergy."""
+    """One of the energies above idle [J], by its name in RepeatEnergy."""
     if marginal := getattr(of.energy, name):
         return Figure.energy(marginal.energy, marginal.budget.shared)
     return Missing(NO_IDLE if of.energy.idle is None else NO_SETTLE, "J")
@@ -200,4 +200,4 @@ SENSORS: Final = tuple(
     for definition in COMMON
     if definition.of_sensors
 )  # fmt: skip
-"""Only with further sensors (`sensors=0+1`)."""
+"""Quantities of further sensors (`sensors=0+1`)."""

@@ -1,4 +1,4 @@
-"""What a quantity of result.json is: its name, unit, words, formula, and the places where it is shown."""
+"""Definition of a quantity of result.json: name, unit, words, formula, and the places where it is shown."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = Literal["headline", "tile", "column", "line", "traced", "compared", "bud
 
 
 class Topic(StrEnum):
-    """What a quantity is about; quantities are read in the order of their topics."""
+    """The topic of a quantity; quantities are listed in the order of their topics."""
 
     HEADLINE = "headline"
     """The answer."""
@@ -32,7 +32,7 @@ class Topic(StrEnum):
     USAGE = "usage"
     """Use of processor, medium and memory."""
     CHECK = "check"
-    """What the rest is to be believed by."""
+    """Evidence for the quality of the others."""
     PART = "part"
     """A part of a breakdown, which has a table of its own."""
     SENSOR = "sensor"
@@ -55,9 +55,9 @@ class Definition:
     formula: Formula | None = None
     """Its figure in one repeat; None where it is no figure of a repeat, and the measurement states it."""
     over: Callable[[Sequence[Figure | Missing]], Quantity] = over_repeats
-    """What all repeats together say of it."""
+    """Combines the figures of all repeats."""
     rests_on: tuple[str, ...] = ()
-    """For ENERGY, ABOVE_IDLE and PER_OPERATION: what makes it wrong when a fault withholds it."""
+    """Groups among ENERGY, ABOVE_IDLE and PER_OPERATION whose faults withhold it."""
     required: bool = True
     """A result gives it, or says why not."""
     of_sensors: bool = False
@@ -77,7 +77,7 @@ class Definition:
     budget: str = ""
     """Key of its uncertainty budget in result.json, if it has one."""
     rank: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
-    """Where a place has another order than that of reading: lower ranks come first, 0 where none is given."""
+    """Place -> rank, if the place has its own order: lower ranks come first, the default is 0."""
 
     @property
     def top(self) -> str:
@@ -116,7 +116,7 @@ class Quantities:
 
     @property
     def headline(self) -> Definition:
-        """What the whole measurement is for: the first quantity of the answer."""
+        """The headline: the first quantity of the answer."""
         return self.shown("headline")[0]
 
     def without(self, group: str) -> Quantities:

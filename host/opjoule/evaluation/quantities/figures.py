@@ -1,4 +1,4 @@
-"""One figure of each repeat, and what all repeats together say of it: mean, spread, interval.
+"""A figure of each repeat, and its mean, spread and interval over all repeats.
 
 The repeats share their systematic errors (one sensor, one clock), which therefore do not average out; how much the
 repeats differ is a part of its own. The interval of every figure holds both.
@@ -29,9 +29,9 @@ class Figure:
     reason: str = ""
     """Why the uncertainty is not stated."""
     lower_bound: bool = False
-    """The true value may be larger, nobody knows how much: samples were at the end of the meter's range."""
+    """The true value may be larger without bound: samples were at the end of the meter's range."""
     shared: Mapping[str, float] = field(default_factory=dict)
-    """What figures of other runs have in common with it, as in `Budget.shared`."""
+    """Contributions that figures of other runs share, as in `Budget.shared`."""
     excess: float = 0.0
     """Excess kurtosis of what all repeats share."""
 
@@ -107,6 +107,6 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
 
 
 def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
-    """What the mean of all repeats has in common with figures of other runs, source by source."""
+    """Contributions of the mean of all repeats that figures of other runs share, by source."""
     names = {name for repeat in repeats for name in repeat.shared}
     return {name: fmean(repeat.shared.get(name, 0.0) for repeat in repeats) for name in sorted(names)}

@@ -1,4 +1,4 @@
-"""What one repeat of a measurement left behind: the energies of its windows, its operations, samples of the board.
+"""Data of one repeat: the energies of its windows, its operations, samples of the board.
 
 Every quantity of a repeat is computed from this (evaluation/quantities/common.py).
 """
@@ -32,14 +32,14 @@ class RepeatEnergy:
     energy: MarginalEnergy | None
     """Run, and what settle drew above idle."""
     marginal: MarginalEnergy | None
-    """The same less idle power times the run's duration."""
+    """`energy` less idle power times the run's duration."""
     write_back: MarginalEnergy | None
     """Settle above idle; None without a settle phase, too."""
 
 
 @dataclass(frozen=True)
 class StorageEnergy:
-    """What a sensor in the medium's own supply says of one repeat."""
+    """Energy of one repeat by a sensor in the medium's own supply."""
 
     marginal: MarginalEnergy | None
     """Run and settle above idle; None where idle power is not known."""
@@ -103,7 +103,7 @@ class Repeat:
     samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
     attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
     harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
-    """What the loader itself draws for as many operations [J]."""
+    """Energy of the loader itself for as many operations [J]."""
 
     storage: StorageEnergy | None = None
     """None without a sensor in the medium's own supply."""

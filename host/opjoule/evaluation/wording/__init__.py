@@ -1,1 +1,1 @@
-"""What each kind of study says of its results."""
+"""The words of each kind of study for its results."""

@@ -1,4 +1,4 @@
-"""Which study a record is of, and so which quantities and words it has."""
+"""Quantities and words of a record, by its study."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TRACE: Final = Wording(
 """Words for a power trace on its own: no study, no board, no workload."""
 
 WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
-"""By the name of the study."""
+"""Name of a study -> its words."""
 
 
 def wording_of(run: Run) -> Wording:

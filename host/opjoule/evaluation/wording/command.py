@@ -55,7 +55,7 @@ def _command(run: Run) -> Sequence[str]:
 
 
 def _subject(run: Run) -> str:
-    """What it is called, or the program's own name."""
+    """Its given name, or the program's."""
     return run.plan.study.called or next(iter(_command(run)), "unknown command")
 
 

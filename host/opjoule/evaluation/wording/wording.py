@@ -1,4 +1,4 @@
-"""What a kind of study says of its results: its quantities, and the words for what only it can name."""
+"""A kind of study's quantities, and its own words for its results."""
 
 from __future__ import annotations
 
@@ -48,23 +48,23 @@ class Wording:
     quantities: Quantities
     """The first of its answer is the headline: what --until-u is about, and whose absence is explained."""
     subject: Callable[[Run], str]
-    """What was measured, in a word or a command line."""
+    """The subject of the measurement, in a word or a command line."""
     work: Callable[[Run], str]
-    """What was run on it, in a line."""
+    """The work that was run, in a line."""
     more: Callable[[Run], str]
-    """What a user asks for who wants more of it measured."""
+    """Options for a longer run."""
     longer: Callable[[Run, float, float, float], str]
-    """What to ask for where a run was too short; given run.json, how many times as long it has to be, its length [s],
+    """Options after a run that was too short; given run.json, the factor by which it must be longer, its length [s],
     and its operations."""
     notes: Callable[[Run], list[str]] = lambda run: []
-    """What has to stand above the figures."""
+    """Notes to be shown above the figures."""
     apart: Callable[[Run], str] = lambda run: ""
-    """What to ask for who wants kinds of operation told apart that the run could not tell; empty for nothing."""
+    """Option that makes kinds of operation identifiable; empty if none does."""
     always_counted: bool = True
     """Its work is made of operations; if not, a result without any is not spoken of in terms of them."""
 
     def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
-        """What one of its results has, as result.json of that version means it."""
+        """The quantities of a result, as its schema version defines them."""
         table = of_version(result["schema"]["version"], self.quantities)
         counted = self.always_counted or (result.get("operations") or {}).get("value")
         return table if counted else table.without(PER_OPERATION)

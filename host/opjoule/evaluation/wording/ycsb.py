@@ -97,7 +97,7 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
 
 
 def _rounded_up(number: float) -> int:
-    """To two digits, upwards."""
+    """Rounds up to two digits."""
     step = int(10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0))
     return math.ceil(number / step) * step
 

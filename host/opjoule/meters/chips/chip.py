@@ -80,7 +80,7 @@ class CodeEnds:
     """Codes from which on a conversion stands at the end of its range: the true value may lie beyond."""
 
     shunt: int
-    """of either sign"""
+    """greatest magnitude, either sign"""
     bus: int
 
     def reached(
@@ -148,7 +148,7 @@ class Chip:
     sharing: Mapping[int, SensorSettings]
     """sensors on the bus -> what suits each of them"""
     own_shunt: Shunt | None = None
-    """of a chip that has its shunt inside; its tolerance is in the gain error"""
+    """the shunt inside the chip, if it has one; the gain error includes its tolerance"""
     copied: bool = False
     """copies of it are on the market that cannot be told from it"""
     note: str = ""
@@ -246,7 +246,7 @@ class Chip:
 
 
 def _origins(shunt: Shunt, name: str, *, copied: bool) -> dict[str, str]:
-    """Who says how large each error may be."""
+    """Source of each error bound."""
     ppm = 1e6 * shunt.per_k
     copper = f"assumed: 0.5 milliohm of copper beside {shunt.ohm:g} ohm, kelvin=yes is not stated"
     return {

@@ -17,7 +17,7 @@ from opjoule.trace.power_trace import Gap
 Int64Array = npt.NDArray[np.int64]
 
 NO_COUNT: Final = 0xFFFF
-"""What the drop count reads just after start, before it counts."""
+"""Value of the drop count just after start, before it counts."""
 UNEXPLAINED_NS: Final = 5_000_000
 """A least delay that grows by more than this is time that nothing accounts for; the device's queue holds 3.2 ms."""
 
@@ -130,7 +130,7 @@ class MonsoonAssembler(StreamAssembler):
         return events + self._arrivals.exchanges(int(end_ns[soonest]), int(arrival_ns[soonest]))
 
     def losses(self) -> Losses:
-        """What was lost so far; calibration is no loss, it is counted apart."""
+        """Losses since start; calibration samples are no loss and are counted apart."""
         link = {"packets": self._packets, "calibration_samples": self._calibration_samples}
         link["lost_packets"] = self._clock.lost_packets
         link["unexplained_samples"] = self._clock.unexplained

@@ -41,16 +41,16 @@ NO_WAITING_MENDS: Final = (PERMISSION, LIBRARY, LIBUSB)
 
 @dataclass(frozen=True)
 class MonsoonSettings:
-    """How the device supplies and watches the board."""
+    """How the device supplies the board, and which channel it records."""
 
     model: str = "hvpm"
     """'hvpm' or 'lvpm'"""
     serial_number: str | None = None
-    """None for the first one found"""
+    """None: the first one found"""
     channel: str = "main"
     """'main', or 'usb' for a board that is supplied through the USB pass-through"""
     voltage_v: float | None = None
-    """of the main channel; None leaves the output as it is"""
+    """main channel's output; None leaves it as it is"""
     limit_a: float | None = None
     """current limit, at power-up and after; None leaves it"""
     passthrough: str | None = None
@@ -82,7 +82,7 @@ def _to_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class Patience:
-    """How a device that resets is waited for."""
+    """Clock, sleep and message of waiting for a device that resets."""
 
     clock_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep

@@ -1,4 +1,4 @@
-"""What is true of the two Monsoon models: ranges, limits, and what their memory holds.
+"""The two Monsoon models: ranges, limits, and the layout of their memory.
 
 Source: PyMonsoon 0.1.88 (Operations, HVPM, LVPM) for codes and formulas; the vendor's manuals for accuracy.
 """

@@ -26,7 +26,7 @@ _KIND_BITS: Final = 0x30
 
 
 class Kind(IntEnum):
-    """What one observation holds."""
+    """Content of one observation."""
 
     MEASUREMENT = 0x00
     ZERO = 0x10

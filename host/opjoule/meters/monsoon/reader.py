@@ -27,10 +27,10 @@ from opjoule.meters.usb_link import LIBUSB
 
 BATCH_NS: Final = 100_000_000
 START_LIMIT_S: Final = 60.0
-"""To the first answer: a new process has to load its libraries, which takes long on a busy host."""
+"""Longest time to the first answer: a new process loads its libraries, slowly on a busy host."""
 REPLY_LIMIT_S: Final = 10.0
 _LINGER_S: Final = 60.0
-"""So long the process stays for a busy host to take its last words."""
+"""Longest time that the process waits for a busy host to take its last messages."""
 _NO_DEVICE: Final = 19
 _FORBIDDEN: Final = 13
 UDEV_RULE: Final = (
@@ -71,7 +71,7 @@ class MonsoonProtocol(Protocol):
 
 @dataclass(frozen=True)
 class ProtocolSource:
-    """Where the process finds its connection: a callable that gives a MonsoonProtocol."""
+    """Name of the callable that makes the connection inside the process."""
 
     module: str = "opjoule.meters.monsoon.reader"
     name: str = "usb_protocol"
@@ -126,7 +126,7 @@ class Reader:
         raise MeterFault(f"monsoon: no answer to '{what}' for {limit_s:g} s: switch it off and on again")
 
     def batches(self, timeout_s: float) -> list[Batch]:
-        """What was read since the last call. Raises: MeterGone."""
+        """Batches read since the last call. Raises: MeterGone."""
         if not self._batches:
             kind, content = self._receive(timeout_s)
             if kind == "batch":
@@ -272,7 +272,7 @@ class _Server:
 
 
 def _in_words(error: Exception, said: str) -> str:
-    """What went wrong, with the remedy for what the library leaves unsaid."""
+    """Words for an error, with the remedy where the library gives none."""
     if getattr(error, "errno", None) == _FORBIDDEN:
         return PERMISSION
     if isinstance(error, AttributeError | TypeError) and "NoneType" in str(error):

@@ -42,14 +42,14 @@ _POWERZ_BOUNDS: Final = ErrorBounds(
     model="POWER-Z",
 )
 KERNEL_SHUNT_OHM: Final = 0.01
-"""What the driver takes where nobody told it (ina2xx.c); the common INA219 breakout carries 0.1."""
+"""The driver's default (ina2xx.c); the common INA219 breakout carries 0.1."""
 PERIOD_S: Final = 0.02
 """A reading over the kernel's I2C driver takes 1 to 2 ms; more often would mostly measure itself."""
 
 
 @dataclass(frozen=True)
 class _Files:
-    """Where current and voltage are read, and what one count of each is."""
+    """Files of current and voltage, and the value of one count of each."""
 
     chip: str
     place: Path

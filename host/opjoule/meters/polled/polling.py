@@ -31,7 +31,7 @@ ON_BOARD: Final = (
 
 @dataclass(frozen=True)
 class Reading:
-    """What one poll gave."""
+    """Result of one poll."""
 
     current_a: float
     voltage_v: float
@@ -40,7 +40,7 @@ class Reading:
 
 
 class Source(ABC):
-    """What is polled."""
+    """Something to poll."""
 
     period_s: float
     mean_since_last: bool
@@ -65,7 +65,7 @@ class Source(ABC):
         """Error bounds."""
 
     def counts(self) -> dict[str, int]:
-        """What it has counted since it was opened, by name; goes into the record beside the polls."""
+        """Its counters since it was opened, by name, for the record."""
         return {}
 
     def close(self) -> None:  # noqa: B027  # most have nothing to release
@@ -84,9 +84,9 @@ class PolledMeter:
         self._lock = threading.Condition()
         self._events: list[MeterEvent] = []
         self._notified = False
-        """the reader was told of events, and has not taken them yet"""
+        """the reader was notified of events, and has not taken them yet"""
         self._first_ns: int | None = None
-        """of the events that it was not told of yet, when the first one came"""
+        """time of the first event that the reader was not notified of yet"""
         self._fault: MeterFault | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -152,7 +152,7 @@ class PolledMeter:
 
     @property
     def losses(self) -> Losses:
-        """What was lost, and what the polling itself cost."""
+        """Losses, and the cost of polling itself."""
         self._losses.link.update(self._source.counts())
         return self._losses
 

@@ -38,9 +38,9 @@ def parse(frame: Frame) -> Message | None:
 
 
 FAR_EDGES = 8
-"""A message that says more edges were lost waits until the next one, or the meter's own count, bears it out."""
+"""Lost edges beyond which a message waits until the next one, or the meter's own count, confirms it."""
 LEVELS = (0, 1)
-"""Levels of the sync line; a message that says another contradicts itself, whatever its check sum."""
+"""Levels of the sync line; a message with another one is damaged, whatever its checksum says."""
 
 
 class Assembler:
@@ -71,7 +71,7 @@ class Assembler:
             self._requested.pop(next(iter(self._requested)))  # the oldest: its answer was lost
 
     def take(self, message: Message, received_host_ns: int) -> list[MeterEvent]:
-        """What one message says; [] for answers to commands."""
+        """Events of one message; [] for answers to commands."""
         if isinstance(message, Pairs | Shunts | Wide):
             return self._samples(message)
         if isinstance(message, Edge):
@@ -85,7 +85,7 @@ class Assembler:
         return []
 
     def losses(self, link: Mapping[str, int]) -> Losses:
-        """What was lost since start; `link`: counts of the line."""
+        """Losses since start; `link`: counts of the line."""
         parts = self._conversions.values()
         refused = {"frame_refused": sum(part.unbelieved_frames for part in parts)}
         refused["count_jump"] = sum(part.count_jumps for part in parts)
@@ -94,7 +94,7 @@ class Assembler:
         return Losses(
             lost_samples=sum(part.lost_samples for part in parts),
             recovered_samples=sum(part.recovered_samples for part in parts),
-            # Of the last edges no later message tells; the status does.
+            # Only the status shows that the last edges were lost.
             lost_edges=self._lost_edges + max(0, self._counted_edges - self._next_edge),
             link=dict(link),
             faults=faults,

@@ -29,7 +29,7 @@ from opjoule.trace.power_trace import Gap
 MISSED_SHARE: Final = 1.5
 """A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
 BUS_READING_SHARE: Final = 4.0
-"""So many periods lie at most between two conversions with a bus reading between them (3 where both take as long)."""
+"""Most periods between two conversions with a bus reading between them (3 where both take as long)."""
 FASTEST_SHARE: Final = 0.5
 """Conversions cannot follow each other faster than this part of the period."""
 CLOCK_TOLERANCE: Final = 0.12
@@ -39,9 +39,9 @@ PERIOD_MEMORY: Final = 1024
 FAR_CONVERSIONS: Final = 256
 """A frame further ahead than this is as far as one that contradicts what came before it."""
 AGREEING_FRAMES: Final = 3
-"""So many in a row that agree with each other are believed against what came before them."""
+"""Consecutive frames that agree with each other and are then believed, even if they contradict earlier ones."""
 AGREEING_NEAR: Final = 2
-"""So many of which the first may follow, some conversions lost, on what came before."""
+"""The same if the first frame can follow on earlier ones with some conversions lost."""
 
 
 class ConversionAssembler:
@@ -262,7 +262,7 @@ class ConversionAssembler:
         return end_ticks * self._ns_per_tick - back_ns
 
     def _before(self, message: SamplesMessage, end_ticks: int, centre_ns: int, lost: int) -> list[MeterEvent]:
-        """What happened between the last frame and this one."""
+        """Events between the last frame and this one."""
         bits = 64 if isinstance(message, Wide) else 32
         events: list[MeterEvent] = []
         if lost == 0 and signed_difference(message.shunt_sum, self._shunt_sum, bits) != 0:

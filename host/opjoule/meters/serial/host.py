@@ -1,4 +1,4 @@
-"""What on this computer gets in the way of a serial meter: other programs, latency, names and rights.
+"""Obstacles to a serial meter on this computer: other programs, latency, names and rights.
 
 Read from /sys, /proc, /dev and udev's own files alone; nothing is opened or changed.
 """

@@ -36,7 +36,7 @@ class SerialLink:
 
     @property
     def counts(self) -> LinkCounts:
-        """What came over the line so far."""
+        """Counts of the line since it was opened."""
         return self._reader.counts
 
     def send(self, message: Message, after: bytes = b"") -> None:

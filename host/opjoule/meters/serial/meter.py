@@ -210,7 +210,7 @@ class SerialMeter:
 
     @property
     def losses(self) -> Losses:
-        """What was lost since start, and on the line since open."""
+        """Losses since start, and on the line since open."""
         link = asdict(self._link.counts) if self._link is not None else {}
         return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
 
@@ -235,7 +235,7 @@ class SerialMeter:
         return self._link, self._identity
 
     def _configuration(self, identity: Identity, place: int) -> Configure:
-        """What sensor number `place` of the meter is told; off if it is not recorded."""
+        """Configuration of the meter's sensor number `place`; off if it is not recorded."""
         if place not in self._sensors:
             off = SensorSettings(mode=Mode.OFF, shunt_range=0)
             return Configure(place, off.mode, off.shunt_adc, off.bus_adc, off.shunt_range, 1, off.bus_every)
@@ -311,7 +311,7 @@ class SerialMeter:
         )
 
     def _notes(self, identity: Identity) -> tuple[str, ...]:
-        """What users of its sensors' chips are told."""
+        """Notes on its sensors' chips, for the user."""
         known = [place for place in self._sensors if place < len(identity.items)]
         kinds = [
             ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES

@@ -1,4 +1,4 @@
-"""What may follow the port in serial:PORT,KEY=VALUE: how the sensor converts."""
+"""The options in serial:PORT,KEY=VALUE: how the sensor converts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
 PPM_MOST = 5000.0
 SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
-"""What is known of the sensor of a simulated rig, as a user who bought a marked breakout would write it."""
+"""Options of a simulated rig's sensor, as a user with a marked breakout would write them."""
 _YES_OR_NO = {"yes": True, "no": False}
 
 

@@ -1,9 +1,9 @@
 """Whether a sensor's conversion-ready flag does what the firmware rests on, by a short trial on the sensor itself.
 
 The firmware reads a conversion when the flag is set, and reading the power register clears it (INA219: SBOS448G,
-8.6.3.2; INA226 and INA228: reading the flag does). A flag that is not cleared is found set at every look: the firmware
-then follows it to the end of what it believes of a chip's clock, an eighth faster than the data sheet's typical time,
-which no chip is. A flag that is never set gives no sample.
+8.6.3.2; INA226 and INA228: reading the flag does). If the flag is not cleared, the firmware finds it set at every poll.
+It then reads at the fastest rate that it accepts of a chip, an eighth faster than the data sheet's typical time; no
+real chip is that fast. If the flag is never set, there are no samples.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,7 @@ OTHER_WAY: Final = (
 
 @dataclass(frozen=True)
 class FlagTrial:
-    """What a trial showed."""
+    """Result of a trial."""
 
     samples: int
     period_us: float
@@ -48,7 +48,7 @@ class FlagTrial:
 
     @property
     def words(self) -> str:
-        """What was seen, and what is wrong and follows from it."""
+        """The observation, and the trouble with its consequence."""
         seen = f"{self.samples} conversions in a trial"
         if self.samples:
             seen += f", one each {self.period_us:.0f} us (typical {self.typical_us:.0f} us)"
@@ -57,7 +57,7 @@ class FlagTrial:
 
     @property
     def trouble(self) -> str:
-        """What is wrong and follows from it; empty if all is well."""
+        """The fault and its consequence; empty if there is none."""
         if not self.samples:
             return "the ready flag is never set, so nothing can be recorded"
         share = self.period_us / self.typical_us

@@ -42,7 +42,7 @@ class Frame:
 
 @dataclass(slots=True)
 class LinkCounts:
-    """What came over the line since it was opened."""
+    """Counts of the line since it was opened."""
 
     frames: int = 0
     """valid frames"""

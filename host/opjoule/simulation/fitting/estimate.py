@@ -1,4 +1,4 @@
-"""One fitted parameter: its value and interval and where it came from, or why the record does not tell it."""
+"""One fitted parameter: value, interval and origin, or why the record does not determine it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ class Estimate:
     key: str
     """Its place in the profile, as `medium.active_w`."""
     value: float
-    """What the profile gets: fitted, or assumed where the record does not tell."""
+    """Value for the profile: fitted, or assumed if the record does not determine it."""
     u: float | None
     """Expanded uncertainty (k = 2), in the value's unit; None: not identifiable."""
     unit: str
     origin: str
-    """What it was found from; where it is not identifiable, why."""
+    """The data it was fitted to, or why it is not identifiable."""
     needed_run: str = ""
-    """The run that would tell it; empty where it is known."""
+    """The run that would determine it; empty if it is identified."""
 
     @property
     def identified(self) -> bool:
-        """Whether the records tell it."""
+        """Whether the records determine it."""
         return self.u is not None
 
     @property
@@ -49,7 +49,7 @@ class Estimate:
 
 
 def assumed(key: str, value: float, unit: str, why: str, needed_run: str) -> Estimate:
-    """A parameter that the records do not tell: the prior stays."""
+    """A parameter that the records do not determine: the prior stays."""
     return Estimate(key, value, None, unit, f"not identifiable: {why}", needed_run)
 
 

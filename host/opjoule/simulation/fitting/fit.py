@@ -29,7 +29,7 @@ _SUPPLY_RECORD: Final = "a record with a meter that measures voltage and current
 
 
 def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimate]:
-    """Open voltage [V] and resistance [ohm], means over the records; a record's own supply is told, not a kind's."""
+    """Open voltage [V] and resistance [ohm] of the supply, means over the records."""
     lines = [line for line in (_line(one) for one in records) if line]
     keys = "supply.open_voltage_v", "supply.resistance_ohm"
     if not lines:
@@ -105,7 +105,7 @@ def _line_of_samples(trace: PowerTrace) -> SupplyLine | None:
 
 BETWEEN: Final = "between phases"
 UNKNOWN_MEDIUM: Final = "sd"
-"""Whose assumed parameters stand in for those of a medium that models.toml does not have."""
+"""The medium whose assumed parameters are used for one that models.toml lacks."""
 UNKNOWN_MEMORY_BYTES: Final = 1_000_000_000
 
 
@@ -145,7 +145,7 @@ class FittedTwin:
     medium: MediumModel
     supply: Supply
     model: tuple[Replayed, ...]
-    """What the fitted model says of each record."""
+    """The fitted model's power for each record."""
 
     @property
     def simulated(self) -> bool:
@@ -231,7 +231,7 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
 
 
 def _unknown_board(records: Sequence[Recorded]) -> BoardModel:
-    """In place of a board that models.toml does not have: nothing is assumed of its cores' power."""
+    """A board that models.toml lacks: no power of its cores is assumed."""
     cores = max(one.cores for one in records)
     return BoardModel((0.0,) * (cores + 1), UNKNOWN_MEMORY_BYTES)
 

@@ -22,7 +22,7 @@ from opjoule.simulation.fitting.replay import Replayed
 from opjoule.trace.power_trace import Float64Array
 
 PAUSE_S = 1.0
-"""Between two records on the page's time axis."""
+"""Gap between two records on the page's time axis."""
 COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_w")
 
 
@@ -164,7 +164,7 @@ def shown(estimate: Estimate) -> tuple[str, str]:
 
 
 def missing_runs(fitted: FittedTwin) -> list[str]:
-    """What the records do not tell, and the run that would, a line each."""
+    """Parameters that the records do not determine, with the run that would, a line each."""
     runs: dict[str, list[str]] = {}
     for estimate in fitted.estimates:
         if not estimate.identified and estimate.needed_run:

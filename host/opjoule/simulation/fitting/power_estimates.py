@@ -71,7 +71,7 @@ def power_estimates(
 def _core_estimates(
     fit: PowerFit, board: BoardModel, idle: Estimate, sensors: Sequence[ErrorBounds], volts: float
 ) -> list[Estimate]:
-    """Power with 1, 2, ... busy cores; where a core was never busy its prior step is put on top."""
+    """Power with 1, 2, ... busy cores; the prior step is added for a core that was never busy."""
     made, above_w, known = [], 0.0, True
     counted = np.zeros(len(fit.best.watts))
     for core in range(1, len(board.busy_cores_w)):
@@ -98,7 +98,7 @@ def _core_estimates(
 
 
 def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> list[Estimate]:
-    """Power and length of the tail."""
+    """Estimates of the tail's power and length."""
     value_w, busy_s, tail_s = float(fit.best.watts[-1]), float(fit.busy_s[-1]), fit.best.tail_s
     key = "medium.tail_w", "medium.tail_s"
     if busy_s < BUSY_MIN_S or fit.tail is TailKnowledge.NOTHING:
@@ -110,7 +110,7 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     length = "" if fit.tail is TailKnowledge.LENGTH else f", its length taken as {tail_s:.3g} s"
     origin = f"power after the last write, {busy_s:.3g} s in the tail{length}"
     u_s = max(fit.tails_s[1] - tail_s, tail_s - fit.tails_s[0], TAIL_LEAST_U_S) / 2
-    if fit.tail is TailKnowledge.LENGTH:  # a longer tail draws less: their product is what the power tells
+    if fit.tail is TailKnowledge.LENGTH:  # only the product of the tail's power and length is well determined
         standard_u_w = math.hypot(standard_u_w, value_w * u_s / tail_s)
     power = fitted_or_prior(
         key[0], value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, needed_run=TAIL_RUN

@@ -29,7 +29,7 @@ TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
 FINER: Final = 8
 ROUNDS: Final = 2
 BLOCK_S: Final = 2.0
-"""What the model gets wrong lasts: windows of one block are taken as wrong together."""
+"""Length of a block: the model's errors last, so the windows of one block are taken as fully correlated."""
 CHI2_95: Final = 4.0
 SYNC_SHARE: Final = 0.2
 """A window that spends more of its time in syncs is mostly them."""
@@ -52,7 +52,7 @@ class Observed:
     weight: Float64Array
     baseline: npt.NDArray[np.bool_]
     block: npt.NDArray[np.int64]
-    """Windows that are wrong together."""
+    """Block of each window, for correlated errors."""
     phase: npt.NDArray[np.int64]
     """Record and phase of each, as one number."""
     record: npt.NDArray[np.int64]
@@ -108,7 +108,7 @@ class Solved:
 def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
     """Windows of each record that are mostly syncs, where enough other work of the medium is known; else none.
 
-    They tell the flush's latency. What a board draws in them is the journal's and the waiting program's, too.
+    Such windows determine the flush latency, but their power includes the journal's and the waiting program's.
     """
     shares = [sync_share(one) for one in records]
     others_s = sum(
@@ -119,7 +119,7 @@ def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
 
 
 class TailKnowledge(Enum):
-    """What the power tells of the medium's tail."""
+    """Which parameters of the medium's tail the power determines."""
 
     LENGTH = "its power and its length"
     POWER = "its power, at the stated length"
@@ -135,7 +135,7 @@ class PowerFit:
     covariances: tuple[Float64Array, ...]
     """Covariances of the watts, shape (cores + 2, cores + 2): scatter of blocks, scatter of phases, doubt of idle."""
     busy_s: Float64Array
-    """For how long each part was at work, shape (cores + 2,)."""
+    """Time for which each part was at work [s], shape (cores + 2,)."""
     tails_s: tuple[float, float]
     """Lengths of the tail between which the power does not decide."""
     tail: TailKnowledge
@@ -177,7 +177,7 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
     last = np.eye(cores + 2)[-1]
     if worth >= TAIL_WORTH and best.tail_s >= TAIL_MIN_S and 2 * made.u_w(last) <= best.watts[-1]:
         return made
-    # no length stands out: the power of a tail of the stated length, or where that is not told, the stated one
+    # the length is not identifiable: fit the power at the stated length, or take the stated power
     stated_s = medium.tail_s, medium.tail_s
     made = known(solve(medium.tail_s), stated_s, TailKnowledge.POWER)
     if 2 * made.u_w(last) <= max(made.best.watts[-1], LEAST_W):
@@ -256,7 +256,7 @@ def _signatures(
 def _covariances(
     seen: Observed, best: Solved, records: Sequence[Recorded], idle_u_w: float
 ) -> tuple[Float64Array, ...]:
-    """Covariances of the watts, one for each way in which windows may be wrong together.
+    """Covariances of the coefficients, one for each way in which errors of windows may be correlated.
 
     Source: cluster-robust covariance, Liang and Zeger, Biometrika 73, 13 (1986).
     """
@@ -268,7 +268,7 @@ def _covariances(
         gram += count * np.outer(pattern, pattern)
     bread = inverse(gram)
     score = columns * (weight * best.residual_w)[:, None]
-    # what is wrong of the baselines' mean goes into every watt
+    # an error of the baselines' mean shifts every coefficient
     shift = bread @ (columns * weight[:, None]).sum(axis=0) * idle_u_w
     found_w2 = []
     for group in (seen.block, seen.phase):

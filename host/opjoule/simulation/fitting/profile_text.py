@@ -62,7 +62,7 @@ def profile_text(fitted: FittedTwin) -> str:
 
 
 def _supply(fitted: FittedTwin) -> list[str]:
-    """The supply's table where the records tell it; one that is not known is drawn anew for each simulation."""
+    """The supply's table if the records determine it; otherwise each simulation draws a supply."""
     keys = "open_voltage_v", "resistance_ohm"
     estimates = [fitted[f"supply.{key}"] for key in keys]
     if not estimates[0].identified:

@@ -1,4 +1,4 @@
-"""What the board's counters say of its medium: sequential rates and the latency of a flush."""
+"""The medium's sequential rates and flush latency, from the board's counters."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opjoule.trace.power_trace import Float64Array
 STREAK: Final = 3
 """Windows in a row that make a rate a sustained one."""
 ALIKE: Final = 0.15
-"""By how much windows of one streak differ at most."""
+"""Greatest relative difference between windows of one streak."""
 NEAR_STEEPEST: Final = 0.75
 """A streak slower than this part of the steepest was slowed by something else."""
 RATE_U: Final = 0.01
@@ -111,7 +111,7 @@ def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: 
 
 
 def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
-    """What a sync takes beyond its bytes at the medium's rate [s]: the median over windows with syncs."""
+    """Duration of a sync less its bytes at the medium's rate [s]: the median over windows with syncs."""
     key, needed_run = (
         "medium.flush_s",
         "a synced workload: -p durability=sync, or the run that host/measure.py twin prints",

@@ -1,4 +1,4 @@
-"""What the fit takes from a record: measured power and recorded activity in windows of the board's clock.
+"""Input of the fit: measured power and recorded activity of a record, in windows of the board's clock.
 
 A window is the stretch between two samples of the board's counters, usually 0.1 s.
 """
@@ -34,7 +34,7 @@ EVEN_S: Final = 1.0
 WINDOWS_MIN: Final = 50
 NOWHERE: Final = -1
 SETTLED_S: Final = 0.002
-"""After a change of the load, left out: the board's regulators and the meter follow by then."""
+"""Time left out after a change of the load: the board's regulators and the meter settle within it."""
 NO_SYNCS: Final = Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))
 NEEDED: Final = "give a finished record of a measurement with a board"
 
@@ -52,9 +52,9 @@ class ActivityWindows:
     """Mean of the window [W]; NaN where samples were lost or clipped."""
     busy_cores: Float64Array
     read_bytes: Float64Array
-    """That went from the medium in the window [B]."""
+    """Bytes read from the medium in the window [B]."""
     written_bytes: Float64Array
-    """That went to the medium in the window [B]."""
+    """Bytes written to the medium in the window [B]."""
     dirty_bytes: Float64Array
     """Written and not yet on the medium at the window's end [B]."""
     phase: npt.NDArray[np.int64]

@@ -40,7 +40,7 @@ class Replayed:
 
 
 def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
-    """What the model says the board drew in each window of a record."""
+    """The model's power in each window of a record."""
     busy, tail = medium_shares(medium, medium_work(medium, one), one.windows)
     rest_w = board.power_w(0.0)
     above_w = np.array([board.power_w(float(busy)) for busy in one.windows.busy_cores]) - rest_w
