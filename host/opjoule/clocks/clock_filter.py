@@ -23,7 +23,7 @@ BoolArray = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Series:
-    """What was seen when; arrays of shape (m,), except the steps."""
+    """Measurements and their times; arrays of shape (m,), except the steps."""
 
     steps_s: Float64Array
     """From each time to the next, shape (m - 1,)."""
@@ -32,7 +32,7 @@ class Series:
     variance: Float64Array
     """Variance of each [ns^2]; infinite where nothing was seen."""
     walk_min: Float64Array
-    """What the walk is at least in each step [ns^2/s^3], shape (m - 1,)."""
+    """Least walk in each step [ns^2/s^3], shape (m - 1,)."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64A
         m00 = kept * (kept * m00 - turn * m01) - turn * turned + precision
         l1, m11, m01 = l1 + step * l0, m11 + step * (2 * turned + step * m00), turned + step * m00
     if size > 1:
-        # At the start the filter knew nothing of the rate: the difference of two huge numbers is lost.
+        # At the start the rate is unknown: the difference of two huge variances loses all digits.
         smooth[1, 0], smooth[3, 0] = smooth[1, 1], smooth[3, 1]
     variances = np.maximum(smooth[2:], np.finfo(np.float64).tiny) * scatter
     return Smoothed(smooth[0], smooth[1], variances[0], variances[1])

@@ -21,7 +21,7 @@ END_CORRELATION = 0.8
 
 
 class Knot(NamedTuple):
-    """What the evidence says about one moment."""
+    """Offset and uncertainty at one moment."""
 
     source_ns: int
     away_ns: float
@@ -72,7 +72,7 @@ class ClockMap:
     n: int
     """Pieces of evidence used."""
     knots: tuple[Knot, ...] = ()
-    """In order of time."""
+    """Knots in order of time."""
     wander_per_s: float = 0.0
     """Variance that the local rate gains in a second without evidence [1/s]: random walk of the frequency."""
 
@@ -221,7 +221,7 @@ class ClockMap:
         return self.target_ref_ns + (knot.source_ns - self.source_ref_ns) + whole, away_ns
 
     def _joint_reference_ns(self, other: ClockMap) -> int:
-        """Where the summed variance of two lines is least: there offset and rate are uncorrelated again."""
+        """Moment at which the summed variance of two lines is least: offset and rate are uncorrelated there."""
         other_ref_ns = self.inverse().to_target(other.source_ref_ns)
         one_u2, others = self.u_rate**2, other.u_rate**2
         share = others / (one_u2 + others) if one_u2 + others > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Where in a trace a load pattern lies: normalised correlation, and whether the answer is the only one."""
+"""Position of a load pattern in a trace by normalised correlation, and whether it is unique."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Find:
     """The place of a pattern in a trace."""
 
     start_meter_ns: int
-    """Where the pattern's first change lies, within a step of the search."""
+    """Position of the pattern's first change, within a step of the search."""
     step_ns: int
     peak: float
     """Normalised correlation there, 1 for a perfect copy."""

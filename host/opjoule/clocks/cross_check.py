@@ -55,7 +55,7 @@ def agree(a: ClockMap, b: ClockMap, over: tuple[int, int]) -> Check:
 
 
 def _limits_ns(a: ClockMap, b: ClockMap, moments_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """What all moments share is one draw, expanded once; the rest is drawn anew from moment to moment."""
+    """Limits of the difference: the expanded common error, and FACTOR times what is independent at each moment."""
     shared_ns = COVERAGE_FACTOR * math.hypot(a.u_offset_ns, b.u_offset_ns)
     variances_ns2 = [np.maximum(one.u_ns(moments_ns) ** 2 - one.u_offset_ns**2, 0.0) for one in (a, b)]
     return np.asarray(shared_ns + FACTOR * np.sqrt(variances_ns2[0] + variances_ns2[1]), np.float64)

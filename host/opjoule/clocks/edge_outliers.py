@@ -19,7 +19,7 @@ NEIGHBOURS: Final = 4
 END_SLACK: Final = 3.0
 """Neighbours on one side say several times less surely where a pair must be."""
 FEWEST: Final = 5
-"""Fewest edges: of fewer nothing can be told."""
+"""Fewest edges in which outliers can be detected."""
 _Three = tuple[int, int, int]
 _AROUND: Final[list[_Three]] = [
     offsets

@@ -25,7 +25,7 @@ RATE_MAX: Final = 9e-3
 SKIP_MAX: Final = 3
 """A stretch may pass over edges, at most two between neighbours, which the other clock has missed or invented."""
 LENGTH_MIN_NS: Final = 200_000_000
-"""In shorter stretches the lateness of an edge leaves too little to tell them by."""
+"""Shortest usable stretch: in shorter ones the lateness of edges hides the difference."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ class _Stretches:
     """The four edges, shape (n, 4)."""
     length_ns: Float64Array
     inner: Float64Array
-    """Where the second and third edge lie, as parts of the length, shape (n, 2)."""
+    """Positions of the second and third edge, as fractions of the length, shape (n, 2)."""
     turns: npt.NDArray[np.int8]
-    """Which of the later edges have another level than the first: three bits."""
+    """Three bits: whether each later edge has another level than the first."""
     level: npt.NDArray[np.int8]
     """Level of the first edge."""
 

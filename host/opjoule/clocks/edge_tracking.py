@@ -59,7 +59,7 @@ class EdgeTrack(NamedTuple):
 
 
 class _Line(NamedTuple):
-    """Where an edge of the source is predicted on the target clock, from the edges before it."""
+    """Prediction of a source edge on the target clock, from the edges before it."""
 
     source_ns: int
     target_ns: int
@@ -267,7 +267,7 @@ class _Way:
             shift_ns = np.abs(self._target.ns[ends[1]] - line.predicted_ns(source_ns)).astype(np.float64)
             slack_ns = line.slack_ns(source_ns)
             near = shift_ns[0] <= slack_ns[0] + SLEW_MAX * float(source_ns[0] - line.source_ns)
-            # What the line can explain the vote has seen.
+            # The vote has seen all that the line can explain.
             changed = shift_ns[1] > slack_ns[1] and SLEW_MIN <= abs(like.rate - line.rate) <= 2 * SLEW_MAX
             if near and changed and like.inverted == self._inverted:
                 return list(zip(like.source, like.target, strict=True))

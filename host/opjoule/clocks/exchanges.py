@@ -67,7 +67,7 @@ def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMa
             f"at least {EXCHANGES_MIN} are needed: record longer"
         )
     near_ns, far_ns, trip_ns = _midpoints(usable)
-    # even the fastest exchange waited somewhere: about as much as it takes to tell a tenth of them from it
+    # even the fastest exchange was delayed, by about the spread of the fastest tenth
     unseen_ns = float(np.quantile(trip_ns, 0.1) - trip_ns.min())
     fastest = _fastest_of_each_part(near_ns, trip_ns)
     near_ns, far_ns, trip_ns = near_ns[fastest], far_ns[fastest], trip_ns[fastest]
@@ -82,7 +82,7 @@ def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, I
     stamps = np.array(
         [(e.sent_ns, e.far_received_ns, e.far_sent_ns, e.received_ns) for e in exchanges], np.int64
     )
-    # By the middle: an exchange may begin before another and end after it.
+    # sorted by the middle: an exchange may begin before another and end after it
     stamps = stamps[np.argsort(stamps[:, 0] + (stamps[:, 3] - stamps[:, 0]) // 2, kind="stable")]
     sent, far_received, far_sent, received = stamps.T
     near_ns = sent + (received - sent) // 2

@@ -1,4 +1,4 @@
-"""The clock that host_ns is read from, and waiting by it: whoever times something on the host is given one."""
+"""The clock of host_ns, and waiting by it; injected wherever the host measures time."""
 
 import select
 import time

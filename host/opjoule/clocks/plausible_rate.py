@@ -20,7 +20,7 @@ from opjoule.clocks.exchanges import Exchange
 SLACK_NS: Final = 1_000_000.0
 """A clock may be off by this much without a word: less than any energy shows."""
 TOGETHER: Final = 5
-"""So many exchanges in a row, of which the soonest counts: one answer that was held up is no clock's fault."""
+"""Consecutive exchanges of which the quickest counts: a single delayed answer is no fault of a clock."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class OddStretch:
     """Seconds of the near clock per second of the far clock."""
     start_s: float
     end_s: float
-    """On the far clock, since the first comparison."""
+    """Times on the far clock, since the first comparison."""
     unexplained_s: float
     """Part of the far clock's time there that the bound leaves over."""
 

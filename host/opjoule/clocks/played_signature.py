@@ -19,7 +19,7 @@ CHIP_MS: Final = 20
 """Length of a chip for a meter that samples at least every 5 ms; 255 chips are 5.1 s."""
 CHIP_MS_MAX: Final = 400
 SAMPLES_A_CHIP: Final = STEPS_A_CHIP
-"""A slower meter gets longer chips, so that each has this many samples."""
+"""Least samples of a chip; a slower meter gets longer chips."""
 
 
 def chip_ms(period_ns: int) -> int:
@@ -53,7 +53,7 @@ class PlayedPattern:
     """standard uncertainty of each change, shape (n,)"""
 
     def pattern(self) -> LoadPattern:
-        """For the fit. Raises: AlignmentError: the log is torn or out of order."""
+        """The pattern for the fit. Raises: AlignmentError: the log is torn or out of order."""
         alternating = np.arange(self.level.size) % 2 == 0
         if self.level.size < 2 or self.level.size % 2 or not np.array_equal(self.level == 1, alternating):
             raise AlignmentError(f"load signature: the board's log of it is torn ({self.level.size} changes)")
@@ -79,6 +79,6 @@ def fit_played(
     Raises: AlignmentError: see fit_signature; or a torn log.
     """
     patterns = [one.pattern() for one in played]
-    # What delays one change delays the others alike: the mean of many is no better than one.
+    # All changes share the same delay: the mean of many is no better than one.
     logged_u_ns = max((float(np.mean(one.u_ns)) for one in played), default=0.0)
     return fit_signature(meter_ns, power_w, patterns, conversion_ns, math.hypot(load_u_ns, logged_u_ns))

@@ -32,14 +32,14 @@ HUBER: Final = 2.0
 """Samples farther from the model than this many typical distances weigh less."""
 FIRST_LAG_S: Final = 1e-4
 LAG_MAX_S: Final = 1e-3
-"""A supply that follows its load more slowly than this cannot be told from a late board."""
+"""Slowest response of a supply that can be distinguished from a delay of the board."""
 DELAY_U_NS: Final = 10_000.0
 """Standard uncertainty of the time from the board's stamp to the load's start on all cores."""
 
 
 @dataclass(frozen=True)
 class SignatureFit:
-    """Where the patterns lie and how well they were seen."""
+    """Positions of the patterns and quality of their fit."""
 
     board_ns: Int64Array
     """Moments that were placed: the middle of each pattern; of a single one two, which hold its rate too."""
@@ -82,7 +82,7 @@ class _Piece:
 
     pattern: LoadPattern
     start_meter_ns: int
-    """Where the coarse search puts the pattern's start."""
+    """Start of the pattern by the coarse search."""
     sample_s: Float64Array
     """Centres of the samples after that [s]."""
     power_w: Float64Array

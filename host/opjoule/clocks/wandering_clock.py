@@ -1,4 +1,4 @@
-"""Where a clock was against another, from scattered comparisons: its rate does a random walk.
+"""Course of one clock against another, from scattered comparisons; its rate does a random walk.
 
 The two-state clock model: an offset, and a rate that changes by a random walk. The Kalman filter and smoother give
 the offset and the rate at every comparison, in gaps between them and at the ends, each with its variance. How much
@@ -198,7 +198,7 @@ def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) 
 
 
 def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64Array) -> Float64Array:
-    """For each step between the times, what the walk is at least, by the gap of the comparisons that it is in."""
+    """Least walk of each step between the times, by the gap of the comparisons that it lies in."""
     after = np.searchsorted(source_ns, times_ns[:-1], side="right")
     gap_s = (source_ns[after] - source_ns[after - 1]) * 1e-9
     walk_min = np.zeros(gap_s.size)
@@ -209,7 +209,7 @@ def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64
 
 
 def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
-    """For each step between the times, the walk that the rates around it show, if the mean walk cannot explain them.
+    """Walk of each step between the times by the rates around it, where the mean walk cannot explain them; else 0.
 
     A clock that warms up changes its rate fast at first and hardly later: one walk for the whole is too weak for the
     beginning, and its intervals too narrow there.

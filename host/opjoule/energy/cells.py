@@ -155,7 +155,7 @@ class Cells:
 
     @cached_property
     def kept(self) -> dict[tuple[Hashable, ...], Any]:
-        """What was found of cells from one on, for a window that goes on from there: run, and run with settle."""
+        """Results for the cells from one on, reused by a longer window from there: run, and run with settle."""
         return {}
 
     @cached_property

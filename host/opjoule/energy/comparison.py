@@ -196,7 +196,7 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
 
 
 def _crossing(excess: Callable[[float], float], inside: float, outside: float) -> float:
-    """Where a function goes from at most 0 to above 0, to one in a million of `inside`."""
+    """Zero of `excess` between `inside`, where it is at most 0, and `outside`, where it is above (to 1e-6 relative)."""
     closeness = 1e-6 * inside
     while abs(outside - inside) > closeness:
         middle = (inside + outside) / 2

@@ -1,4 +1,4 @@
-"""What a meter states of its errors: gain, offset, steps, range, and what share of the time it sees."""
+"""A meter's stated errors: gain, offset, steps, range, and the share of the time that it sees."""
 
 from __future__ import annotations
 
@@ -98,15 +98,15 @@ class ErrorBounds:
     current_min_a: float = 0.0
     """Lower end of what can flow: a board's supply current does not reverse."""
     shunt: Shunt | None = None
-    """Which one the bounds are for; None for a meter that leaves none to the user. No figure comes from it."""
+    """The shunt of these bounds; None for a meter with its own. No figure depends on it."""
     sensor_id: str = ""
-    """Which sensor: the meter's serial number or label, and the chip's place on it; empty where neither is known."""
+    """Name of the sensor: the meter's serial number or label, and the chip's address; empty if neither is known."""
     model: str = ""
     """Name of the chip, or of the meter."""
     stamp_u_ns: float = 0.0
     """Standard uncertainty of its time stamps on the clock of the board's meter [ns]; 0 where both are one meter."""
     calibration: SensorCalibration | None = None
-    """What the trace is corrected by when it is read; None: as delivered."""
+    """Correction applied when the trace is read; None: as delivered."""
     heating_max_per_a2: float = 0.0
     """Bound of the gain's change by the shunt's own heat, as delivered, either way [1/A^2]; 0 in older records."""
     wire_ohm: float = 0.0

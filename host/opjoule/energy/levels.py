@@ -16,7 +16,7 @@ LEVELS_MAX: Final = 1 << 20
 
 
 def parts(count: int, first: int = 0) -> Iterator[slice]:
-    """So many values in parts whose arrays stay in the processor's cache; each of whole blocks of samples."""
+    """Values of one part: its arrays stay in the processor's cache. A part is a whole number of blocks of samples."""
     return (slice(at, min(at + PART_SAMPLES, count)) for at in range(first, count, PART_SAMPLES))
 
 

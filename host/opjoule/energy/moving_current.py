@@ -1,4 +1,4 @@
-"""How much the current moves within one conversion, from what the conversions themselves show.
+"""Variance of the current within one conversion, estimated from the conversions themselves.
 
 Behind a supply of R the voltage falls while the current rises, so that mean current times mean voltage has R times the
 variance of the current within a conversion too much. Two things tell that variance:
@@ -40,7 +40,7 @@ class MovingCurrent(NamedTuple):
     """Variance of the current within each conversion [A^2], shape (m,)."""
 
     a2: Float64Array
-    """What is taken off: the middle of what it can be."""
+    """Correction: the middle of its range."""
     half_a2: Float64Array
     """Half of the range that it can have, rectangular."""
 

@@ -1,4 +1,4 @@
-"""Where bursts shorter than a conversion may have gone beyond the meter's range, which no sample shows.
+"""Warns of bursts shorter than a conversion that may have exceeded the meter's range, which no sample shows.
 
 A converter cuts such a burst off at every moment, so that the conversion's mean is too small although it lies inside
 the range. Its peak is taken two standard deviations of the unseen movement above the mean: what a burst that is on for
@@ -19,7 +19,7 @@ from opjoule.energy.moving_current import moving_current
 PEAK: Final = 2.0
 """Standard deviations of the movement within a conversion from its mean to its peak."""
 SHARE_MIN: Final = 0.001
-"""Least share of the time that is warned of: less shows in nobody's figures."""
+"""Least share of the time that is warned of; less does not affect a figure."""
 
 
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:

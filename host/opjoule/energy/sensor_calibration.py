@@ -1,4 +1,4 @@
-"""What a calibration says of one sensor: how readings are corrected, and how well that is known.
+"""Calibration of one sensor: the correction of its readings and its uncertainty.
 
     true = (offset + gain * reading) / (1 + heating * warmth)        of the current
     true = offset + gain * reading                                   of the voltage
@@ -72,10 +72,10 @@ class Correction:
 
 @dataclass(frozen=True)
 class CommonSource:
-    """One thing that a reference gets wrong in all points alike, the same in all calibrations against it."""
+    """An error of a reference that is common to all points, and to all calibrations against it."""
 
     name: str
-    """Which reference, and what of it."""
+    """The reference and its quantity."""
     effect: Row
     """Change of the parameters [PARAMETERS] by one standard uncertainty of it, with sign."""
 
@@ -107,7 +107,7 @@ class SensorCalibration:
         return bool(self.heating.per_a2 or any(known) or any(source.effect[4:] for source in self.common))
 
     def contributions(self, sensitivity: Float64Array) -> dict[str, tuple[bool, float]]:
-        """What each source adds to a figure, one standard uncertainty with sign, and whether it is a gain's.
+        """Contribution of each source to a figure, one standard uncertainty with sign, and whether it is a gain's.
 
         The fit's own sources are independent combinations of the parameters (Cholesky): the gains with whatever of the
         offsets goes with them, then the rest of the offsets, which is the line's error in the middle of its points.

@@ -47,7 +47,7 @@ class Warmth:
 
     edges_ns: Int64Array
     value_a2: Float64Array
-    """At the edges, shape as `edges_ns`."""
+    """Warmth at the edges, shape as `edges_ns`."""
 
     def at(self, meter_ns: Int64Array) -> Float64Array:
         """Warmth [A^2] at these times, same shape."""

@@ -23,7 +23,7 @@ _BOW = PARAMETERS[-1]
 
 @dataclass(frozen=True)
 class Integrals:
-    """What errors of a sensor multiply: integrals over a window, or the difference of two, or their means."""
+    """Factors of a sensor's errors: integrals over a window, or the difference of two, or their means."""
 
     energy_j: float
     voltage_time_vs: float
@@ -132,13 +132,13 @@ class Systematic:
 
     @property
     def shared(self) -> Mapping[str, float]:
-        """What another figure may have in common with this one; empty where the sensor is not known."""
+        """Contributions that other figures may share; empty if the sensor is unknown."""
         everything = {**self.gain, **self.offset, **self.heating, **self.wire}
         return everything if self.sensor_known else {}
 
 
 def systematic(sensor: ErrorBounds, of: Integrals) -> Systematic:
-    """What a sensor's lasting errors do to an energy, or to a difference of energies.
+    """Contributions of a sensor's systematic errors to an energy, or to a difference of energies.
 
     Args:
         of: its integrals, corrected; of a difference their differences. Divided by a time they give a power's.
@@ -168,7 +168,7 @@ def systematic(sensor: ErrorBounds, of: Integrals) -> Systematic:
 
 
 def _later(identity: str, heating: Heating, of: Integrals) -> dict[str, float]:
-    """What the thermal time constant is uncertain by."""
+    """Contribution of the thermal time constant."""
     change_j = -heating.per_a2 * of.later_heat_ja2 * heating.ln_tau_u
     return {f"{CALIBRATION} {identity}: thermal time constant": change_j}
 

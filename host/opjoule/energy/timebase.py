@@ -48,7 +48,7 @@ class Timebase:
 
     @classmethod
     def of_meter(cls, sensor: ErrorBounds) -> Timebase:
-        """The meter's own seconds: nothing else told the time."""
+        """Seconds of the meter's own clock, without a better one."""
         return cls("meter", 1.0, sensor.clock_error_max)
 
     def stated(self) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from opjoule.trace.power_trace import Float64Array
 BLOCK_SAMPLES: Final = 64
 """Errors of neighbouring samples are summed over blocks of this length before they count as independent."""
 NOISE_SAMPLES: Final = 16
-"""Length of the stretches that tell the noise of a constant current or voltage."""
+"""Length of the stretches from which the noise of a constant current or voltage is estimated."""
 SAMPLES_MIN: Final = 4 * BLOCK_SAMPLES
 """A shorter window takes its statistics from this many samples around it."""
 SLOT_PERIODS: Final = 1.3
@@ -193,12 +193,12 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
 
 
 class _Neighbours(NamedTuple):
-    """What the samples of a part differ by from their neighbours, as sums over the part [W^2]."""
+    """Squared differences of a part's samples from their neighbours, summed over the part [W^2]."""
 
     independent: float
     """Every second sample less the mean of those beside it, squared: twice the variance of a half."""
     blocks: float
-    """The same with the differences of each block of samples summed first."""
+    """The same, with differences summed over each block of samples before squaring."""
     predicted: float
     """Every sample less the mean of those beside it, squared."""
 
@@ -211,7 +211,7 @@ class _SamplePower:
     """shape (n,)"""
     voltage_v: Float64Array
     known: dict[tuple[int, int], _Neighbours]
-    """What was found of parts before, for windows that begin at the same sample."""
+    """Results of parts, reused by windows that begin at the same sample."""
 
     @property
     def size(self) -> int:

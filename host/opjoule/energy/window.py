@@ -35,7 +35,7 @@ class Window:
     u_duration_ns: float = 0.0
     """Standard uncertainty of the window's length on the meter's clock [ns]."""
     timebase: Timebase | None = None
-    """What its seconds are; None: the meter's own."""
+    """Clock of its seconds; None: the meter's own."""
 
     @property
     def duration_s(self) -> float:
@@ -76,11 +76,11 @@ class EnergyResult:
     budget: Budget
     window: Window
     timebase: Timebase
-    """Where its seconds come from."""
+    """Source of its seconds."""
     integrals: Integrals
-    """What errors of the sensor multiply."""
+    """Factors of the sensor's errors."""
     voltage: VoltageDoubt
-    """What is not known of the voltage between its readings; its resistance is common to all windows of a trace."""
+    """Uncertainty of the voltage between its readings; its resistance is common to all windows of a trace."""
     seen_share: float
     """Part of the window in which the current was converted."""
     lost_s: float

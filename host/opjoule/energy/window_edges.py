@@ -49,7 +49,7 @@ class _CutSample:
     """The part of it that lies in the window."""
 
     place_s: float
-    """By how much the edge may lie elsewhere, k = 2."""
+    """Expanded uncertainty of the edge's time (k = 2)."""
 
     @property
     def missing_j(self) -> float:

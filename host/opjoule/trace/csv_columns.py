@@ -1,4 +1,4 @@
-"""Which columns of a CSV file hold time, current, voltage and power, and in what units: read from its header."""
+"""Columns and units of time, current, voltage and power in a CSV file, read from its header."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def _columns(
     chosen = {role: _mapped(path, role, text, names) for role, text in mapping.items()}
     for index, name in enumerate(names):
         role, factor = _role(name, bare_units=bare_units)
-        # Of several channels the main one counts, else the first.
+        # The main channel counts if there are several, else the first one.
         better = role not in chosen or ("main" in name.lower() and "main" not in chosen[role].name.lower())
         if role and factor and role not in mapping and better:
             chosen[role] = Column(index, name, factor)

@@ -34,7 +34,7 @@ CURRENT_MAX_A: Final = 1000.0
 
 @dataclass
 class ImportedTrace:
-    """What a file held; arrays of shape (n,)."""
+    """Contents of a file; arrays of shape (n,)."""
 
     layout: Layout
     meter_ns: Int64Array
@@ -64,7 +64,7 @@ class ImportedTrace:
 
 
 def _gap(last_ns: int, next_ns: int, period_ns: int) -> Gap:
-    """What lies between two rows: rows that are not in the file, or a pause if it is too long for that."""
+    """The gap between two rows: missing rows, or a pause if it is too long for that."""
     lost = max(round((next_ns - last_ns) / period_ns) - 1, 1)
     if lost <= LOST_ROWS_MAX:
         return Gap.between(last_ns, next_ns, lost, MISSING)

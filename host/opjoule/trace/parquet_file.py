@@ -15,7 +15,7 @@ from opjoule.files import rewriting
 
 ROW_GROUP_ROWS: Final = 1 << 20
 LOOKED_AT: Final = 1 << 14
-"""Values that tell whether a column is worth a dictionary."""
+"""Values that are sampled to decide whether a column gets a dictionary."""
 
 
 def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:

@@ -146,7 +146,7 @@ class PowerTrace:
 
     @cached_property
     def supply(self) -> SupplyLine | None:
-        """The supply's load line; None where each current has a voltage of its own, or no reading tells."""
+        """The supply's load line; None if each current has its own voltage, or if there are too few readings."""
         return fit_supply_line(self.bus, self.meter_ns, self.current_a) if self.bus else None
 
     def on_supply_line(self) -> PowerTrace:

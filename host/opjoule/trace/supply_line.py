@@ -32,7 +32,7 @@ RESISTANCE_MAX_OHM: Final = 2.0
 NEAR_PERIODS: Final = 16
 """A reading counts if samples lie so near on both sides."""
 WIDE: Final = 8
-"""Samples on either side that tell the level around a reading."""
+"""Samples on either side from which the level around a reading is taken."""
 TRAINING_MAX: Final = 20_000
 """Samples on which the prediction of a current from its neighbours is learned."""
 NEIGHBOURS: Final = 8

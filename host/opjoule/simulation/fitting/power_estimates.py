@@ -82,9 +82,7 @@ def _core_estimates(
         above_w += step_w if known else prior_w
         value_w = idle.value + above_w
         if not known:
-            why = (
-                f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is put on top"
-            )
+            why = f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is added"
             made.append(assumed(key, value_w, "W", why, CORES_RUN))
             continue
         counted += only_core
@@ -102,7 +100,9 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
     value_w, busy_s, tail_s = float(fit.best.watts[-1]), float(fit.busy_s[-1]), fit.best.tail_s
     key = "medium.tail_w", "medium.tail_s"
     if busy_s < BUSY_MIN_S or fit.tail is TailKnowledge.NOTHING:
-        why = "no rest followed a write" if busy_s < BUSY_MIN_S else "other things moved the power by more"
+        why = (
+            "no rest followed a write" if busy_s < BUSY_MIN_S else "other activity changed the power by more"
+        )
         return [
             assumed(key[0], medium.tail_w, "W", why, TAIL_RUN),
             assumed(key[1], medium.tail_s, "s", why, TAIL_RUN),
