@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
-from opjoule.trace.power_trace import Gap
+from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
 
 LOAD_SIDE = "at the board's side of the shunt"
 """Where an INA2xx reads the bus voltage: an INA219 at IN-, an INA226 or INA228 at VBUS, which is wired there."""
@@ -61,11 +60,11 @@ class Samples:
 
     sensor: int
     """0: of the board's supply; others are further sensors of the same meter"""
-    meter_ns: npt.NDArray[np.int64]
+    meter_ns: Int64Array
     """centre of each current conversion [ns], int64, shape (n,), increasing"""
-    current_a: npt.NDArray[np.float64]
-    voltage_v: npt.NDArray[np.float64]
-    clipped: npt.NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, np.bool_))
+    current_a: Float64Array
+    voltage_v: Float64Array
+    clipped: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
     """True at the end of the meter's range, where the true power was that or more; all False if not given"""
     voltage_ended: int = 0
     """how many of them have a voltage at the end of its range: no other shunt helps there"""

@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 OUTPUT_HZ: Final = 5_000
 DELIVERY_NS: Final = 30_000_000
@@ -26,7 +26,6 @@ OFFSET_MAX_A: Final = 1e-3
 CURRENT_MAX_A: Final = 10.0
 SILENCE_S: Final = 10.0
 INSTALL: Final = "its driver is not installed: .venv/bin/pip install -r host/requirements/joulescope.in"
-Float64Array = npt.NDArray[np.float64]
 
 
 class JoulescopeDriver(Protocol):
@@ -121,10 +120,10 @@ class JoulescopeAssembler(StreamAssembler):
 
     def _runs(
         self,
-        centre_ns: npt.NDArray[np.int64],
+        centre_ns: Int64Array,
         amperes: Float64Array,
         volts: Float64Array,
-        over: npt.NDArray[np.bool_],
+        over: BoolArray,
         period_ns: int,
     ) -> list[MeterEvent]:
         good = np.flatnonzero(~(np.isnan(amperes) | np.isnan(volts)))

@@ -27,6 +27,7 @@ from opjoule.meters.interface import (
 )
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
+from opjoule.trace.power_trace import BoolArray, Float64Array
 
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
@@ -56,13 +57,13 @@ _META_LIMIT_S: Final = 10.0
 class Modifiers:
     """Calibration of the five ranges, from the kit's own memory; arrays of shape (5,)."""
 
-    resistor_ohm: npt.NDArray[np.float64]
-    offset: npt.NDArray[np.float64]
-    gain_square: npt.NDArray[np.float64]
-    gain: npt.NDArray[np.float64]
-    per_volt: npt.NDArray[np.float64]
-    constant: npt.NDArray[np.float64]
-    user_gain: npt.NDArray[np.float64]
+    resistor_ohm: Float64Array
+    offset: Float64Array
+    gain_square: Float64Array
+    gain: Float64Array
+    per_volt: Float64Array
+    constant: Float64Array
+    user_gain: Float64Array
 
     @classmethod
     def parse(cls, text: str) -> "Modifiers":
@@ -74,7 +75,7 @@ class Modifiers:
             if colon:
                 rows[key.strip()] = value.strip()
 
-        def five(key: str, default: list[float]) -> npt.NDArray[np.float64]:
+        def five(key: str, default: list[float]) -> Float64Array:
             try:
                 return np.array([float(rows.get(f"{key}{n}", default[n])) for n in range(_RANGES)])
             except ValueError:
@@ -92,7 +93,7 @@ class Modifiers:
             five("UG", ones),
         )
 
-    def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> npt.NDArray[np.float64]:
+    def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> Float64Array:
         """Currents [A] of samples, same shape."""
         place = np.minimum(words >> 14 & 0x7, _RANGES - 1)
         counts = (words & 0x3FFF) * 4.0
@@ -104,7 +105,7 @@ class Modifiers:
         )
 
 
-def _at_converter_end(words: npt.NDArray[np.uint32]) -> npt.NDArray[np.bool_]:
+def _at_converter_end(words: npt.NDArray[np.uint32]) -> BoolArray:
     """True where the converter stands at its end in the uppermost range, shape (n,)."""
     uppermost = (words >> 14 & 0x7) >= _RANGES - 1
     return np.asarray(uppermost & ((words & _ADC_END) == _ADC_END), np.bool_)

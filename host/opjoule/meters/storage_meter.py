@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
@@ -24,6 +23,7 @@ from opjoule.meters.interface import (
     Samples,
     further_sensors,
 )
+from opjoule.trace.power_trace import Float64Array, Int64Array
 
 EXCHANGES_KEPT: Final = 300
 """A minute of exchanges: within it a warming resonator moves by less than its stamps' uncertainty."""
@@ -55,12 +55,12 @@ class LiveClock:
         self._stamps.append((host_ns, far_ns, exchange.round_trip_ns))
         self._line = None
 
-    def to_host(self, meter_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def to_host(self, meter_ns: Int64Array) -> Float64Array:
         """[host_ns] of times on the meter's clock, same shape; only once `known`."""
         rate, host_ns, far_ns = self._fitted()
         return np.asarray(host_ns + (meter_ns - far_ns) / rate, np.float64)
 
-    def from_host(self, host_ns: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:
+    def from_host(self, host_ns: Float64Array) -> Int64Array:
         """[meter_ns] of times on the host's clock, same shape; only once `known`."""
         rate, near_ns, far_ns = self._fitted()
         return np.asarray(np.rint(far_ns + (host_ns - near_ns) * rate), np.int64)
@@ -196,6 +196,6 @@ class WithStorageMeter:
             return FaultEvent(f"storage_{event.name}", event.count, meter_ns, self.number)
         return None
 
-    def _onto(self, storage_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    def _onto(self, storage_ns: Int64Array) -> Int64Array:
         board, storage = self._clocks
         return board.from_host(storage.to_host(storage_ns))

@@ -4,14 +4,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
-from opjoule.trace.power_trace import Gap
+from opjoule.trace.power_trace import Gap, Int64Array
 
 EXCHANGE_PERIOD_NS: Final = 200_000_000
 WATCH_NS: Final = 1_000_000_000
@@ -60,7 +57,7 @@ class DelayWatch:
         """(start on the device's clock, least delay so far) of the present window"""
         self._usual_ns: int | None = None
 
-    def missing_ns(self, end_ns: npt.NDArray[np.int64], arrival_ns: npt.NDArray[np.int64]) -> int:
+    def missing_ns(self, end_ns: Int64Array, arrival_ns: Int64Array) -> int:
         """Unexplained time before the end of these data [ns], mostly 0; the caller adds it to the device's clock.
 
         Args:

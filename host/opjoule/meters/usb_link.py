@@ -11,11 +11,11 @@ from opjoule.meters.interface import MeterGone
 
 LIBRARY: Final = "pyusb is not installed: .venv/bin/pip install -r host/requirements/usb.in"
 LIBUSB: Final = "libusb is missing: sudo apt-get install libusb-1.0-0"
-RULES: Final = "docs/how-to/60-usb-meters.rules"
 PERMISSION: Final = (
-    f"you may not open it: sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload, then plug it in "
-    "again"
+    "you may not open it: sudo cp docs/how-to/60-{}.rules /etc/udev/rules.d/ && sudo udevadm control --reload, then "
+    "plug it in again"
 )
+"""Remedy with the name of the meter's udev rules."""
 HELD: Final = "another program holds it: close that program (lsusb -t names the driver), then start again"
 _HELD: Final = frozenset({errno.EBUSY})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM})
@@ -103,7 +103,7 @@ def refusal(kind: str, error: Any) -> MeterFault:
     """Why a device does not open, with the remedy."""
     number = getattr(error, "errno", None)
     if number in _FORBIDDEN:
-        return MeterFault(f"{kind}: {PERMISSION}")
+        return MeterFault(f"{kind}: {PERMISSION.format('usb-meters')}")
     if number in _HELD:
         return MeterFault(f"{kind}: {HELD}")
     return MeterFault(f"{kind}: it does not open ({_words(error)}): plug it in again")

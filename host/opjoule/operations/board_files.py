@@ -20,6 +20,7 @@ from pyarrow import csv as pa_csv
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
+from opjoule.trace.power_trace import Float64Array, Int64Array
 
 SYNC_EDGE = "sync-edge"
 LOAD_CHANGE = "load-change"
@@ -47,9 +48,9 @@ class LoaderFile:
 class BoardEdges:
     """Sync edges as the board made them, each array of shape (n,)."""
 
-    board_ns: npt.NDArray[np.int64]
+    board_ns: Int64Array
     level: npt.NDArray[np.int8]
-    u_ns: npt.NDArray[np.float64]
+    u_ns: Float64Array
     """Standard uncertainty of each edge's time on the board's clock [ns]."""
 
 

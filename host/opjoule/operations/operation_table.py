@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import RecordFault
+from opjoule.trace.power_trace import BoolArray, Int64Array
 
 PERCENTILES: Final = (50, 95, 99, 100)
 """Percentiles in the order of Latency's fields."""
-Durations = npt.NDArray[np.int64] | npt.NDArray[np.uint32]
+Durations = Int64Array | npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Latency:
         return asdict(self)
 
 
-def latency_s(duration_ns: npt.NDArray[np.int64]) -> Latency | None:
+def latency_s(duration_ns: Int64Array) -> Latency | None:
     """Latency of the operations with these durations, shape (n,); None for n = 0."""
     if not duration_ns.size:
         return None
@@ -47,7 +48,7 @@ def latency_of_narrow_s(duration_ns: Durations) -> Latency:
     return Latency(float(duration_ns.mean()) * 1e-9, *(float(latency_ns) * 1e-9 for latency_ns in found_ns))
 
 
-def narrow(duration_ns: npt.NDArray[np.int64]) -> Durations:
+def narrow(duration_ns: Int64Array) -> Durations:
     """The durations in 32 bits, which are parted in half the time, where they fit: none of 4.3 s or more."""
     fits = bool(duration_ns.min() >= 0 and duration_ns.max() < 1 << 32)
     return duration_ns.astype(np.uint32) if fits else duration_ns
@@ -68,15 +69,15 @@ COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")
 class OperationTable:
     """One row an operation, sorted by its start; every column has shape (n,)."""
 
-    board_ns: npt.NDArray[np.int64]
+    board_ns: Int64Array
     """Start of the operation on the board's clock."""
-    duration_ns: npt.NDArray[np.int64]
+    duration_ns: Int64Array
     kind: npt.NDArray[np.uint8]
     """Index into `kinds`."""
     thread: npt.NDArray[np.uint16]
-    bytes: npt.NDArray[np.int64]
+    bytes: Int64Array
     """Bytes of values moved; 0 where the log does not say."""
-    ok: npt.NDArray[np.bool_]
+    ok: BoolArray
     """False where the operation ended otherwise than the workload expects."""
     kinds: tuple[str, ...] = LOADER_KINDS
     """Names of the kinds, as the study calls them."""
@@ -84,7 +85,7 @@ class OperationTable:
     def __len__(self) -> int:
         return int(self.board_ns.size)
 
-    def select(self, rows: npt.NDArray[np.bool_] | npt.NDArray[np.intp] | slice) -> OperationTable:
+    def select(self, rows: BoolArray | npt.NDArray[np.intp] | slice) -> OperationTable:
         """Some of the rows: a mask of shape (n,), their indices, or a slice."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
@@ -92,7 +93,7 @@ class OperationTable:
         """The rows that started in a stretch, its end not in it; not copied."""
         return self.select(slice(*np.searchsorted(self.board_ns, [start_board_ns, end_board_ns]).tolist()))
 
-    def of_kind(self, name: str) -> npt.NDArray[np.bool_]:
+    def of_kind(self, name: str) -> BoolArray:
         """Whether each row is of the kind `name`, shape (n,)."""
         return np.asarray(self.kind == self.kinds.index(name), np.bool_)
 

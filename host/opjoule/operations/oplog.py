@@ -16,6 +16,7 @@ import numpy.typing as npt
 from opjoule.errors import OperationLogFault, RecordFault
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.operations.varints import decode_varints
+from opjoule.trace.power_trace import Int64Array
 
 MAGIC: Final = b"OPJLOG1\n"
 VERSION: Final = 2
@@ -237,9 +238,9 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
 
 def _check_times(
     base_board_ns: int,
-    gap_ns: npt.NDArray[np.int64],
-    duration_ns: npt.NDArray[np.int64],
-    end_ns: npt.NDArray[np.int64],
+    gap_ns: Int64Array,
+    duration_ns: Int64Array,
+    end_ns: Int64Array,
 ) -> int:
     """The end of the last operation [ns]. Raises ValueError for times beyond 63 bits, in the log or in their sum."""
     last_ns = base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
@@ -249,7 +250,7 @@ def _check_times(
     return last_ns
 
 
-def _check_tags(full: npt.NDArray[np.int64], tag: npt.NDArray[np.uint8]) -> None:
+def _check_tags(full: Int64Array, tag: npt.NDArray[np.uint8]) -> None:
     """Raises ValueError for a tag that no version 1 log holds."""
     kind = tag & KIND_BITS
     known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
@@ -259,9 +260,9 @@ def _check_tags(full: npt.NDArray[np.int64], tag: npt.NDArray[np.uint8]) -> None
 
 def _fill_bytes(
     tag: npt.NDArray[np.uint8],
-    sizes_given: npt.NDArray[np.int64],
+    sizes_given: Int64Array,
     sizes: npt.NDArray[np.intp],
-    bytes_out: npt.NDArray[np.int64],
+    bytes_out: Int64Array,
 ) -> None:
     """Gives each operation the last size announced for its kind before it, 0 before any."""
     places = np.flatnonzero((tag & SIZE_TAG) == 0)

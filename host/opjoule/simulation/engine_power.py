@@ -17,13 +17,14 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, Intervals
 from opjoule.attribution.overlap import overlap_s
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
-from opjoule.simulation.known_power import Float64Array, Overlapping, Steady
+from opjoule.simulation.known_power import Overlapping, Steady
 from opjoule.simulation.loader_files import Event, LoaderFiles, PhaseOperations
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.simulation.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
 from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
 from opjoule.simulation.supply import PARTS
+from opjoule.trace.power_trace import Float64Array
 
 HOLD_NS: Final = 500_000_000
 """The loader writes its operations after 0.25 s at most, its events after 0.1 s."""

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import numpy.typing as npt
 
-Float64Array = npt.NDArray[np.float64]
+from opjoule.trace.power_trace import Float64Array
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
-from opjoule.simulation.known_power import Float64Array
+from opjoule.trace.power_trace import Float64Array
 
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.attribution.activities import Intervals
-from opjoule.simulation.known_power import Float64Array
+from opjoule.trace.power_trace import Float64Array
 
 OPERATION_SPREAD: Final = 0.5
 """Range of the energy of operations of a kind, relative to its mean."""

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.energy.error_bounds import (
     CHIP_PER_K,
@@ -23,6 +22,7 @@ from opjoule.energy.error_bounds import (
 )
 from opjoule.errors import BadInput
 from opjoule.meters.messages import Mode
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 COPY_BUS_GAIN_ERROR_MAX: Final = 0.055
 """Voltage of a chip that may be a copy, relative: users found modules up to 5.3 % high (Zanduino/INA#45)."""
@@ -83,13 +83,11 @@ class CodeEnds:
     """greatest magnitude, either sign"""
     bus: int
 
-    def reached(
-        self, shunt_code: npt.NDArray[np.int64], bus_code: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.bool_]:
+    def reached(self, shunt_code: Int64Array, bus_code: Int64Array) -> BoolArray:
         """True where a shunt or its bus code is at an end, same shape."""
         return (np.abs(shunt_code) >= self.shunt) | self.voltage_reached(bus_code)
 
-    def voltage_reached(self, bus_code: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    def voltage_reached(self, bus_code: Int64Array) -> BoolArray:
         """True where a bus code is at its end, same shape."""
         return bus_code >= self.bus
 
@@ -102,11 +100,11 @@ class ChipScale:
     shunt_lsb_v: float
     bus_lsb_v: float
 
-    def current_a(self, shunt_code: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def current_a(self, shunt_code: Int64Array) -> Float64Array:
         """Currents [A] of shunt codes, same shape."""
         return shunt_code.astype(np.float64) * (self.shunt_lsb_v / self.shunt_ohm)
 
-    def voltage_v(self, bus_code: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+    def voltage_v(self, bus_code: Int64Array) -> Float64Array:
         """Bus voltages [V] of bus codes, same shape."""
         return bus_code.astype(np.float64) * self.bus_lsb_v
 

@@ -12,9 +12,7 @@ from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import SAMPLE_PERIOD_NS
 from opjoule.meters.monsoon.packets import OBSERVATIONS_MAX, Kind, Packets, decode
 from opjoule.meters.streaming import DelayWatch, StreamAssembler
-from opjoule.trace.power_trace import Gap
-
-Int64Array = npt.NDArray[np.int64]
+from opjoule.trace.power_trace import Gap, Int64Array
 
 NO_COUNT: Final = 0xFFFF
 """Value of the drop count just after start, before it counts."""
@@ -102,7 +100,7 @@ class MonsoonAssembler(StreamAssembler):
         self._packets = 0
         self._calibration_samples = 0
 
-    def take(self, data: bytes, arrival_ns: npt.NDArray[np.int64]) -> list[MeterEvent]:
+    def take(self, data: bytes, arrival_ns: Int64Array) -> list[MeterEvent]:
         """Events of consecutive packets.
 
         Args:

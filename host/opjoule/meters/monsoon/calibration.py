@@ -8,10 +8,10 @@ import numpy.typing as npt
 
 from opjoule.meters.monsoon.models import ADC_STEP_V, ChannelScale, Model
 from opjoule.meters.monsoon.packets import Kind, PacketColumn
+from opjoule.trace.power_trace import BoolArray, Float64Array
 
 KEPT: Final = 5
 """Calibration samples of each kind that are averaged."""
-Float64Array = npt.NDArray[np.float64]
 
 
 class Calibration:
@@ -60,7 +60,7 @@ class Calibration:
         """Voltages [V] of measurements, shape (n,)."""
         return np.asarray(raw[:, self._volts] * self._step_v, np.float64)
 
-    def clipped(self, raw: npt.NDArray[np.uint16]) -> npt.NDArray[np.bool_]:
+    def clipped(self, raw: npt.NDArray[np.uint16]) -> BoolArray:
         """True where the coarse range is used and stands at its converter's end, or the voltage does, shape (n,)."""
         end = np.iinfo(self._type).max
         beyond_fine = raw[:, self._fine].view(self._type) >= self._fine_limit

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import MeterFault
+from opjoule.trace.power_trace import Int64Array
 
 PACKET_BYTES: Final = 64
 OBSERVATIONS_MAX: Final = 3
@@ -53,11 +54,11 @@ class PacketColumn(IntEnum):
 class Packets:
     """Consecutive packets taken apart: n packets with m observations."""
 
-    dropped: npt.NDArray[np.int64]
+    dropped: Int64Array
     """the device's own count of dropped samples, modulo 2^16, shape (n,)"""
-    sequence: npt.NDArray[np.int64]
+    sequence: Int64Array
     """modulo 16, shape (n,)"""
-    count: npt.NDArray[np.int64]
+    count: Int64Array
     """observations of each packet, shape (n,)"""
     raw: npt.NDArray[np.uint16]
     """shape (m, 8), columns as in PacketColumn"""

@@ -21,6 +21,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Final, Protocol
 
 from opjoule.errors import MeterFault
+from opjoule.meters import usb_link
 from opjoule.meters.interface import MeterGone
 from opjoule.meters.monsoon.packets import PACKET_BYTES, whole_packets
 from opjoule.meters.usb_link import LIBUSB
@@ -33,14 +34,8 @@ _LINGER_S: Final = 60.0
 """Longest time that the process waits for a busy host to take its last messages."""
 _NO_DEVICE: Final = 19
 _FORBIDDEN: Final = 13
-UDEV_RULE: Final = (
-    'SUBSYSTEM=="usb", ATTR{idVendor}=="2ab9", ATTR{idProduct}=="0001", MODE="0660", TAG+="uaccess"'
-)
-PERMISSION: Final = (
-    "you may not open it. Put this line into /etc/udev/rules.d/60-monsoon.rules, then "
-    f"'sudo udevadm control --reload' and plug it in again: {UDEV_RULE}"
-)
 
+PERMISSION: Final = usb_link.PERMISSION.format("monsoon")
 LIBRARY: Final = "the Monsoon library is not installed: .venv/bin/pip install -r host/requirements/monsoon.in"
 
 

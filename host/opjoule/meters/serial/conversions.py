@@ -10,7 +10,6 @@ others go on from it; until then what was known before it counts.
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.clocks.unwrap import WRAP
 from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
@@ -18,13 +17,12 @@ from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEven
 from opjoule.meters.messages import Flag, Pairs, Wide
 from opjoule.meters.serial.frames import (
     Block,
-    Int64Array,
     SamplesFrame,
     SamplesMessage,
     signed_difference,
     take_apart,
 )
-from opjoule.trace.power_trace import Gap
+from opjoule.trace.power_trace import BoolArray, Gap, Int64Array
 
 MISSED_SHARE: Final = 1.5
 """A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
@@ -305,9 +303,7 @@ class ConversionAssembler:
         end_ns = centre_ns - int(period_ns / 2)
         return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
 
-    def _samples(
-        self, block: Block, centre_ns: Int64Array, clipped: npt.NDArray[np.bool_]
-    ) -> list[MeterEvent]:
+    def _samples(self, block: Block, centre_ns: Int64Array, clipped: BoolArray) -> list[MeterEvent]:
         """The frame's samples, cut where the distance between two says that conversions were missed."""
         events: list[MeterEvent] = []
         steps = np.diff(block.end_ticks)

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.meters.messages import Pairs, Shunts, Wide
+from opjoule.trace.power_trace import Int64Array
 
 SamplesMessage = Pairs | Shunts | Wide
-Int64Array = npt.NDArray[np.int64]
 
 
 def signed_difference(later: int, earlier: int, bits: int) -> int:

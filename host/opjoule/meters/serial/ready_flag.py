@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.meters.chips import chip_of
@@ -18,6 +17,7 @@ from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import ChipKind, ControllerKind
 from opjoule.meters.serial.meter import SerialMeter
 from opjoule.meters.serial.sensors import BY_LIBRARY, default_settings
+from opjoule.trace.power_trace import Float64Array
 
 TRIAL_S: Final = 3.0
 TRIAL_SAMPLES: Final = 3000
@@ -97,7 +97,7 @@ def try_ready_flag(path: str, sensor: int, clock: HostClock = MONOTONIC) -> Flag
     return FlagTrial(samples, period_us, typical_us, faults.get("conversion_missed", 0), "i2c_held" in faults)
 
 
-def _follow(meter: SerialMeter, clock: HostClock) -> tuple[npt.NDArray[np.float64], int]:
+def _follow(meter: SerialMeter, clock: HostClock) -> tuple[Float64Array, int]:
     """Distances of neighbouring samples [us], and how many samples came; ends with the trial or the meter's input."""
     distances_us = [np.zeros(0)]
     samples = 0

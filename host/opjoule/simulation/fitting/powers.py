@@ -22,7 +22,7 @@ from opjoule.simulation.fitting.estimate import LEAST_W
 from opjoule.simulation.fitting.recorded import Recorded
 from opjoule.simulation.fitting.replay import core_columns, medium_shares, medium_work, sync_share
 from opjoule.simulation.power_model import MediumModel
-from opjoule.trace.power_trace import Float64Array
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
 """Lengths of the tail that are tried first."""
@@ -50,15 +50,15 @@ class Observed:
     """Shape (n, cores)."""
     span_s: Float64Array
     weight: Float64Array
-    baseline: npt.NDArray[np.bool_]
-    block: npt.NDArray[np.int64]
+    baseline: BoolArray
+    block: Int64Array
     """Block of each window, for correlated errors."""
-    phase: npt.NDArray[np.int64]
+    phase: Int64Array
     """Record and phase of each, as one number."""
-    record: npt.NDArray[np.int64]
+    record: Int64Array
 
 
-def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[npt.NDArray[np.bool_]]]:
+def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[BoolArray]]:
     """The windows that count, and which those of each record are. Raises: DataFault: no window of a baseline."""
     parts, chosen = [], []
     mostly_syncs = _mostly_syncs(records)
@@ -105,7 +105,7 @@ class Solved:
     residual_w: Float64Array
 
 
-def _mostly_syncs(records: Sequence[Recorded]) -> list[npt.NDArray[np.bool_]]:
+def _mostly_syncs(records: Sequence[Recorded]) -> list[BoolArray]:
     """Windows of each record that are mostly syncs, where enough other work of the medium is known; else none.
 
     Such windows determine the flush latency, but their power includes the journal's and the waiting program's.

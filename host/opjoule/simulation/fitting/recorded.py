@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.attribution.activities import SYNC, Intervals, background
@@ -24,7 +23,7 @@ from opjoule.operations.board_files import load_changes
 from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Phase, Role
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.trace.power_trace import Float64Array, Int64Array, PowerTrace
+from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array, PowerTrace
 
 WINDOW_MIN_S: Final = 0.02
 WINDOW_MAX_S: Final = 1.0
@@ -37,8 +36,6 @@ SETTLED_S: Final = 0.002
 """Time left out after a change of the load: the board's regulators and the meter settle within it."""
 NO_SYNCS: Final = Intervals(np.zeros(0, np.int64), np.zeros(0, np.int64))
 NEEDED: Final = "give a finished record of a measurement with a board"
-
-BoolArray = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class ActivityWindows:
     """Bytes written to the medium in the window [B]."""
     dirty_bytes: Float64Array
     """Written and not yet on the medium at the window's end [B]."""
-    phase: npt.NDArray[np.int64]
+    phase: Int64Array
     """Index of the phase that holds the window's middle; NOWHERE between phases."""
 
     def __len__(self) -> int:
@@ -243,7 +240,7 @@ def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
     return np.asarray(np.where((of_window >= 1) & (of_window >= 0.7 * wanted), mean_w, np.nan), np.float64)
 
 
-def _phase_of(middle_ns: Int64Array, phases: Sequence[Phase]) -> npt.NDArray[np.int64]:
+def _phase_of(middle_ns: Int64Array, phases: Sequence[Phase]) -> Int64Array:
     phase_of = np.full(middle_ns.size, NOWHERE, np.int64)
     for at, phase in enumerate(phases):
         phase_of[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
