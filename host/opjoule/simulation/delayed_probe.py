@@ -88,8 +88,8 @@ class DelayedProbe(ForwardingProbe):
     def clock_exchange(self) -> Exchange:
         """The board's clock as the meter is to see it: the rig's delay ago.
 
-        A probe that does not answer has ended. The simulated board is idle from then on, and its meter goes on sampling,
-        as a real one would.
+        A probe that does not answer has ended. The simulated board is idle from then on, and its meter goes on
+        sampling, as a real one would.
         """
         try:
             real = self._probe.clock_exchange()
