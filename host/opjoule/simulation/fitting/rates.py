@@ -11,8 +11,8 @@ import numpy as np
 
 from opjoule.attribution.activities import Intervals
 from opjoule.simulation.fitting.estimate import Estimate, assumed, fitted_or_prior
-from opjoule.simulation.fitting.recorded import ActivityWindows, BoolArray, Recorded
-from opjoule.trace.power_trace import Float64Array
+from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded
+from opjoule.trace.power_trace import BoolArray, Float64Array
 
 STREAK: Final = 3
 """Windows in a row that make a rate a sustained one."""
