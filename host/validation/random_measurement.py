@@ -43,6 +43,7 @@ from opjoule.trace.power_trace import PowerTrace  # noqa: E402
 from opjoule.units import Measured  # noqa: E402
 from random_load import Load, draw_load  # noqa: E402
 from rig_session import record  # noqa: E402
+from usual_phases import usual_phase  # noqa: E402
 
 __all__ = ["QUANTITIES", "Measurement", "OpJouleError", "measure"]
 QUANTITIES = (
@@ -148,7 +149,8 @@ def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tupl
         np.array(stamps_ns, np.int64), np.array(levels, np.int8), np.full(len(edges_s), u_ns, np.float64)
     )
     phases = [
-        Phase(name, 1, board_ns(start_s), board_ns(end_s)) for name, (start_s, end_s) in load.phases_s.items()
+        usual_phase(name, 1, board_ns(start_s), board_ns(end_s))
+        for name, (start_s, end_s) in load.phases_s.items()
     ]
     return edges, phases
 

@@ -117,8 +117,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
         ) from None
     except DAMAGE:
         raise BadInput(
-            f"{path} holds no plan: give a record, or a plan that --dry-run --json wrote; records of older versions "
-            "have none"
+            f"{path} holds no plan: give a record, or a plan that --dry-run --json wrote"
         ) from None
 
 

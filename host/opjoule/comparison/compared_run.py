@@ -47,7 +47,7 @@ class ComparedRun:
     """result.json."""
     quantities: Quantities = field(repr=False)
     repeats: int | None = None
-    """Whole cycles that its numbers are the mean of; None where an old record does not say."""
+    """Number of whole cycles whose mean its numbers are."""
     too_short: bool = False
     """Its own warning says that nothing can be concluded from it."""
     warnings: tuple[Banner, ...] = ()

@@ -27,8 +27,6 @@ _WORKLOAD_GROUPS: Final = {
     "seed": "",
 }
 """Properties of a workload that have a group of their own; "" for what may differ between repeats of the same."""
-_ALWAYS: Final = {"mixblock.length_s": "0"}
-"""What loaders did that did not know these properties yet."""
 _STUDY_OWN: Final = (
     "name",
     "database",
@@ -70,10 +68,11 @@ def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     """The properties in effect that belong to a group."""
 
     def read(document: Mapping[str, Any]) -> dict[str, str]:
-        found = _summary(document).get("workload") or {}
-        known = {**_ALWAYS, **found} if found else {}
+        properties = _summary(document).get("workload") or {}
         return {
-            key: str(each) for key, each in known.items() if _WORKLOAD_GROUPS.get(key, "workload") == group
+            key: str(value)
+            for key, value in properties.items()
+            if _WORKLOAD_GROUPS.get(key, "workload") == group
         }
 
     return read

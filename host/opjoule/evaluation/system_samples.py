@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from opjoule.errors import RecordFault
-from opjoule.operations.board_files import of_loader_alone, read_system
+from opjoule.operations.board_files import read_system
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Unstated
 
@@ -50,12 +50,6 @@ def _one(file: Path) -> dict[str, float]:
 def read_samples(record: RunRecord, repeat: int) -> pa.Table:
     """The samples around one run.
 
-    Records from before the probe have a file for each loader; on a simulated board of theirs the loader alone counts.
-
     Raises: RecordFault: the samples are absent, unreadable, or were changed.
     """
-    earlier = f"raw/run-{repeat}.system.csv"
-    if not record.path(earlier).exists():
-        return read_system(record.intact(f"raw/repeat-{repeat}.system.csv")).table
-    samples = read_system(record.intact(earlier)).table
-    return of_loader_alone(samples) if record.simulated else samples
+    return read_system(record.intact(f"raw/repeat-{repeat}.system.csv")).table

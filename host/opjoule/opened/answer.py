@@ -7,18 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from msgspec import structs
-
 from opjoule.errors import NewerSchema, RecordFault
-from opjoule.evaluation.clock_rates import odd_clocks
-from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.wording.by_study import TRACE, wording_of
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity
 from opjoule.opened.rounding import with_unit
-from opjoule.record.groups import ENERGY, PER_OPERATION
-from opjoule.record.json_file import plain
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
@@ -65,17 +59,6 @@ class Answer:
     quantities: Quantities
     """What its study has, as its result.json means them."""
     problem: str = ""
-    odd_clocks: str = ""
-    """Why no energy stands although an older version stated it: a clock was wrong, and no one looked."""
-
-    @property
-    def withheld(self) -> Mapping[str, str]:
-        """Group of figures -> the fault that makes them wrong."""
-        return (
-            dict.fromkeys((ENERGY, PER_OPERATION), self.odd_clocks)
-            if self.odd_clocks
-            else self.record.withheld
-        )
 
     @property
     def result(self) -> Mapping[str, Any]:
@@ -124,7 +107,7 @@ class Answer:
 
     @property
     def repeats(self) -> int | None:
-        """Whole cycles that its numbers are the mean of; None where an old record does not say."""
+        """Number of whole cycles whose mean its numbers are; None without a result."""
         return self.concluded.repeats
 
     def quantity(self, path: str) -> Quantity:
@@ -226,34 +209,13 @@ def open_answer(of: Path | RunRecord) -> Answer:
     try:
         if record.intact("result.json").exists():
             result = read_result(record.directory)
-            quantities = wording.quantities_of(result.numbers)
-            odd = _odd_clocks_of_older(record)
-            concluded = _without_energies(result, odd, quantities) if odd else result
-            return Answer(record, concluded, quantities, odd_clocks=odd)
+            return Answer(record, result, wording.quantities_of(result.numbers))
     except NewerSchema:
         raise
     except RecordFault as fault:
         return Answer(record, Conclusion(), wording.quantities, str(fault))
     why = record.faults[0] if record.faults else "the run wrote no result.json"
     return Answer(record, Conclusion(), wording.quantities, why)
-
-
-def _odd_clocks_of_older(record: RunRecord) -> str:
-    """What no one looked for when an older version ended the run; empty where the clocks are sound, or not known."""
-    if record.run.clocks_checked or ENERGY in record.withheld:
-        return ""
-    try:
-        return odd_clocks(record)
-    except RecordFault:
-        return ""  # the altered file has a banner of its own
-
-
-def _without_energies(result: Conclusion, odd: str, quantities: Quantities) -> Conclusion:
-    numbers = plain(withhold(result.numbers, {ENERGY: odd, PER_OPERATION: odd}, quantities))
-    by_repeat = {path: result.by_repeat[path] for path in numbers.get("by_repeat", {})}
-    return structs.replace(
-        result, numbers=numbers, by_repeat=by_repeat, warnings=(*result.warnings, f"energies withheld: {odd}")
-    )
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:

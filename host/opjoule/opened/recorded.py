@@ -6,22 +6,14 @@ import pyarrow as pa
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.operations.board_files import of_loader_alone
-from opjoule.operations.schemas import SYSTEM_VERSION
 from opjoule.operations.tables import read_parquet
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 
 
-def system_samples(record: RunRecord) -> pa.Table:
-    """The board's counters; in simulated records of version 1 the loader's are those of the board."""
-    table = table_of(record, "system", SYSTEM_VERSION)
-    return of_loader_alone(table) if record.simulated and "operations" in table.column_names else table
-
-
 def table_of(record: RunRecord, name: str, newest: int) -> pa.Table:
-    """One of a record's tables, of a schema version up to `newest`.
+    """One of a record's tables, of the schema version `newest`.
 
     Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
     """

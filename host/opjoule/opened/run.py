@@ -27,7 +27,7 @@ from opjoule.energy.window import Window
 from opjoule.errors import BadInput, RecordFault
 from opjoule.evaluation.trace_result import meter_to_host, no_uncertainty, unknown_sensor
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.recorded import corrected_trace, system_samples
+from opjoule.opened.recorded import corrected_trace
 from opjoule.opened.stretch import StretchEnergy, stretch_energy
 from opjoule.opened.time_axis import TimeAxis, board_to_meter
 from opjoule.operations import schemas
@@ -170,7 +170,7 @@ class OpenedRun:
     @cached_property
     def system(self) -> Columns:
         """Counters of the board: time_s, and the columns of system.parquet."""
-        return self._timed(system_samples(self._record))
+        return self._timed(self._parquet("system", schemas.SYSTEM_VERSION))
 
     def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
         """What was drawn from `start` to `end_s` on the run's time axis, or in one phase.
@@ -193,7 +193,7 @@ class OpenedRun:
             window,
             idle,
             operations,
-            withheld=self.answer.withheld,
+            withheld=self._record.withheld,
             unstated=self._unstated,
         )
 

@@ -147,30 +147,25 @@ class OpenedRuns:
         _KEPT.append(database)
         database.register("results", self.results)
         for name, (schema, newest) in TABLES.items():
-            files = list(self._files(name, newest))
-            columns = {each.name for each in schema} if not files else set(files[0]["columns"])
+            files = list(self._files(name, schema, newest))
             if not files:
                 empty = schema.empty_table().add_column(0, "run", pa.array([], pa.string()))
                 if name == "power":
                     empty = empty.append_column("power_w", pa.array([], pa.float64()))
                 database.register(name, empty)
                 continue
-            uniform = all(each.pop("columns") == sorted(columns) for each in files)
             database.register(f"{name}_files", pa.Table.from_pylist(files))
             paths = ", ".join("'" + str(each["path"]).replace("'", "''") + "'" for each in files)
-            others = [each.name for each in schema if name != "power" or each.name in ("meter_ns", "clipped")]
-            known = set(columns) if uniform else {each.name for each in schema}
-            shown = ", ".join(f"scan.{each}" if each in known else f"false as {each}" for each in others)
-            if not uniform:
-                shown = shown.replace("scan.clipped", "coalesce(scan.clipped, false) as clipped")
+            columns = ["meter_ns", "clipped"] if name == "power" else schema.names
+            shown = ", ".join(f"scan.{column}" for column in columns)
             database.execute(
                 f"create view {name} as select file.run, {_CORRECTED if name == 'power' else ''} {shown} "
-                f"from read_parquet([{paths}], filename = 'path', union_by_name = {not uniform}) scan "
+                f"from read_parquet([{paths}], filename = 'path') scan "
                 f"join {name}_files file using (path)"
             )
         return database
 
-    def _files(self, name: str, newest: int) -> Iterator[dict[str, Any]]:
+    def _files(self, name: str, schema: pa.Schema, newest: int) -> Iterator[dict[str, Any]]:
         """The file of one table in each record that has it, and how its samples are corrected."""
         for each in self._read:
             path = each.folder / f"{name}.parquet"
@@ -179,11 +174,8 @@ class OpenedRuns:
             try:
                 found = pq.ParquetFile(path)
                 trace_schemas.check_version(found.schema_arrow, name, newest, path)
-                row = {
-                    "path": str(path),
-                    "run": str(each.folder),
-                    "columns": sorted(found.schema_arrow.names),
-                }
+                trace_schemas.check_columns(found.schema_arrow, schema, path)
+                row = {"path": str(path), "run": str(each.folder)}
                 yield {**row, **each.correction} if name == "power" else row
             except (OpJouleError, pa.ArrowException, OSError) as error:
                 self.unreadable[str(path)] = str(error)  # type: ignore[index]

@@ -49,12 +49,6 @@ def board_to_meter(run: Run) -> ClockMap | None:
 
     Raises: RecordFault: run.json names a map that it does not hold.
     """
-    if (chosen := run.clock_map_used) is not None:
-        if chosen not in run.clock_maps:
-            raise RecordFault(f"run.json: there is no clock map '{chosen}'")
-        return run.clock_maps[chosen]
-    # Records of version 1 do not say: the result took the one with the least uncertainty.
-    ends = run.phases[:1] + run.phases[-1:]
-    middle_ns = (ends[0].start_board_ns + ends[-1].end_board_ns) // 2 if ends else 0
-    of_board = [each for each in run.clock_maps.values() if (each.source, each.target) == ("board", "meter")]
-    return min(of_board, key=lambda each: each.u_ns(middle_ns), default=None)
+    if run.clock_map_used is not None and run.clock_map_used not in run.clock_maps:
+        raise RecordFault(f"run.json: there is no clock map '{run.clock_map_used}'")
+    return run.clock_maps.get(run.clock_map_used or "")

@@ -86,16 +86,6 @@ def read_system(path: Path) -> LoaderFile:
     return LoaderFile(table, torn_bytes)
 
 
-def of_loader_alone(samples: pa.Table) -> pa.Table:
-    """Samples of a simulated board from before the probe: the loader alone was the board, not the whole computer."""
-    alone = {"cpu_busy_s": "process_cpu_s", "device_read_bytes": "process_read_bytes"}
-    alone |= {"device_written_bytes": "process_written_bytes"}
-    for of_board, of_process in alone.items():
-        samples = samples.set_column(samples.column_names.index(of_board), of_board, samples[of_process])
-    none = pa.array(np.zeros(len(samples), np.int64))
-    return samples.set_column(samples.column_names.index("dirty_bytes"), "dirty_bytes", none)
-
-
 def marked_operations(events: pa.Table) -> OperationTable:
     """The operations that workloads marked, among the events; not sorted.
 

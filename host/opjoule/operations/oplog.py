@@ -20,7 +20,6 @@ from opjoule.trace.power_trace import Int64Array
 
 MAGIC: Final = b"OPJLOG1\n"
 VERSION: Final = 2
-"""Newest version. Version 1 has no checksum of its headers."""
 FILE_HEADER: Final = struct.Struct("<8sIIQII")
 BLOCK_MAGIC: Final = 0x4B4C4250
 BLOCK_HEADER: Final = struct.Struct("<IHHIIQIIQ")
@@ -47,7 +46,6 @@ class OperationLog:
 
 @dataclass(frozen=True)
 class _FileHeader:
-    version: int
     created_board_ns: int
     block_bytes: int
 
@@ -120,13 +118,11 @@ def _file_header(path: Path, data: mmap.mmap) -> _FileHeader:
     magic, version, block_bytes, created_board_ns, _, crc32 = FILE_HEADER.unpack_from(data, 0)
     if magic != MAGIC:
         raise RecordFault(f"{path} is not an operation log: it does not begin with OPJLOG1")
-    if version == 1 and any(data[24 : FILE_HEADER.size]):
-        raise OperationLogFault(path, 0, "the file's header was changed: version 1 ends with eight zeros")
-    if version == VERSION and not _is_sealed(data[: FILE_HEADER.size], crc32):
+    if version != VERSION:
+        raise RecordFault(f"operation log {path}: version {version}, this program reads version {VERSION}")
+    if not _is_sealed(data[: FILE_HEADER.size], crc32):
         raise OperationLogFault(path, 0, "checksum does not match the file's header")
-    if version not in (1, VERSION):
-        raise RecordFault(f"operation log {path}: version {version}, this program reads up to {VERSION}")
-    return _FileHeader(version, created_board_ns, block_bytes)
+    return _FileHeader(created_board_ns, block_bytes)
 
 
 def _is_sealed(header: bytes, crc32: int) -> bool:
@@ -143,7 +139,7 @@ def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[LogBlo
         if offset + BLOCK_HEADER.size > len(data):
             raise _Torn
         bytes_of_it = data[offset : offset + BLOCK_HEADER.size]
-        magic, thread, flags, records, size, base_board_ns, crc32, own_crc32, sequence = BLOCK_HEADER.unpack(
+        magic, thread, _, records, size, base_board_ns, crc32, own_crc32, sequence = BLOCK_HEADER.unpack(
             bytes_of_it
         )
         payload_at = offset + BLOCK_HEADER.size
@@ -153,8 +149,7 @@ def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[LogBlo
             raise OperationLogFault(
                 path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}"
             )
-        sound = not own_crc32 and not flags if header.version == 1 else _is_sealed(bytes_of_it, own_crc32)
-        if not sound:
+        if not _is_sealed(bytes_of_it, own_crc32):
             raise OperationLogFault(path, offset, "checksum does not match the block's header")
         if sequence != number:
             raise OperationLogFault(path, offset, f"block number {sequence} stands where {number} belongs")
@@ -251,7 +246,7 @@ def _check_times(
 
 
 def _check_tags(full: Int64Array, tag: npt.NDArray[np.uint8]) -> None:
-    """Raises ValueError for a tag that no version 1 log holds."""
+    """Raises ValueError for a tag that no log holds."""
     kind = tag & KIND_BITS
     known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
     if not bool(np.all(known)):

@@ -41,7 +41,6 @@ EVENTS: Final = with_version(
 )
 
 SYSTEM_VERSION: Final = 2
-"""Version 1 was of each loader, with its count of operations, and knew no other process."""
 SYSTEM: Final = with_version(
     pa.schema(
         [

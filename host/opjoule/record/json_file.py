@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -39,10 +39,10 @@ _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 
 
 def read_json(path: Path, schema: Schema) -> dict[str, Any]:
-    """What a JSON file holds, which says that it is of this schema, or of an older version of it.
+    """Contents of a JSON file that states this schema and version.
 
-    Raises: FileNotFoundError, NotADirectoryError. RecordFault: it cannot be read, is no JSON, or says something else.
-        NewerSchema: it is of a newer version.
+    Raises: FileNotFoundError, NotADirectoryError. RecordFault: it cannot be read, is no JSON, or states another schema
+        or an older version. NewerSchema: it is of a newer version.
     """
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
@@ -52,11 +52,15 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
         raise RecordFault(f"{path} cannot be read: {fault.strerror}") from None
     except (ValueError, RecursionError) as fault:
         raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
-    found = as_value(contents, _Head, path).schema
-    if found.name != schema.name:
-        raise RecordFault(f"{path}: holds '{found.name}', expected '{schema.name}'")
-    if found.version > schema.version:
-        raise NewerSchema(path, found.name, found.version, schema.version)
+    stated = as_value(contents, _Head, path).schema
+    if stated.name != schema.name:
+        raise RecordFault(f"{path}: holds '{stated.name}', expected '{schema.name}'")
+    if stated.version > schema.version:
+        raise NewerSchema(path, stated.name, stated.version, schema.version)
+    if stated.version < schema.version:
+        raise RecordFault(
+            f"{path}: schema '{stated.name}' version {stated.version}, this program reads version {schema.version}"
+        )
     return dict(contents)
 
 
@@ -67,21 +71,16 @@ def write_json(path: Path, contents: object) -> None:
     write_whole(path, text.encode("utf-8", errors="backslashreplace"))
 
 
-def as_value(entry: Any, kind: type[T], path: Path, of_older: Callable[[Any], Any] | None = None) -> T:
-    """A typed value from what stands in a JSON file; keys that its type does not name are passed over.
+def as_value(entry: Any, kind: type[T], path: Path) -> T:
+    """Typed value of an entry of a JSON file; keys that the type does not name are ignored.
 
-    Args:
-        of_older: brings an entry of an older version into today's form.
     Raises: RecordFault: a field is missing or of another type; the line names it.
     """
     try:
-        entry = visible(entry)
-        return msgspec.convert(of_older(entry) if of_older else entry, kind, str_keys=True)
+        return msgspec.convert(visible(entry), kind, str_keys=True)
     except (*DAMAGE, OpJouleError) as fault:
-        said = (
-            f"{fault} is missing" if isinstance(fault, KeyError) else next(iter(str(fault).splitlines()), "")
-        )
-        raise RecordFault(f"{path} is corrupt: {said:.200}") from None
+        line = next(iter(str(fault).splitlines()), "")
+        raise RecordFault(f"{path} is corrupt: {line:.200}") from None
 
 
 def visible(value: Any) -> Any:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
@@ -32,17 +32,6 @@ class Role(StrEnum):
 
 WORKED: Final = (Role.WORK, Role.BLOCKS)
 """Roles of the phases that do what is measured."""
-_USUAL: Final[Mapping[str, Role]] = {
-    "load": Role.PREPARE,
-    "load-settle": Role.DRAIN,
-    "idle-before": Role.BASELINE,
-    "run": Role.WORK,
-    "settle": Role.DRAIN,
-    "idle-after": Role.BASELINE,
-    "harness": Role.CONTROL,
-    "signature": Role.CONTROL,
-}
-"""Roles of the phases of records from before a phase's role was written down."""
 
 
 @dataclass(frozen=True)
@@ -56,14 +45,7 @@ class Phase:
     operations: int = 0
     lead_in_s: float = 0.0
     """At its start, left out where the phase's power is taken: a board comes to rest first [s]."""
-    role: Role | None = None
-    """None: that of the usual phase of this name."""
-
-    def __post_init__(self) -> None:
-        role = self.role or _USUAL.get(self.name)
-        if role is None:
-            raise ValueError(f"phase '{self.name}' has no role")
-        object.__setattr__(self, "role", Role(role))
+    role: Role = field(kw_only=True)
 
     @property
     def steady(self) -> Phase:

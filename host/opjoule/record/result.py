@@ -18,8 +18,6 @@ from opjoule.record.json_file import Schema, as_value, read_json
 RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"
 """In the warning of a run from which nothing can be concluded."""
-_TOO_SHORT_ONCE: Final = "too short to stand for more than itself"
-"""The same in older records."""
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
 
@@ -30,7 +28,7 @@ class StatedAlignment(Struct, frozen=True):
     method: str | None = None
     """Evidence that the map is made from."""
     map: str = ""
-    """Its key among the clock maps of run.json; older results do not say."""
+    """Its key among the clock maps of run.json."""
     checks: tuple[Check, ...] = ()
 
 
@@ -52,7 +50,7 @@ class RepeatValues(Struct, frozen=True):
 
 
 class Conclusion(Struct, frozen=True):
-    """result.json of any version: its numbers by path, as the table of quantities names them; the rest as values."""
+    """Contents of result.json: numbers by path, as the table of quantities names them; the rest as typed values."""
 
     schema: Schema = RESULT_SCHEMA
     simulated: bool = False
@@ -74,11 +72,11 @@ class Conclusion(Struct, frozen=True):
 
 def says_too_short(line: str) -> bool:
     """True for the warning of a run from which nothing can be concluded."""
-    return TOO_SHORT in line or _TOO_SHORT_ONCE in line
+    return TOO_SHORT in line
 
 
 def read_result(directory: Path) -> Conclusion:
-    """result.json of a run directory.
+    """Reads result.json of a run directory.
 
     Raises: RecordFault: absent or corrupt. NewerSchema: of a newer schema version.
     """

@@ -11,7 +11,6 @@ from msgspec import Struct, field
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.record.json_file import Schema, as_value
-from opjoule.record.older_runs import in_todays_form
 from opjoule.record.phases import Phase
 
 Status = Literal["partial", "complete", "failed"]
@@ -222,7 +221,7 @@ class GateOutcome(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """run.json of any version."""
+    """Contents of run.json."""
 
     schema: Schema
     status: Status
@@ -244,7 +243,7 @@ class Run(Struct, frozen=True):
     clock_maps: dict[str, ClockMap] = {}
     """Every map that could be made, by its evidence."""
     clock_map_used: str | None = None
-    """The one of them that the result rests on; version 1 does not say."""
+    """Name of the map that the result rests on."""
     signature: Mapping[str, float] = {}
     """How well the load signature was found: peak and rival (1), step_w (W), lag_ns (ns)."""
     capture: Mapping[str, Any] = {}
@@ -256,7 +255,7 @@ class Run(Struct, frozen=True):
     withheld: dict[str, str] = {}
     """Group of figures -> the first fault that makes them wrong."""
     clocks_checked: bool = False
-    """The rates of the clocks were held against their bounds when the run ended; older versions did not."""
+    """The rates of the clocks were checked against their bounds when the run ended."""
     until_u: UntilOutcome | None = None
     checksums: dict[str, str] | None = None
     """SHA-256 of every other file; None until the run has ended."""
@@ -278,8 +277,8 @@ class Run(Struct, frozen=True):
 
 
 def run_of(document: Mapping[str, Any], path: Path) -> Run:
-    """What run.json says, in whatever version.
+    """Typed value of run.json.
 
     Raises: RecordFault: it holds what no run writes; the line names `path` and the key.
     """
-    return as_value(document, Run, path, in_todays_form)
+    return as_value(document, Run, path)

@@ -26,8 +26,6 @@ from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
 
 RUN_SCHEMA: Final = Schema("run", 3)
-"""Version 1 had checksums of its raw files alone, and neither seals nor a checksum of run.json. Up to version 2 the
-error bounds were those of a shunt's voltage."""
 DIGEST = "digest"
 """Key of run.json: SHA-256 of everything else in it."""
 
@@ -85,7 +83,7 @@ class RunRecord:
             document = read_json(path, RUN_SCHEMA)
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
-        if document["schema"]["version"] > 1 and document.get(DIGEST) != _digest(document):
+        if document.get(DIGEST) != _digest(document):
             raise RecordFault(
                 f"{path}: changed since the run wrote it: its checksum does not match; "
                 "no figure is taken from this record"
@@ -200,7 +198,7 @@ class RunRecord:
         """What `verify` says, of a finished run as it was when its files were first looked at."""
         if self.is_finished:
             return list({**self._checked().all(), **self._run.damaged}.values())
-        return changed_since_sealed(self.directory) if self.has_seals else []
+        return changed_since_sealed(self.directory)
 
     def intact(self, name: str) -> Path:
         """Path of a file of the record that is as the run left it, or was there in time for no checksum.
@@ -223,18 +221,11 @@ class RunRecord:
 
     def close_raw(self) -> None:
         """Ends the raw files of a run that was killed at their last seals; damage and losses become faults."""
-        if not self.has_seals:
-            return
         closed = close_unfinished(self.directory)
         self.update(damaged=closed.damaged)
         self._known, self._checks = {**self._known, **closed.sha256}, None
         for line in [*closed.damaged.values(), *closed.said]:
             self.add_fault(line)
-
-    @property
-    def has_seals(self) -> bool:
-        """False for records of an earlier version."""
-        return self._run.schema.version > 1
 
     def _checked(self) -> FileChecks:
         """The files against their checksums; looked at once."""

@@ -74,7 +74,7 @@ def shares(budget: object) -> dict[str, float]:
 
 
 def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[LargestPart]:
-    """The largest part of each budget, the headline's first; results of schema version 1 have the energy's alone."""
+    """The largest part of each budget, the headline's first."""
     budgets = [shares(result.get(each.budget)) for each in quantities.shown("budget")]
     return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
 

@@ -13,10 +13,10 @@ from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan
 from opjoule.drawing.tracks import SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
 from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, run_operations, system_track
-from opjoule.opened.recorded import corrected_trace, system_samples, table_of
+from opjoule.opened.recorded import corrected_trace, table_of
 from opjoule.opened.time_axis import TimeAxis, board_to_meter
 from opjoule.operations.operation_table import Latency, OperationTable
-from opjoule.operations.schemas import EVENTS_VERSION
+from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
@@ -67,7 +67,7 @@ def read_timeline(
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
     if operations is None:
         operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
-    system = _noted(notes, lambda: system_samples(record))
+    system = _noted(notes, lambda: table_of(record, "system", SYSTEM_VERSION))
     events = _noted(notes, lambda: table_of(record, "events", EVENTS_VERSION))
     of_runs = run_operations(operations, record.run.phases) if operations else None
     made = {

@@ -244,7 +244,7 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         schemas.check_version(reader.schema, name, TABLES[name][1], path)
         while True:
             try:
-                batch = schemas.completed(reader.read_next_batch(), TABLES[name][0], path)
+                batch = reader.read_next_batch()
                 schemas.check_columns(batch.schema, TABLES[name][0], path)
                 yield batch
             except (StopIteration, pa.ArrowException, ValueError, OSError):
@@ -301,9 +301,8 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
     def batches() -> Iterator[pa.RecordBatch]:
         with readable(path), file:
             for batch in file.iter_batches(ROW_GROUP_ROWS):
-                whole = schemas.completed(batch, schema, path)
-                schemas.check_columns(whole.schema, schema, path)
-                yield whole.select(schema.names)
+                schemas.check_columns(batch.schema, schema, path)
+                yield batch.select(schema.names)
 
     return rows, batches()
 

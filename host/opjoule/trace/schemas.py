@@ -24,7 +24,7 @@ def with_version(schema: pa.Schema, name: str, version: int, **metadata: str) ->
 def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     """The file's schema version.
 
-    Raises: RecordFault: the file carries no version, is of another kind, or newer than this program reads.
+    Raises: RecordFault: the file carries no version, an older one, or another table. NewerSchema: a newer version.
     """
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
     try:
@@ -38,6 +38,8 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
         raise RecordFault(f"{path}: holds '{found_name}', expected '{name}'")
     if version > newest:
         raise NewerSchema(path, name, version, newest)
+    if version < newest:
+        raise RecordFault(f"{path}: schema '{name}' version {version}, this program reads version {newest}")
     return version
 
 
@@ -99,9 +101,6 @@ GAPS = with_version(
 BUS_VERSION = 1
 BUS = with_version(pa.schema([("meter_ns", pa.int64()), ("voltage_v", pa.float64())]), "bus", BUS_VERSION)
 
-ABSENT: Mapping[str, object] = {"clipped": False, "clipped_samples": 0}
-"""The value of a column that files of version 1 lack: they do not say what was clipped."""
-
 EDGES_VERSION = 1
 EDGES = with_version(
     pa.schema([("meter_ns", pa.int64()), ("level", pa.int8()), ("index", pa.int64())]), "edges", EDGES_VERSION
@@ -114,18 +113,3 @@ def names_of(schema: pa.Schema, path: Path) -> list[str]:
         return list(schema.names)
     except UnicodeDecodeError:
         raise RecordFault(f"{path}: damaged: the name of a column is no text") from None
-
-
-def completed(batch: pa.RecordBatch, schema: pa.Schema, path: Path) -> pa.RecordBatch:
-    """A batch of an older version with the columns of `schema` that were not there yet.
-
-    Raises: RecordFault: it lacks a column that every version has.
-    """
-    names_of(batch.schema, path)
-    missing = [name for name in schema.names if name in ABSENT and name not in batch.schema.names]
-    if not missing:
-        return batch
-    check_columns(batch.schema, pa.schema([field for field in schema if field.name not in missing]), path)
-    columns = {name: batch.column(name) for name in batch.schema.names}
-    columns |= {name: pa.array([ABSENT[name]] * batch.num_rows, schema.field(name).type) for name in missing}
-    return pa.RecordBatch.from_arrays([columns[name] for name in schema.names], schema=schema)

@@ -15,9 +15,9 @@ from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.record.groups import ABOVE_IDLE
-from opjoule.record.phases import Phase
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.units import Measured
+from usual_phases import usual_phase
 
 STEP_NS = 1_000_000
 IDLE_W, RUN_W = 3.0, 4.0
@@ -30,7 +30,9 @@ def phases():
     for repeat, run_s in enumerate(RUNS_S, 1):
         for name, length_s in (("idle-before", 3.0), ("run", run_s), ("settle", 6.0), ("idle-after", 3.0)):
             lead_in_s = 1.0 if "idle" in name else 0.0
-            made.append(Phase(name, repeat, round(at * 1e9), round((at + length_s) * 1e9), 1000, lead_in_s))
+            made.append(
+                usual_phase(name, repeat, round(at * 1e9), round((at + length_s) * 1e9), 1000, lead_in_s)
+            )
             at += length_s
     return made
 

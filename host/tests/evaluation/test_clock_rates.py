@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from argparse import Namespace
 
 import pytest
 import rig_session
 from opjoule.cli.record.command import run_record
-from opjoule.cli.report.command import run_report
 from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.clock_rates import odd_clock_lines, odd_meter_clock
@@ -68,23 +66,6 @@ def test_a_recording_across_a_suspended_computer_states_no_energy(tmp_path):
     numbers = read_result(record.directory).numbers
     assert numbers["energy_j"]["value"] is None and numbers["voltage_v"]["value"] is not None
     assert len(record.faults) == 1 and "suspended" in record.faults[0]
-
-
-def test_report_withholds_what_an_older_version_stated(tmp_path, capsys):
-    """A finished record with an energy, from before anyone compared the clocks."""
-    record = recorded(tmp_path / "bench", exchanges=True)
-    pause(record, "meter-exchanges.csv", 1.0)
-    assert conclude_trace(record)
-    for key in ("withheld", "clocks_checked"):
-        del record.document[key]
-    stated = {"value": 25.0, "u": 0.3, "unit": "J"}
-    path = record.path("result.json")
-    path.write_text(json.dumps(json.loads(path.read_text()) | {"energy_j": stated}))
-    record.update(faults=[])
-    record.finish("complete")
-    run_report(Namespace(record=record.directory))
-    said = " ".join(capsys.readouterr().out.split())
-    assert "25" not in said.split("energy", 1)[1].split("withheld")[0] and "withheld: clocks:" in said
 
 
 @pytest.mark.parametrize("file", ["meter-exchanges.csv", "board-exchanges.csv"])

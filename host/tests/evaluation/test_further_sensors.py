@@ -8,8 +8,8 @@ from opjoule.evaluation.quantities.common import SENSORS
 from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.summary import sensor_energies
 from opjoule.meters.chips.ina219 import ina219_breakout
-from opjoule.record.phases import Phase
 from opjoule.trace.power_trace import PowerTrace
+from usual_phases import usual_phase
 
 STEP_NS = 1_000_000
 BOARD_AHEAD_NS = 5_000_000_000
@@ -17,7 +17,7 @@ IDLE_W, RUN_W = 0.5, 2.0
 
 
 def phase(name, repeat, start_s, end_s):
-    return Phase(name, repeat, BOARD_AHEAD_NS + int(start_s * 1e9), BOARD_AHEAD_NS + int(end_s * 1e9))
+    return usual_phase(name, repeat, BOARD_AHEAD_NS + int(start_s * 1e9), BOARD_AHEAD_NS + int(end_s * 1e9))
 
 
 PHASES = [

@@ -10,9 +10,10 @@ from opjoule.operations.board_files import MARKS_FILE
 from opjoule.record.phases import Phase, Role
 from opjoule.record.run_record import RunRecord
 from raw_record import running_record
+from usual_phases import usual_phase
 
-IDLE = Phase("idle-before", 1, 10, 90)
-RUN = Phase("run", 1, 100, 900)
+IDLE = usual_phase("idle-before", 1, 10, 90)
+RUN = usual_phase("run", 1, 100, 900)
 
 
 def begin(name, at):

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import io
-import shutil
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import pyarrow as pa
@@ -27,16 +25,15 @@ from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
-from opjoule.record.phases import Phase
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Missing
 from report_record import RESULT, make_record, put_result
 from rich.console import Console
+from usual_phases import usual_phase
 
 IDLE_W, RUN_W, RUN_S = 3.0, 4.0, 10.0
-EXAMPLE = Path(__file__).resolve().parents[3] / "runs" / "example"
 
 
 def power_above_idle(of):
@@ -62,7 +59,7 @@ def a_repeat():
         [each * 1_000_000 for each in numbers], [w / 5 for w in power_w], [5.0] * 30_000, []
     )
     phases = [
-        Phase(name, 1, int(start_s * 1e9), int(end_s * 1e9))
+        usual_phase(name, 1, int(start_s * 1e9), int(end_s * 1e9))
         for name, start_s, end_s in (
             ("idle-before", 1, 9), ("run", 10, 20), ("settle", 20, 21), ("idle-after", 22, 28),
         )
@@ -239,30 +236,6 @@ def test_what_is_compared_between_conditions_starts_with_the_energy_of_an_operat
     assert [each.key for each in YCSB.shown("compared")][:3] == [
         *("energy_per_operation_j", "marginal_energy_per_operation_j", "power_w")
     ]
-
-
-def test_a_result_of_schema_version_1_keeps_its_words(tmp_path):
-    """runs/example was written by an early version."""
-    shutil.copytree(EXAMPLE, tmp_path / "example")
-    found = [line.rstrip() for line in printed(tmp_path / "example", 80).splitlines()]
-    start = found.index("above idle    617.7 ± 8.8 mJ   energy less idle power times the run's time")
-    assert found[start + 1 : start + 6] == [
-        "energy        1.589 ± 0.023 J  run and settle, idle power in it",
-        "settle        463.2 ± 6.7 mJ   113.0 ms after the last operation",
-        "loader alone  —                the harness was not measured (--no-harness)",
-        "power         6.312 ± 0.090 W  mean of the run; idle 3.334 ± 0.049 W",
-        "throughput    224,200 /s       operations; 122.7 MB/s of values",
-    ]
-    page = write_report(tmp_path / "example").read_text(encoding="utf-8")
-    assert "run and settle, idle power in it (result of schema version 1)" in page
-    assert "last operation until dirty pages were written" in page
-    assert "… in settle<code>settle_energy_j" in page
-
-
-def test_a_study_without_a_quantity_of_version_1_has_none_of_its_words():
-    table = of_version(1, PLAIN_LANGUAGE)
-    assert table.get("energy_per_operation_j") is None
-    assert "schema version 1" in table.get("energy_j").meaning
 
 
 def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():

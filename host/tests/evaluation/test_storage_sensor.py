@@ -21,10 +21,10 @@ from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile
+from usual_phases import usual_phase
 
 BOARD = [(0.0, 0.6), (2.5, 1.1), (5.5, 0.7), (6.5, 0.6)]
 STORAGE = [(0.0, 0.1), (2.5, 0.3), (5.5, 0.2), (6.5, 0.1)]
@@ -92,7 +92,7 @@ def result(request, recorded, tmp_path):
     storage = aligned(folder, sensors, 1)
     start_ns = int(read_trace(folder).meter_ns[0])
     phases = [
-        Phase(name, 1, start_ns + round(begin_s * 1e9), start_ns + round(end_s * 1e9), operations=1000)
+        usual_phase(name, 1, start_ns + round(begin_s * 1e9), start_ns + round(end_s * 1e9), operations=1000)
         for name, (begin_s, end_s) in PHASES.items()
     ]
     board = AlignedTrace(Cells.of(read_trace(folder)), sensors.bounds[0], SAME_CLOCK.board_to_meter)

@@ -7,11 +7,11 @@ from opjoule.evaluation import until
 from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.until import Until, until_warnings
 from opjoule.evaluation.wording.by_study import COMMAND, YCSB
-from opjoule.record.phases import Phase
 from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 from raw_record import run_json
+from usual_phases import usual_phase
 
 HEADLINE = YCSB.quantities.headline.key
 
@@ -68,7 +68,7 @@ def test_clocks_that_do_not_match_yet_ask_for_one_more(record):
 
 
 def runs(*seconds):
-    return [Phase("run", number, 0, round(length * 1e9)) for number, length in enumerate(seconds, 1)]
+    return [usual_phase("run", number, 0, round(length * 1e9)) for number, length in enumerate(seconds, 1)]
 
 
 def longer(operations, **asked):

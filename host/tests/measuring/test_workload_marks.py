@@ -7,7 +7,8 @@ from opjoule.devices.programs.probe_lines import Mark
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
 from opjoule.operations.board_files import marked_operations, read_events, without_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
-from opjoule.record.phases import Cycle, Phase, Role
+from opjoule.record.phases import Cycle
+from usual_phases import usual_phase
 
 RUN = Bounds(100, 900)
 
@@ -81,9 +82,8 @@ def test_tables_of_different_kinds_become_one():
 
 def test_the_drain_of_a_cycle_is_that_after_its_work():
     names = ("load", "load-settle", "idle-before", "run", "settle", "idle-after")
-    phases = [Phase(name, 1, 10 * at, 10 * at + 10) for at, name in enumerate(names)]
+    phases = [usual_phase(name, 1, 10 * at, 10 * at + 10) for at, name in enumerate(names)]
     cycle = Cycle.of(phases, 1)
     assert (cycle.work.name, cycle.drain.name) == ("run", "settle")
     assert [phase.name for phase in cycle.baselines] == ["idle-before", "idle-after"]
     assert Cycle.of(phases[:3], 1) is None
-    assert Phase("anything", 1, 0, 1, role="work").role is Role.WORK

@@ -30,12 +30,12 @@ def calibrated(directory: Path, most_a: float) -> RunRecord:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
-    """A plain record, one whose calibration holds, one whose does not, one of an older version."""
+    """A plain record, one whose calibration holds, one whose does not, and the example."""
     folder = tmp_path_factory.mktemp("runs")
     finished_record(folder / "a-plain")
     calibrated(folder / "b-calibrated", 100.0)
     calibrated(folder / "below" / "c-refused", 0.01)
-    shutil.copytree(ROOT / "runs" / "example", folder / "d-older")
+    shutil.copytree(ROOT / "runs" / "example", folder / "d-example")
     return folder
 
 
@@ -57,7 +57,7 @@ def test_samples_are_those_of_each_run_opened_alone(runs):
         means = [np.mean(alone[name]) for name in ("current_a", "voltage_v", "power_w")]
         assert numbers == pytest.approx([len(alone), *means, alone["meter_ns"][0]], rel=1e-9)
     plain, better, refused = (found[str(runs.folders[at])][1] for at in (0, 1, 2))
-    assert {Path(each).name for each in found} == {"a-plain", "b-calibrated", "c-refused", "d-older"}
+    assert {Path(each).name for each in found} == {"a-plain", "b-calibrated", "c-refused", "d-example"}
     by_name = {Path(run).name: numbers[1] for run, numbers in found.items()}
     assert by_name["b-calibrated"] == pytest.approx(0.003 + 1.02 * by_name["a-plain"])
     assert by_name["c-refused"] == pytest.approx(by_name["a-plain"]), "its calibration does not hold"

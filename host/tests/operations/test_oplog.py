@@ -130,21 +130,11 @@ def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
             read_operation_log(written(tmp_path, flipped(HEADER, bit), *SOUND))
 
 
-@pytest.mark.parametrize("byte", [0, 6, 8, 16, 24, 28, 32, 45])
-def test_version_1_has_no_checksum_of_its_headers_but_its_blocks_must_fit_together(tmp_path, byte):
-    """Magic, flags, count, base, checksum, reserved, sequence, payload; the thread and a greater size do not show."""
-    header, *blocks = log([(0, 150 * number, FIVE) for number in range(3)], version=1)
-    for bit in range(8 * byte, 8 * byte + 8):
-        with pytest.raises(OperationLogFault):
-            read_operation_log(written(tmp_path, header, blocks[0], flipped(blocks[1], bit), blocks[2]))
-
-
 @pytest.mark.parametrize(
     "order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str
 )
-@pytest.mark.parametrize("version", [1, 2])
-def test_missing_doubled_and_swapped_blocks_are_told(tmp_path, order, version):
-    header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)], version)
+def test_missing_doubled_and_swapped_blocks_are_told(tmp_path, order):
+    header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)])
     with pytest.raises(OperationLogFault, match="stands where"):
         read_operation_log(written(tmp_path, header, *(blocks[number] for number in order)))
 

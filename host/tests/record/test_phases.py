@@ -1,6 +1,7 @@
 """Phases of an interrupted measurement."""
 
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, whole_repeats, worked_repeats
+from usual_phases import usual_phase
 
 ONE = ["load", "idle-before", "run", "settle", "idle-after"]
 
@@ -9,7 +10,7 @@ def phases(*names: str) -> list[Phase]:
     repeat, made = 0, []
     for number, name in enumerate(names):
         repeat += name == "load"
-        made.append(Phase(name, 1 if name == "harness" else repeat, 10 * number, 10 * number + 10))
+        made.append(usual_phase(name, 1 if name == "harness" else repeat, 10 * number, 10 * number + 10))
     return made
 
 
@@ -39,8 +40,8 @@ def test_after_the_harness_every_repeat_is_whole():
 def test_the_cycle_in_blocks_is_no_repeat():
     blocks = [
         Phase("blocks", 2, 50, 60, role=Role.BLOCKS),
-        Phase("settle", 2, 60, 70),
-        Phase("idle-after", 2, 70, 80),
+        usual_phase("settle", 2, 60, 70),
+        usual_phase("idle-after", 2, 70, 80),
     ]
     found = [*phases(*ONE), *blocks]
     assert worked_repeats(found) == [1] and worked_repeats(blocks) == []

@@ -32,12 +32,12 @@ from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.messages import Mode
 from opjoule.meters.registry import open_meter
-from opjoule.record.phases import Phase
 from opjoule.record.run import Run
 from opjoule.report.advice import LONGER_IDLE, remedies
 from opjoule.trace.power_trace import PowerTrace
 from settling_clock import Desk
 from supply_paths import path_of
+from usual_phases import usual_phase
 
 NEEDS_HARDWARE = {
     "evaluation/alignment.py: check the sync wire": "a wire",
@@ -63,7 +63,7 @@ def option_value(name: str) -> float:
 
 def worded_run(run_s: float, operations: int, *, seconds: bool = False) -> Run:
     """What the study's wording reads of a run."""
-    phase = Phase("run", 1, 0, round(run_s * 1e9), operations)
+    phase = usual_phase("run", 1, 0, round(run_s * 1e9), operations)
     return SimpleNamespace(  # type: ignore[return-value]  # as much of a run as is read
         phases=[phase],
         asked=SimpleNamespace(seconds=run_s if seconds else None),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, SIZE_TAG
-from opjoule.record.phases import Cycle, Phase
+from opjoule.record.phases import Cycle
 from opjoule.simulation.engine_power import HOLD_NS, EnginePower
 from opjoule.simulation.loader_files import GrowingLog
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
@@ -18,6 +18,7 @@ from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.simulation.power_model import Activity, Supply
 from opjoule.simulation.supply import PARTS
 from opjoule.simulation.truth_line import true_parts
+from usual_phases import usual_phase
 
 MS = 1_000_000
 START_NS = 10_000 * MS
@@ -252,7 +253,7 @@ def test_the_parts_of_a_run_are_those_from_its_start_to_the_end_of_its_settle(tm
     _, end_ns = played(model(tmp_path), 4000, cpu=0.0)
     course = PartCourse.read(tmp_path / PARTS)
     run_ns = (START_NS + 1037 * MS, START_NS + 2300 * MS)
-    cycle = Cycle(Phase("run", 1, *run_ns, OPERATIONS), Phase("settle", 1, run_ns[1], end_ns), ())
+    cycle = Cycle(usual_phase("run", 1, *run_ns, OPERATIONS), usual_phase("settle", 1, run_ns[1], end_ns), ())
     assert true_parts(course, [cycle])["read"] == pytest.approx(
         course.between(START_NS, end_ns)["read"], rel=1e-3
     )

@@ -13,7 +13,6 @@ import pytest
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import LinkFault
 from opjoule.record.json_file import plain
-from opjoule.record.phases import Phase
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
@@ -26,6 +25,7 @@ from opjoule.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 from opjoule.simulation.truth_line import KnownFigure, true_figures, truth_lines
+from usual_phases import usual_phase
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -384,7 +384,7 @@ NAMES = ("idle-before", "run", "settle", "idle-after")
 
 def phases(repeat=1):
     return [
-        Phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
+        usual_phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
         for index, name in enumerate(NAMES)
     ]
 

@@ -19,8 +19,7 @@ def varint(value: int) -> bytes:
 
 
 def file_header(board_ns: int = 0, version: int = 2) -> bytes:
-    header = struct.pack("<8sIIQII", b"OPJLOG1\n", version, BLOCK_BYTES, board_ns, 0, 0)
-    return sealed(header) if version > 1 else header
+    return sealed(struct.pack("<8sIIQII", b"OPJLOG1\n", version, BLOCK_BYTES, board_ns, 0, 0))
 
 
 def sealed(header: bytes) -> bytes:
@@ -33,7 +32,6 @@ def block(
     base_board_ns: int,
     records: Sequence[tuple[int, int, int]],
     sequence: int = 0,
-    version: int = 2,
 ) -> bytes:
     payload = b"".join(varint(value) for record in records for value in record)
     header = struct.pack(
@@ -48,13 +46,12 @@ def block(
         0,
         sequence,
     )
-    return (sealed(header) if version > 1 else header) + payload
+    return sealed(header) + payload
 
 
-def log(blocks: Sequence[tuple[int, int, Sequence[tuple[int, int, int]]]], version: int = 2) -> list[bytes]:
+def log(blocks: Sequence[tuple[int, int, Sequence[tuple[int, int, int]]]]) -> list[bytes]:
     """Header and blocks of a whole log, numbered; each is (thread, base_board_ns, records)."""
-    numbered = [block(*each, sequence=number, version=version) for number, each in enumerate(blocks)]
-    return [file_header(version=version), *numbered]
+    return [file_header(), *(block(*each, sequence=number) for number, each in enumerate(blocks))]
 
 
 def operation(kind: int, gap_ns: int, duration_ns: int, ok: bool = True) -> tuple[int, int, int]:

@@ -20,6 +20,7 @@ from opjoule.record.run import Run, run_of
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.trace.journal import TraceJournal
+from usual_phases import ROLES
 
 PERIOD_NS = 2_000_000
 BOARD_NS = 50_000_000_000
@@ -71,6 +72,7 @@ def _phases(repeat: int) -> list[dict[str, object]]:
     return [
         {
             "name": name,
+            "role": ROLES[name],
             "repeat": repeat,
             "start_board_ns": _board_ns(repeat, start_s),
             "end_board_ns": _board_ns(repeat, end_s),

@@ -137,28 +137,21 @@ def test_clipped_samples_keep_their_mark_in_streams_and_parquet(tmp_path):
         to_parquet(tmp_path)
 
 
-def older(table, name):
-    """The table as version 1 of its schema had it: without what was clipped."""
-    kept = table.drop_columns([each for each in ("clipped", "clipped_samples") if each in table.column_names])
-    return kept.replace_schema_metadata({"opjoule.schema": f'{{"name": "{name}", "version": 1}}'})
-
-
-@pytest.mark.parametrize("parquet", [True, False])
-def test_a_trace_of_version_1_has_no_clipped_samples(tmp_path, parquet):
+@pytest.mark.parametrize("name", ["power.parquet", "raw/power.arrows"])
+def test_a_trace_of_another_version_is_refused(tmp_path, name):
     recorded(tmp_path).close()
     to_parquet(tmp_path)
-    for name in ("power", "gaps"):
-        path = tmp_path / f"{name}.parquet"
-        table = older(pq.read_table(path), name)
-        if parquet:
-            pq.write_table(table, path)
-            continue
-        path.unlink()
-        with pa.ipc.new_stream(str(tmp_path / f"raw/{name}.arrows"), table.schema) as stream:
-            stream.write_table(table)
-    check_contents(tmp_path)
-    trace = read_trace(tmp_path)
-    assert trace.clipped_samples == 0 and trace.clipped.shape == trace.meter_ns.shape
+    older = pq.read_table(tmp_path / "power.parquet").replace_schema_metadata(
+        {"opjoule.schema": '{"name": "power", "version": 1}'}
+    )
+    (tmp_path / "power.parquet").unlink()
+    if name.endswith("parquet"):
+        pq.write_table(older, tmp_path / name)
+    else:
+        with pa.ipc.new_stream(str(tmp_path / name), older.schema) as stream:
+            stream.write_table(older)
+    with pytest.raises(RecordFault, match="version 1, this program reads version 2"):
+        read_trace(tmp_path)
 
 
 def test_raw_data_is_never_overwritten(tmp_path):

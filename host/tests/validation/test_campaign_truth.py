@@ -9,9 +9,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "validation"))
 import pytest
 from campaign_truth import tell_ratios, tell_records
 from opjoule.comparison.compared_run import gather
-from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.supply import COURSE
+from usual_phases import usual_phase
 
 KEY = "marginal_energy_per_operation_j"
 IDLE_W, OPERATIONS = 3.0, 100
@@ -23,7 +23,7 @@ def record(place: Path, db: str, true_j: float, stated_j: float, u: float, block
     made = RunRecord.create(
         place, {"db": db, "study": "ycsb", "storage": "sd", "block": block}, simulated=True
     )
-    made.update(phases=[Phase(name, 1, int(a * 1e9), int(b * 1e9)) for name, (a, b) in EDGES_S.items()])
+    made.update(phases=[usual_phase(name, 1, int(a * 1e9), int(b * 1e9)) for name, (a, b) in EDGES_S.items()])
     run_j = true_j * OPERATIONS
     rows = [(0.0, 0.0), (3.0, 3 * IDLE_W), (5.0, 5 * IDLE_W + run_j), (9.0, 9 * IDLE_W + run_j)]
     lines = [f"{int(at * 1e9)},{energy:.9f}" for at, energy in rows]

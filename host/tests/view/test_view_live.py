@@ -17,7 +17,6 @@ from opjoule.drawing.pyramid import POWER
 from opjoule.errors import BadInput
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.progress_notes import ProgressNotes
-from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import Gap
@@ -25,6 +24,7 @@ from opjoule.view.growing import GrowingPower
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
 from report_browser import Browser
+from usual_phases import usual_phase
 from view_client import ask, get
 
 PERIOD_NS = 200_000
@@ -167,7 +167,7 @@ def run_of(growing):
     growing.notes.add(phase="idle (1 of 3)")
     growing.notes.add(board_ns=on_board(0.1))
     growing.grow(1.0)
-    idle = Phase("idle-before", 1, on_board(0.1), on_board(1.0))
+    idle = usual_phase("idle-before", 1, on_board(0.1), on_board(1.0))
     RunRecord.open(growing.directory).update(phases=[idle])
     growing.notes.add(phase="run (1 of 3)")
     growing.notes.add(board_ns=on_board(1.0) + LATE_NS)

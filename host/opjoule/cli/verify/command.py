@@ -73,8 +73,5 @@ def _unreadable(record: RunRecord) -> list[str]:
 def _sound(record: RunRecord) -> str:
     if record.is_finished:
         count = len(record.run.checksums or {})
-        old = "" if record.has_seals else "; this version of the record has checksums for raw files only"
-        return f"{count} files are as the run left them ({record.status}){old}"
-    if record.has_seals:
-        return "ended early; its sealed parts are as they were written"
-    return "ended early; records of its version get their checksums only at the end"
+        return f"{count} files are as the run left them ({record.status})"
+    return "ended early; its sealed parts are as they were written"

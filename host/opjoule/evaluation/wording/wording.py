@@ -2,43 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
-from typing import Any, Final
+from typing import Any
 
-from opjoule.evaluation.quantities.definition import LAST, Quantities
+from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.record.groups import PER_OPERATION
 from opjoule.record.run import Run
-
-_VERSION_1: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
-    {
-        "energy_j": {
-            "meaning": "run and settle, idle power in it (result of schema version 1)",
-            "line": ("energy", "run and settle, idle power in it"),
-        },
-        "energy_per_operation_j": {"meaning": "run and settle with idle power, over the operations"},
-        "run_energy_j": {"line": None},
-        "write_back_energy_j": {
-            "key": "settle_energy_j",
-            "label": "… in settle",
-            "meaning": "drawn after the last operation, idle power in it",
-            "headline": "",
-            "column": "",
-            "line": ("settle", "{settle_s} after the last operation"),
-            "rank": {"table": LAST},
-        },
-        "settle_s": {"meaning": "last operation until dirty pages were written"},
-    }
-)
-"""Fields of quantities as result.json of schema version 1 meant them, where that differs from today's."""
-
-
-@functools.cache
-def of_version(version: int, table: Quantities) -> Quantities:
-    """A study's table as a result.json of this schema version means it."""
-    return table.changed(_VERSION_1) if version == 1 else table
 
 
 @dataclass(frozen=True)
@@ -64,7 +34,6 @@ class Wording:
     """Its work is made of operations; if not, a result without any is not spoken of in terms of them."""
 
     def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
-        """The quantities of a result, as its schema version defines them."""
-        table = of_version(result["schema"]["version"], self.quantities)
+        """The quantities that one of its results has."""
         counted = self.always_counted or (result.get("operations") or {}).get("value")
-        return table if counted else table.without(PER_OPERATION)
+        return self.quantities if counted else self.quantities.without(PER_OPERATION)

@@ -1,0 +1,24 @@
+"""Phases with the roles that every study gives to those of these names."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from opjoule.record.phases import Phase, Role
+
+ROLES = {
+    "load": Role.PREPARE,
+    "load-settle": Role.DRAIN,
+    "idle-before": Role.BASELINE,
+    "run": Role.WORK,
+    "blocks": Role.BLOCKS,
+    "settle": Role.DRAIN,
+    "idle-after": Role.BASELINE,
+    "harness": Role.CONTROL,
+    "signature": Role.CONTROL,
+}
+
+
+def usual_phase(name: str, *fields: Any, **more: Any) -> Phase:
+    """A phase with the role that its name has by custom."""
+    return Phase(name, *fields, role=ROLES[name], **more)
