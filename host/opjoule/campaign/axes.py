@@ -66,7 +66,7 @@ def words_of(options: Mapping[str, Any]) -> list[str]:
         if value is True:
             words.append(option)
         elif isinstance(value, list):
-            words += [word for each in value for word in (option, str(each))]
+            words += [word for item in value for word in (option, str(item))]
         elif isinstance(value, str | int | float) and value is not False:
             words += axis(name).words(str(value)) if name in AXES or "." in name else [option, str(value)]
         elif value is not False:

@@ -42,7 +42,7 @@ def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
 
 def identity(plan_sha256: str, asked: Mapping[str, Any]) -> Identity:
     """What makes two measurements runs of one cell."""
-    changes = " ".join(sorted(str(each) for each in asked.get("state") or ()))
+    changes = " ".join(sorted(str(change) for change in asked.get("state") or ()))
     return plan_sha256, changes, str(asked.get("disturb") or ""), int(asked.get("block") or 0)
 
 
@@ -73,7 +73,7 @@ class Cell:
     @property
     def is_complete(self) -> bool:
         """Has it a run that came to its end?"""
-        return any(each.status == "complete" for each in self.runs)
+        return any(run.status == "complete" for run in self.runs)
 
 
 @dataclass
@@ -131,13 +131,13 @@ class Campaign:
 
     def _take_over(self) -> None:
         """Keeps what the folder's index has of other conditions and blocks."""
-        own = {(tuple(cell.plan.condition.items()), cell.block) for cell in self.cells}
+        cells_here = {(tuple(cell.plan.condition.items()), cell.block) for cell in self.cells}
         with suppress(OpJouleError):  # no index, or none that can be read: it is made anew
             runs, _ = read_index(self.folder)
             self.others = [
-                each
-                for each in runs
-                if each.status != NOT_MEASURED and (tuple(each.condition.items()), each.block) not in own
+                run
+                for run in runs
+                if run.status != NOT_MEASURED and (tuple(run.condition.items()), run.block) not in cells_here
             ]
 
     def take_in(self, record: RunRecord) -> Cell | None:
@@ -175,7 +175,7 @@ class Campaign:
         """About how long what is missing takes [s], by what its conditions took; None before the first is measured."""
         if not self.took_s:
             return None
-        mean_s = fmean(each for took in self.took_s.values() for each in took)
+        mean_s = fmean(length_s for took in self.took_s.values() for length_s in took)
         names = [cell.runs[-1].name for cell in self.missing]
         return sum(fmean(self.took_s[name]) if name in self.took_s else mean_s for name in names)
 
@@ -245,28 +245,28 @@ def program_words(version: str | None, commit: str | None) -> str:
 
 def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:
     """The records of a folder by what they are runs of, in the order in which they began; unreadable ones aside."""
-    found: list[RunRecord] = []
+    records: list[RunRecord] = []
     for place in sorted(folder.iterdir()) if folder.is_dir() else []:
         try:
-            found.append(RunRecord.open(place))
+            records.append(RunRecord.open(place))
         except OpJouleError:
             continue
     by_cell: dict[Identity, list[RunRecord]] = {}
-    for record in sorted(found, key=lambda each: each.run.found.started_utc or ""):
+    for record in sorted(records, key=lambda record: record.run.found.started_utc or ""):
         key = identity(record.run.plan_sha256, record.document.get("asked", {}))
         by_cell.setdefault(key, []).append(record)
     return by_cell
 
 
 def _was_interrupted(record: RunRecord) -> bool:
-    return any(INTERRUPTED in each for each in record.faults)
+    return any(INTERRUPTED in fault for fault in record.faults)
 
 
 def _length_s(record: RunRecord) -> float | None:
     """How long its measurement took [s]; None where it does not say."""
-    found = record.run.found
-    if not (found.started_utc and found.ended_utc):
+    facts = record.run.found
+    if not (facts.started_utc and facts.ended_utc):
         return None
     return (
-        datetime.fromisoformat(found.ended_utc) - datetime.fromisoformat(found.started_utc)
+        datetime.fromisoformat(facts.ended_utc) - datetime.fromisoformat(facts.started_utc)
     ).total_seconds()

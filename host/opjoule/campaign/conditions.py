@@ -36,7 +36,7 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
         asked: the user's options.
     Raises: BadInput: one is named twice, or not at all.
     """
-    found = {}
+    by_axis = {}
     for axis, about in AXES.items():
         text = str(asked.get(axis) or "")
         if "," not in text or not about.listed:
@@ -44,8 +44,8 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
         values = [value.strip() for value in text.split(",")]
         if len(set(values)) < len(values) or "" in values:
             raise BadInput(f"--{axis} {text}: name each one once, as in --{axis} a,b")
-        found[axis] = values
-    return found
+        by_axis[axis] = values
+    return by_axis
 
 
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:
@@ -54,8 +54,8 @@ def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Pla
     What a study's job goes through itself is in `asked` as its parts: an option may have the name of a count.
     """
     within = {name for part in plan.asked.get("parts") or () for name in part}
-    own = {axis: value for axis, value in condition.items() if axis not in within}
-    return replace(plan, condition=condition, rank=rank, asked={**plan.asked, **own})
+    options = {axis: value for axis, value in condition.items() if axis not in within}
+    return replace(plan, condition=condition, rank=rank, asked={**plan.asked, **options})
 
 
 MeasureOne = Callable[[Plan, Path], tuple[int, Path]]

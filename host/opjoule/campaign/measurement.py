@@ -52,7 +52,7 @@ def measure(
     meter_address: str,
     directory: Path,
     progress: PhaseProgress,
-    found: Mapping[str, Any],
+    rig_facts: Mapping[str, Any],
     supply: SupplyPath,
     warnings: Sequence[str] = (),
     calibrations: Calibrations | None = None,
@@ -62,7 +62,7 @@ def measure(
 
     Args:
         meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
-        found: what is known of the rig beforehand, for run.json.
+        rig_facts: facts of the rig for run.json that are known before the run.
         supply: what lies between supply and board.
         warnings: lines to be shown above the figures.
         calibrations: of the meter's sensors; None: as delivered.
@@ -87,7 +87,7 @@ def measure(
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             rig = {"device": facts, "meter": identity, "prepared": prepared}
             record.update(
-                found={**found, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
+                found={**rig_facts, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
             )
             record.update(**sensors.entries())
             record.update(found={"supply": supply.measured(meter.error_bounds().shunt).to_json()})
@@ -153,9 +153,9 @@ def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
     try:
         yield
     finally:
-        found = state.stop()
-        record.update(state=found)
-        for line in found.broken:
+        outcome = state.stop()
+        record.update(state=outcome)
+        for line in outcome.broken:
             record.add_fault(f"state of the board: {line}")
 
 

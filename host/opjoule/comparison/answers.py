@@ -34,12 +34,12 @@ class Answers:
     @property
     def warnings(self) -> list[RunWarning]:
         """Those of all runs."""
-        return warnings_of(each.runs for each in self.cells.cells) if self.cells else []
+        return warnings_of(cell.runs for cell in self.cells.cells) if self.cells else []
 
     @cached_property
     def conclusions(self) -> list[str]:
         """The lines that answer the question: winners by each axis, then what decides."""
-        winners = [line for each in self.compared for line in winner_lines(each)]
+        winners = [line for comparison in self.compared for line in winner_lines(comparison)]
         return list(dict.fromkeys([*winners, *deciding_lines(self.compared)]))
 
 
@@ -49,36 +49,36 @@ def answers_of(folder: Path) -> Answers:
     Raises: RecordFault: no readable index.
     """
     try:
-        found, _ = gather([str(folder)])
+        runs, _ = gather([str(folder)])
     except BadInput:  # no run has left a record; the index says why
-        found = []
+        runs = []
     troubles: list[str] = []
     cells, refused = None, ""
     try:
-        cells = plotted(found)
+        cells = plotted(runs)
         check_drawable(cells)
     except OpJouleError as error:
         refused = str(error) if cells else ""
         troubles.append(str(error))
     compared: list[Compared] = []
-    for axis, values in _axes(found).items():
+    for axis, values in _axes(runs).items():
         if len(values) > 1:
             try:
-                compared.append(compare(found, Question((axis,))))
+                compared.append(compare(runs, Question((axis,))))
             except OpJouleError as error:
                 troubles.append(f"by {axis}: {error}")
     compared = sorted(
         judged_together(compared),
-        key=lambda one: len({tuple(each.stratum.items()) for each in one.groups}),
+        key=lambda one: len({tuple(group.stratum.items()) for group in one.groups}),
     )
-    troubles += [line for each in compared for line in each.notes]
-    return Answers(found, compared, cells, refused, list(dict.fromkeys(troubles)))
+    troubles += [line for comparison in compared for line in comparison.notes]
+    return Answers(runs, compared, cells, refused, list(dict.fromkeys(troubles)))
 
 
 def _axes(runs: Sequence[ComparedRun]) -> Mapping[str, set[str]]:
     """Axis -> the values that runs with a result have."""
-    found: dict[str, set[str]] = {}
+    values_by_axis: dict[str, set[str]] = {}
     for run in runs:
         for axis, value in run.condition.items():
-            found.setdefault(axis, set()).add(value)
-    return found
+            values_by_axis.setdefault(axis, set()).add(value)
+    return values_by_axis

@@ -32,14 +32,14 @@ def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
 
 def _number(numbers: Mapping[str, Any], path: str) -> Mapping[str, Any]:
     """The number at a path; the reason of a missing group is that of its parts, and a bare count is exact."""
-    found: Any = numbers
+    entry: Any = numbers
     for name in path.split("."):
-        if isinstance(found, Mapping) and {"value", "u", "unit"} <= found.keys():
+        if isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys():
             break
-        found = found.get(name, {}) if isinstance(found, Mapping) else {}
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return {"value": found, "u": 0.0 if isinstance(found, int) else None, "unit": "1"}
-    return found if isinstance(found, Mapping) else {}
+        entry = entry.get(name, {}) if isinstance(entry, Mapping) else {}
+    if isinstance(entry, int | float) and not isinstance(entry, bool):
+        return {"value": entry, "u": 0.0 if isinstance(entry, int) else None, "unit": "1"}
+    return entry if isinstance(entry, Mapping) else {}
 
 
 def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
@@ -56,22 +56,27 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
     side = Side.mean(sides) if sides else None
     if side and (of.topic not in COUNTED or side.expanded_u > 0):
         return {"value": side.value, "u": side.expanded_u, "unit": side.unit, "runs": len(sides)}
-    found = [quantity(each, of.key) for each in results]
-    known = [each for each in found if each.value is not None]
-    unit = next((each.unit for each in found if each.unit), of.unit)
-    reasons = [reason for each in (known or found) if (reason := getattr(each, "reason", ""))]
+    numbers = [quantity(result, of.key) for result in results]
+    known = [number for number in numbers if number.value is not None]
+    unit = next((number.unit for number in numbers if number.unit), of.unit)
+    reasons = [reason for number in (known or numbers) if (reason := getattr(number, "reason", ""))]
     if not known:
         return {"value": None, "u": None, "unit": unit, "reason": reasons[0] if reasons else "no run has it"}
-    mean = {"value": fmean(each.value or 0.0 for each in known), "u": None, "unit": unit, "runs": len(known)}
+    mean = {
+        "value": fmean(number.value or 0.0 for number in known),
+        "u": None,
+        "unit": unit,
+        "runs": len(known),
+    }
     return {**mean, "reason": reasons[0] if reasons else "uncertainty not stated in a run"}
 
 
 def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:
     """The runs that have the number with an uncertainty."""
-    found = []
-    for each in results:
+    sides = []
+    for result in results:
         try:
-            found.append(comparison_side(each, of))
+            sides.append(comparison_side(result, of))
         except ValueError:
             continue
-    return found
+    return sides

@@ -73,7 +73,7 @@ def allowed_groups(text: str | None) -> frozenset[str]:
 
     Raises: BadInput: a name that is no group of settings.
     """
-    names = [each.strip() for each in (text or "").split(",") if each.strip()]
+    names = [name.strip() for name in (text or "").split(",") if name.strip()]
     for name in names:
         if name not in (*GROUPS, SHORT):
             raise BadInput(f"--although: {unknown('group of settings', name, (*GROUPS, SHORT))}")
@@ -81,7 +81,7 @@ def allowed_groups(text: str | None) -> frozenset[str]:
 
 
 def _refusal(refused: dict[str, Disagreement]) -> str:
-    names = ",".join(dict.fromkeys(each.group for each in refused.values()))
+    names = ",".join(dict.fromkeys(difference.group for difference in refused.values()))
     shown = "; ".join(list(refused)[:_SHOWN]) + ("; ..." if len(refused) > _SHOWN else "")
     return (
         f"these runs are not comparable. They differ in {shown}. Compare them by it, name fewer runs, or allow it with "

@@ -83,26 +83,26 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
 
     Raises: BadInput: a place that holds none. RecordFault: an index that is damaged.
     """
-    found: dict[Path, ComparedRun] = {}
+    by_place: dict[Path, ComparedRun] = {}
     left_out: list[str] = []
     for place in places:
         again: dict[Path, str] = {}
-        inside = [one for each in _matching(place) for one in _inside(each, again)]
+        inside = [one for match in _matching(place) for one in _inside(match, again)]
         if not inside:
             raise BadInput(
                 f"{place} holds no record: give runs/NAME, a campaign's folder, or a pattern of them"
             )
         for path, run in inside:
-            if path.resolve() in found:
+            if path.resolve() in by_place:
                 continue
             if run and (other := again.get(path)):
                 left_out.append(f"{path}: ended early and was measured again as {other}")
                 continue
             try:
-                found[path.resolve()] = _read(path, run)
+                by_place[path.resolve()] = _read(path, run)
             except OpJouleError as error:
                 left_out.append(f"{path}: {error}")
-    return list(found.values()), left_out
+    return list(by_place.values()), left_out
 
 
 def _matching(place: str) -> list[Path]:
@@ -111,12 +111,12 @@ def _matching(place: str) -> list[Path]:
     if place and path.exists():
         return [path]
     try:
-        found = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if place else []
+        paths = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if place else []
     except (ValueError, NotImplementedError, IndexError):  # what glob makes of "a**", of "" and of roots
-        found = []
-    if not found:
+        paths = []
+    if not paths:
         raise BadInput(f"{place}: there is no such record or folder")
-    return found
+    return paths
 
 
 def _inside(place: Path, again: dict[Path, str]) -> Iterator[tuple[Path, ConditionRun | None]]:
@@ -132,8 +132,8 @@ def _inside(place: Path, again: dict[Path, str]) -> Iterator[tuple[Path, Conditi
             below.clear()
             index = read_index(folder)[0]
             again |= {folder / name: other for name, other in measured_again(index).items()}
-            measured = (each for each in index if each.status != NOT_MEASURED)
-            yield from ((folder / each.folder, each) for each in measured)
+            measured = (run for run in index if run.status != NOT_MEASURED)
+            yield from ((folder / run.folder, run) for run in measured)
         elif "run.json" in files:
             below.clear()
             yield folder, None

@@ -31,14 +31,16 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     """The table: each quantity's words, and its value in each condition, rounded and with its unit."""
     means = [means_of(runs, name) for name in names_of(runs)]
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
-    return lines + [(each.label, [_cell(mean[each.key]) for mean in means]) for each in compared_by(runs)]
+    return lines + [
+        (quantity.label, [_cell(mean[quantity.key]) for mean in means]) for quantity in compared_by(runs)
+    ]
 
 
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
     """Blocks with a result, of all: a run that was cut off and measured again is one block."""
-    own = [each for each in runs if each.name == name]
-    with_result = {each.block for each in own if each.result is not None}
-    return f"{len(with_result)} of {len({each.block for each in own})}"
+    condition_runs = [run for run in runs if run.name == name]
+    with_result = {run.block for run in condition_runs if run.result is not None}
+    return f"{len(with_result)} of {len({run.block for run in condition_runs})}"
 
 
 def _cell(number: Mapping[str, Any]) -> str:
@@ -49,12 +51,12 @@ def notes(runs: Sequence[ConditionRun]) -> list[str]:
     """Why a run has no result, or came to its end with faults; one line each."""
     lines = []
     again = measured_again(runs)
-    for each in runs:
-        if each.result is not None and each.status == COMPLETE:
+    for run in runs:
+        if run.result is not None and run.status == COMPLETE:
             continue
-        said = each.status if each.result is not None else f"no result: {each.why}"
-        counted_as = f"; measured again as {again[each.folder]}" if each.folder in again else ""
-        lines.append(f"{each.folder} (block {each.block}, {each.name}): {said}{counted_as}")
+        outcome = run.status if run.result is not None else f"no result: {run.why}"
+        counted_as = f"; measured again as {again[run.folder]}" if run.folder in again else ""
+        lines.append(f"{run.folder} (block {run.block}, {run.name}): {outcome}{counted_as}")
     return lines
 
 
@@ -83,7 +85,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
         console.print(line, soft_wrap=True)
     console.print(f"records    {directory}", soft_wrap=True)
     console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
-    axes = ", ".join(dict.fromkeys(axis for each in runs for axis in each.condition))
+    axes = ", ".join(dict.fromkeys(axis for run in runs for axis in run.condition))
     console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
 
 

@@ -39,17 +39,17 @@ def verdict(compared: Compared) -> tuple[str, int]:
 
     Raises: DataFault: nothing can be said, since a side is a single run or the runs are too short.
     """
-    judged = [each for each in compared.contrasts if each.adjusted is not None]
-    if not judged and any(each.cannot == TOO_SHORT_RUNS for each in compared.contrasts):
+    judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
+    if not judged and any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
         raise DataFault(f"no verdict: {compared.warnings[0]}; judge them anyway with --although {SHORT}")
     if not judged:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
         )
-    found = [is_worse(each) for each in judged]
-    if any(found):
+    worse = [is_worse(contrast) for contrast in judged]
+    if any(worse):
         return "worse", WORSE_EXIT
-    return ("better", 0) if False in found else ("no change shown", 0)
+    return ("better", 0) if False in worse else ("no change shown", 0)
 
 
 def to_json(compared: Compared) -> dict[str, Any]:
@@ -70,19 +70,19 @@ def to_json(compared: Compared) -> dict[str, Any]:
     ]
     contrasts = [
         {
-            "metric": each.quantity.key,
-            **({"condition": dict(each.stratum)} if each.stratum else {}),
-            "a": each.a,
-            "b": each.b,
-            "ratio": each.ratio.value if each.ratio else None,
-            "ratio_limits": _ends(each),
-            "probability": each.probability,
-            "adjusted_probability": each.adjusted,
-            "differs": each.differs,
-            "not_judged": each.cannot,
-            "sentence": sentence(each, compared),
+            "metric": contrast.quantity.key,
+            **({"condition": dict(contrast.stratum)} if contrast.stratum else {}),
+            "a": contrast.a,
+            "b": contrast.b,
+            "ratio": contrast.ratio.value if contrast.ratio else None,
+            "ratio_limits": _ends(contrast),
+            "probability": contrast.probability,
+            "adjusted_probability": contrast.adjusted,
+            "differs": contrast.differs,
+            "not_judged": contrast.cannot,
+            "sentence": sentence(contrast, compared),
         }
-        for each in compared.contrasts
+        for contrast in compared.contrasts
     ]
     last = {"verdict": verdict(compared)[0]} if question.by == (SIDE,) else {}
     return {
@@ -92,7 +92,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "although": sorted(question.although),
         "limit": LIMIT,
         "tolerance": question.tolerance,
-        "warnings": [str(each) for each in compared.warnings],
+        "warnings": [str(warning) for warning in compared.warnings],
         "conclusions": conclusions(compared),
         "groups": groups,
         "contrasts": contrasts,
@@ -110,7 +110,7 @@ def _ends(contrast: Contrast) -> list[float | None] | None:
 
 def to_csv(compared: Compared) -> str:
     """The comparisons, a row each."""
-    axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
+    axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
     text = io.StringIO()
     rows = csv.writer(text, lineterminator="\n")
     head = [
@@ -126,19 +126,19 @@ def to_csv(compared: Compared) -> str:
         "ratio_high",
     ]
     rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated", "warnings"])
-    for each in compared.contrasts:
-        found = each.ratio
+    for contrast in compared.contrasts:
+        ratio = contrast.ratio
         rows.writerow(
             [
-                each.quantity.key,
-                *(each.stratum.get(axis, "") for axis in axes),
-                *(each.a, each.b, each.side_a.value, each.side_b.value, each.side_a.unit),
-                found.value if found else "",
-                *("" if end is None else end for end in _ends(each) or (None, None)),
-                *("" if one is None else one for one in (each.probability, each.adjusted)),
-                str(each.differs).lower(),
+                contrast.quantity.key,
+                *(contrast.stratum.get(axis, "") for axis in axes),
+                *(contrast.a, contrast.b, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
+                ratio.value if ratio else "",
+                *("" if end is None else end for end in _ends(contrast) or (None, None)),
+                *("" if one is None else one for one in (contrast.probability, contrast.adjusted)),
+                str(contrast.differs).lower(),
                 str(compared.simulated).lower(),
-                "; ".join(compared.marks(each)),
+                "; ".join(compared.marks(contrast)),
             ]
         )
     return text.getvalue()
@@ -165,11 +165,11 @@ def print_compared(compared: Compared, console: Console | None = None) -> None:
         console.print(_means(compared, quantity, mark))
         console.print(_ratios(compared, quantity, mark))
     console.print()
-    said = [sentence(each, compared) for each in compared.contrasts]
-    for line in said:
+    sentences = [sentence(contrast, compared) for contrast in compared.contrasts]
+    for line in sentences:
         if line not in first:
             console.print(line, soft_wrap=True)
-    judged = sum(each.adjusted is not None for each in compared.contrasts)
+    judged = sum(contrast.adjusted is not None for contrast in compared.contrasts)
     several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
     console.print(
         f"Intervals hold the true value in 95.45 % of cases. A difference counts where p < {LIMIT}.{several}",
@@ -181,7 +181,7 @@ def print_compared(compared: Compared, console: Console | None = None) -> None:
 
 def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
     """A row a group."""
-    axes = list(dict.fromkeys(axis for each in compared.groups for axis in each.stratum))
+    axes = list(dict.fromkeys(axis for group in compared.groups for axis in group.stratum))
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
     shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
     shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
@@ -194,16 +194,21 @@ def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
 
 def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
     """A row a contrast."""
-    axes = list(dict.fromkeys(axis for each in compared.contrasts for axis in each.stratum))
+    axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
     shown = Table(*axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
     shown.title, shown.title_justify = f"ratios{mark}", "left"
-    for each in compared.contrasts:
-        if each.quantity.key != quantity.key:
+    for contrast in compared.contrasts:
+        if contrast.quantity.key != quantity.key:
             continue
-        ratio, _, limits = ratio_words(each).partition(", 95 %: ")
-        own = [each.stratum[axis] for axis in axes]
-        pair = f"{each.a} / {each.b}"
+        ratio, _, limits = ratio_words(contrast).partition(", 95 %: ")
+        stratum_values = [contrast.stratum[axis] for axis in axes]
+        pair = f"{contrast.a} / {contrast.b}"
         shown.add_row(
-            *own, pair, ratio or NONE, limits or NONE, chance_words(each.adjusted), follows_words(each)
+            *stratum_values,
+            pair,
+            ratio or NONE,
+            limits or NONE,
+            chance_words(contrast.adjusted),
+            follows_words(contrast),
         )
     return shown

@@ -120,21 +120,21 @@ class Compared:
     @property
     def warnings(self) -> list[RunWarning]:
         """Those of its runs."""
-        return warnings_of(each.runs for each in self.groups)
+        return warnings_of(group.runs for group in self.groups)
 
     def mean(self, key: str, group: int) -> dict[str, Any]:
         """A group's mean as a number of result.json, by the quantity's key and the group's number."""
-        of = next(each for each in self.quantities if each.key == key)
+        of = next(quantity for quantity in self.quantities if quantity.key == key)
         return cell_mean([run.numbers for run in self.groups[group].runs], of)
 
     def marks(self, contrast: Contrast) -> list[str]:
         """The warnings of both sides of a contrast, in a word or two each."""
         sides = [
-            each
-            for each in self.groups
-            if each.stratum == contrast.stratum and each.name in (contrast.a, contrast.b)
+            group
+            for group in self.groups
+            if group.stratum == contrast.stratum and group.name in (contrast.a, contrast.b)
         ]
-        return list(dict.fromkeys(mark for each in sides for mark in marks_of(each.runs)))
+        return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
 
 
 def compare(
@@ -148,8 +148,8 @@ def compare(
     """
     groups = _groups(runs, question, sides)
     strata: dict[tuple[str, ...], list[Sequence[ComparedRun]]] = {}
-    for each in groups:
-        strata.setdefault(tuple(each.stratum.values()), []).append(each.runs)
+    for group in groups:
+        strata.setdefault(tuple(group.stratum.values()), []).append(group.runs)
     notes = check_comparable(strata.values(), question.by, question.although)
     quantities = _quantities(runs, question.metrics)
     means: dict[tuple[str, int], Side] = {}
@@ -176,12 +176,17 @@ def compare(
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
         raise DataFault(
-            f"{', '.join(each.label or each.key for each in quantities)}: nothing to compare: {why}"
+            f"{', '.join(quantity.label or quantity.key for quantity in quantities)}: nothing to compare: {why}"
         )
     if not question.against and question.by != (SIDE,):
-        contrasts = [each if each.side_a.value >= each.side_b.value else each.turned() for each in contrasts]
+        contrasts = [
+            contrast if contrast.side_a.value >= contrast.side_b.value else contrast.turned()
+            for contrast in contrasts
+        ]
     if any(
-        not each.side_a.shared or not each.side_b.shared for each in contrasts if "_j" in each.quantity.key
+        not contrast.side_a.shared or not contrast.side_b.shared
+        for contrast in contrasts
+        if "_j" in contrast.quantity.key
     ):
         notes.append(
             "the meter's gain error does not cancel in the ratios of energies, because its sensor has no "
@@ -189,7 +194,7 @@ def compare(
         )
     return Compared(
         question,
-        any(each.simulated for each in runs),
+        any(run.simulated for run in runs),
         tuple(groups),
         means,
         tuple(judged(contrasts, question.tolerance)),
@@ -200,9 +205,14 @@ def compare(
 
 def judged_together(answers: Sequence[Compared]) -> list[Compared]:
     """Several answers whose comparisons count as those of one question."""
-    contrasts = [each for answer in answers for each in answer.contrasts]
-    found = iter(judged(contrasts, max((each.question.tolerance for each in answers), default=0.0)))
-    return [replace(each, contrasts=tuple(next(found) for _ in each.contrasts)) for each in answers]
+    contrasts = [contrast for answer in answers for contrast in answer.contrasts]
+    judged_contrasts = iter(
+        judged(contrasts, max((answer.question.tolerance for answer in answers), default=0.0))
+    )
+    return [
+        replace(answer, contrasts=tuple(next(judged_contrasts) for _ in answer.contrasts))
+        for answer in answers
+    ]
 
 
 def _contrasts(
@@ -241,15 +251,16 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     if not runs:
         raise BadInput("there is no run with a result to compare")
     apart = sorted({axis for run in runs for axis in run.condition} - set(question.by))
-    found: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
+    by_group: dict[tuple[tuple[str, ...], str], list[ComparedRun]] = {}
     for number, run in enumerate(runs):
         name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
-        found.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
-    ordered = sorted(found.items(), key=_order(found))
+        by_group.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
+    ordered = sorted(by_group.items(), key=_order(by_group))
     groups = [
-        Group(dict(zip(apart, values, strict=True)), name, tuple(own)) for (values, name), own in ordered
+        Group(dict(zip(apart, values, strict=True)), name, tuple(members))
+        for (values, name), members in ordered
     ]
-    names = {each.name for each in groups}
+    names = {group.name for group in groups}
     if len(names) < 2:
         what = f"--by {','.join(question.by)}" if question.by != (SIDE,) else "--before and --after"
         raise BadInput(
@@ -261,16 +272,16 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
 
 
 def _order(
-    found: Mapping[tuple[tuple[str, ...], str], Sequence[ComparedRun]],
+    by_group: Mapping[tuple[tuple[str, ...], str], Sequence[ComparedRun]],
 ) -> Callable[[tuple[tuple[tuple[str, ...], str], Sequence[ComparedRun]]], tuple[object, ...]]:
     """Strata, and groups in each, as their campaign was asked for; else by name, before and after in that order."""
     strata: dict[tuple[str, ...], int] = {}
     names: dict[str, int] = {}
-    for (stratum, name), runs in found.items():
+    for (stratum, name), runs in by_group.items():
         rank = min(run.rank for run in runs)
         strata[stratum] = min(rank, strata.get(stratum, rank))
         names[name] = min(rank, names.get(name, rank))
-    return lambda each: (strata[each[0][0]], each[0][0], names[each[0][1]], each[0][1] != BEFORE, each[0][1])
+    return lambda item: (strata[item[0][0]], item[0][0], names[item[0][1]], item[0][1] != BEFORE, item[0][1])
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
@@ -292,14 +303,14 @@ def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]
 def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Definition]:
     """Raises: BadInput: a key that a study of the runs does not have."""
     first = runs[0].quantities
-    found = []
+    quantities = []
     for key in keys or [first.headline.key]:
         quantity = first.get(key)
         if quantity is None:
-            known = [each.key for each in first.shown("compared")]
+            known = [quantity.key for quantity in first.shown("compared")]
             raise BadInput(f"--metric {key}: there is no such quantity; for example {', '.join(known[:4])}")
-        found.append(quantity)
-    return found
+        quantities.append(quantity)
+    return quantities
 
 
 def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
@@ -321,18 +332,26 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
     Args:
         tolerance: a change of less than this share is none.
     """
-    alone = [None if each.cannot else _probability(each.side_a, each.side_b, tolerance) for each in contrasts]
-    together = holm([each for each in alone if each is not None])
+    alone = [
+        None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance)
+        for contrast in contrasts
+    ]
+    together = holm([probability for probability in alone if probability is not None])
     judged, adjusted = len(together), iter(together)
     return [
-        replace(each, probability=own, adjusted=None if own is None else next(adjusted), judged=judged)
-        for each, own in zip(contrasts, alone, strict=True)
+        replace(
+            contrast,
+            probability=probability,
+            adjusted=None if probability is None else next(adjusted),
+            judged=judged,
+        )
+        for contrast, probability in zip(contrasts, alone, strict=True)
     ]
 
 
 def _probability(a: Side, b: Side, tolerance: float) -> float | None:
     """That of a difference beyond the tolerated one; 1 inside of it."""
     limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
-    found = same_probability(a, limit)
+    probability = same_probability(a, limit)
     inside = (a.value - b.value) * (a.value - limit.value) < 0
-    return 1.0 if inside and found is not None else found
+    return 1.0 if inside and probability is not None else probability

@@ -30,30 +30,30 @@ def deciding_lines(answers: Sequence[Compared]) -> list[str]:
     That is idle power, which energy above idle leaves out, and what is drawn after the last operation.
     """
     about = [
-        each
-        for each in answers
-        if each.question.by != (SIDE,)
-        and any(ABOVE_IDLE in of.rests_on and "marginal" in of.key for of in each.quantities)
+        answer
+        for answer in answers
+        if answer.question.by != (SIDE,)
+        and any(ABOVE_IDLE in of.rests_on and "marginal" in of.key for of in answer.quantities)
     ]
-    found = (next(filter(None, map(line, about)), "") for line in (_idle_line, _tail_line))
-    return [line for line in found if line]
+    lines = (next(filter(None, map(line, about)), "") for line in (_idle_line, _tail_line))
+    return [line for line in lines if line]
 
 
 def _idle_line(compared: Compared) -> str:
     """The greatest difference in idle power that was found between two groups of one stratum."""
-    found: list[tuple[Measured, Group, Group]] = []
+    differences: list[tuple[Measured, Group, Group]] = []
     known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
     for a, side_a in known:
         for b, side_b in known:
             if a.stratum == b.stratum and side_a.value > side_b.value and differ(side_a, side_b):
-                found.append((difference(side_a, side_b), a, b))
-    if not found:
+                differences.append((difference(side_a, side_b), a, b))
+    if not differences:
         return ""
-    power, a, b = max(found, key=lambda each: each[0].value)
-    more, less = (side_words(each.name, each.stratum, compared) for each in (a, b))
+    power, a, b = max(differences, key=lambda entry: entry[0].value)
+    more, less = (side_words(group.name, group.stratum, compared) for group in (a, b))
     place = place_words(a.stratum, compared)
     length, count = (_number(a, key) for key in ("duration_s", "operations"))
-    each = (
+    per_operation = (
         f", which is {rounded(power.value * length / count, None, 'J', 2)} per operation at its pace"
         if length and count
         else ""
@@ -61,7 +61,7 @@ def _idle_line(compared: Compared) -> str:
     size = rounded(power.value, power.u, power.unit)
     return sentence_case(
         f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
-        f"{less}{each}."
+        f"{less}{per_operation}."
     )
 
 
@@ -74,7 +74,7 @@ def _tail_line(compared: Compared) -> str:
             shares.append((min(after / whole, 1.0), group))
     if not shares:
         return ""
-    shares.sort(key=lambda each: -each[0])
+    shares.sort(key=lambda entry: -entry[0])
     named = [f"{_cell_words(group, compared)} ({100 * share:.0f} %)" for share, group in shares[:CELLS_MAX]]
     more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []
     return (
@@ -97,5 +97,5 @@ def _mean(group: Group, key: str) -> Side | None:
 
 
 def _number(group: Group, key: str) -> float | None:
-    found = _mean(group, key)
-    return None if found is None else found.value
+    mean = _mean(group, key)
+    return None if mean is None else mean.value

@@ -59,7 +59,8 @@ class ConditionRun:
 def is_one_of_several(record: Path) -> bool:
     """Is a record one of the runs of its folder: named by an index there, or measured as a block beside another one?"""
     return has_index(record.parent) or (
-        _is_block(record) and any(_is_block(each) for each in record.parent.iterdir() if each != record)
+        _is_block(record)
+        and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
     )
 
 
@@ -68,11 +69,11 @@ def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
 
     Only the complete one counts, whatever can still be told from the other's raw files.
     """
-    complete = {(each.block, each.name): each.folder for each in runs if each.status == COMPLETE}
+    complete = {(run.block, run.name): run.folder for run in runs if run.status == COMPLETE}
     return {
-        each.folder: complete[each.block, each.name]
-        for each in runs
-        if each.status != COMPLETE and (each.block, each.name) in complete
+        run.folder: complete[run.block, run.name]
+        for run in runs
+        if run.status != COMPLETE and (run.block, run.name) in complete
     }
 
 
@@ -86,7 +87,7 @@ def forget_run(record: Path) -> None:
         programs = read_json(directory / INDEX, SCHEMA).get("programs", [])
     except OpJouleError:  # made anew by the next start of the campaign
         return
-    left = [each for each in runs if each.folder != record.name]
+    left = [run for run in runs if run.folder != record.name]
     if left and len(left) < len(runs):
         write_index(directory, left, simulated=simulated, programs=programs)
 
@@ -109,14 +110,14 @@ def write_index(
     """
     entries = [
         {
-            "block": each.block,
-            "condition": dict(each.condition),
-            "folder": each.folder,
-            "rank": each.rank,
-            "status": each.status,
-            "why": each.why,
+            "block": run.block,
+            "condition": dict(run.condition),
+            "folder": run.folder,
+            "rank": run.rank,
+            "status": run.status,
+            "why": run.why,
         }
-        for each in runs
+        for run in runs
     ]
     directory.mkdir(parents=True, exist_ok=True)
     document = {
@@ -140,10 +141,8 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
     except FileNotFoundError:
         raise RecordFault(f"{path} is not there") from None
     index = as_value(document, _Index, path)
-    named = [
-        ConditionRun(each.block, each.condition, each.folder, each.why, rank=each.rank) for each in index.runs
-    ]
-    return [as_recorded(directory, each) for each in named], index.simulated
+    named = [ConditionRun(run.block, run.condition, run.folder, run.why, rank=run.rank) for run in index.runs]
+    return [as_recorded(directory, run) for run in named], index.simulated
 
 
 class _Entry(Struct, frozen=True):
@@ -168,31 +167,31 @@ def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
         record = RunRecord.open(place)
     except OpJouleError as error:
         return replace(run, why=str(error), status="unreadable")
-    found = replace(run, status=record.status)
+    recorded = replace(run, status=record.status)
     try:
         answer = open_answer(record)
         if not answer.result:
-            return replace(found, why=run.why or "; ".join(record.faults) or answer.problem)
+            return replace(recorded, why=run.why or "; ".join(record.faults) or answer.problem)
         headline = answer.quantities.headline.key
-        compared = sorted(answer.quantities.shown("compared"), key=lambda each: each.key != headline)
-        return replace(found, why="", result=answer.result, compared=compared)
+        compared = sorted(answer.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
+        return replace(recorded, why="", result=answer.result, compared=compared)
     except OpJouleError as error:
-        return replace(found, why=run.why or "; ".join(record.faults) or str(error))
+        return replace(recorded, why=run.why or "; ".join(record.faults) or str(error))
 
 
 def names_of(runs: Sequence[ConditionRun]) -> list[str]:
     """Every condition once, in the order in which they were asked for; by name where the index does not say."""
-    return list(dict.fromkeys(each.name for each in sorted(runs, key=lambda each: (each.rank, each.name))))
+    return list(dict.fromkeys(run.name for run in sorted(runs, key=lambda run: (run.rank, run.name))))
 
 
 def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
     """What the studies of the runs compare, each quantity once."""
-    return list({each.key: each for run in runs for each in run.compared}.values())
+    return list({quantity.key: quantity for run in runs for quantity in run.compared}.values())
 
 
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     """Mean of every compared quantity over one condition's runs, by its key (comparison/cell_mean.py)."""
     again = measured_again(runs)
-    own = [each for each in runs if each.name == name and each.folder not in again]
-    results = [each.result for each in own if each.result]
-    return {each.key: cell_mean(results, each) for each in compared_by(runs)}
+    condition_runs = [run for run in runs if run.name == name and run.folder not in again]
+    results = [run.result for run in condition_runs if run.result]
+    return {quantity.key: cell_mean(results, quantity) for quantity in compared_by(runs)}

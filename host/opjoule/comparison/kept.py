@@ -44,7 +44,7 @@ def kept(contents: Any) -> Any:
         if contents.keys() >= set(FIELDS):
             return Number(contents)
         return {sys.intern(key): kept(value) for key, value in contents.items()}
-    return [kept(each) for each in contents] if isinstance(contents, list) else contents
+    return [kept(item) for item in contents] if isinstance(contents, list) else contents
 
 
 def once(texts: Mapping[str, str]) -> Mapping[str, str]:

@@ -33,17 +33,17 @@ def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
         cells: the runs, cell by cell.
     Raises: RecordFault: a record that cannot be read any more.
     """
-    said: dict[str, dict[str, None]] = {}
-    runs = [run for own in cells for run in own]
+    facts: dict[str, dict[str, None]] = {}
+    runs = [run for cell in cells for run in cell]
     for run in runs:
         for name, words in _said(open_answer(run.place)).items():
-            said.setdefault(name, {})[words] = None
-    text = {name: ", ".join(each for each in words if each) for name, words in said.items()}
+            facts.setdefault(name, {})[words] = None
+    text = {name: ", ".join(word for word in words if word) for name, words in facts.items()}
     text["media"] = text["media"] or "its own medium"
     text["engines"] = text["engines"] or "none"
     text["durability"] = text["durability"] or "not stated"
     return _METHODS.format(runs=counted(len(runs), "run"), **text) + "".join(
-        f"{each}\n" for each in warnings_of(cells)
+        f"{warning}\n" for warning in warnings_of(cells)
     )
 
 
@@ -63,8 +63,8 @@ def _said(answer: Answer) -> dict[str, str]:
 
 
 def _version(run: Run) -> str:
-    found = run.found
-    return f"{found.opjoule}{f' ({found.commit[:12]})' if found.commit else ''}"
+    facts = run.found
+    return f"{facts.opjoule}{f' ({facts.commit[:12]})' if facts.commit else ''}"
 
 
 def _board_words(answer: Answer) -> str:
@@ -74,10 +74,10 @@ def _board_words(answer: Answer) -> str:
 
 
 def _meter(answer: Answer) -> str:
-    meter, found = answer.run.found.meter, answer.run.found
-    chips = _each(each.model or "" for each in meter.sensors)
+    meter, facts = answer.run.found.meter, answer.run.found
+    chips = _each(sensor.model or "" for sensor in meter.sensors)
     firmware = f", firmware {meter.firmware_version}" if meter.firmware_version else ""
-    calibrated = "; ".join(found.calibrations.values()) or "not calibrated"
+    calibrated = "; ".join(facts.calibrations.values()) or "not calibrated"
     return f"{meter.kind or 'unknown'}{f' with {chips}' if chips else ''}{firmware}, {calibrated}"
 
 

@@ -35,13 +35,13 @@ class PlottedCell:
 
     def numbers(self, path: str) -> list[Quantity]:
         """A number of result.json in each run."""
-        return [quantity(each.numbers, path) for each in self.runs]
+        return [quantity(run.numbers, path) for run in self.runs]
 
     def number(self, path: str) -> Quantity:
         """The mean over the runs of a number of result.json."""
         known = self.runs[0].quantities.get(path)
         return from_json(
-            cell_mean([each.numbers for each in self.runs], known or Definition(path, "", Topic.PART))
+            cell_mean([run.numbers for run in self.runs], known or Definition(path, "", Topic.PART))
         )
 
     @property
@@ -65,15 +65,15 @@ class PlottedCell:
         total = self.number(TOTAL).value
         if total is None:
             return {}
-        found = self._foreground()
+        joules = self._foreground()
         for name in ACTIVITIES:
-            value = self._told(f"by_activity.{name}")
+            value = self._known_in_every_run(f"by_activity.{name}")
             if value is not None:
-                found[name.replace("_", "-")] = value
-        found[NOT_TOLD] = total - sum(found.values())
-        return {name: value for name, value in found.items() if abs(value) > 1e-3 * abs(total)}
+                joules[name.replace("_", "-")] = value
+        joules[NOT_TOLD] = total - sum(joules.values())
+        return {name: value for name, value in joules.items() if abs(value) > 1e-3 * abs(total)}
 
-    def _told(self, path: str) -> float | None:
+    def _known_in_every_run(self, path: str) -> float | None:
         """Mean of a part that every run tells; a part that one of them refuses is not drawn."""
         known = [of.value for of in self.numbers(path)]
         return None if None in known else self.number(path).value
@@ -82,12 +82,12 @@ class PlottedCell:
         """By kind where every kind is known, else as one, else nothing."""
         kinds = {}
         for kind in self.kinds:
-            each = self._told(f"by_operation.{kind}.energy_per_operation_j")
-            count = self._told(f"by_operation.{kind}.count")
-            if each is None or count is None:
-                whole = self._told("by_activity.foreground")
+            energy_j = self._known_in_every_run(f"by_operation.{kind}.energy_per_operation_j")
+            count = self._known_in_every_run(f"by_operation.{kind}.count")
+            if energy_j is None or count is None:
+                whole = self._known_in_every_run("by_activity.foreground")
                 return {} if whole is None else {"foreground": whole}
-            kinds[kind] = each * count
+            kinds[kind] = energy_j * count
         return kinds
 
 
@@ -138,14 +138,14 @@ class Plotted:
 
     def name_of(self, cell: PlottedCell) -> str:
         """Series and group."""
-        return ", ".join(each for each in (self.series_of(cell), self.group_of(cell)) if each)
+        return ", ".join(name for name in (self.series_of(cell), self.group_of(cell)) if name)
 
     def cell(self, series: str, group: str) -> PlottedCell | None:
         """The cell of a series in a group; None where there is no run of it."""
-        found = (
-            each for each in self.cells if (self.series_of(each), self.group_of(each)) == (series, group)
+        matching = (
+            cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group)
         )
-        return next(found, None)
+        return next(matching, None)
 
 
 def plotted(
@@ -176,14 +176,14 @@ def plotted(
     cells: dict[tuple[str, ...], list[ComparedRun]] = {}
     for run in of_workloads:
         cells.setdefault(tuple(words(run, axis) for axis in axes), []).append(run)
-    ordered = sorted(cells.items(), key=lambda each: (min(run.rank for run in each[1]), each[0]))
-    made = [PlottedCell(dict(zip(axes, values, strict=True)), own) for values, own in ordered]
+    ordered = sorted(cells.items(), key=lambda item: (min(run.rank for run in item[1]), item[0]))
+    made = [PlottedCell(dict(zip(axes, values, strict=True)), cell_runs) for values, cell_runs in ordered]
     varying = [axis for axis in axes if len({cell.values[axis] for cell in made}) > 1] or ["db"]
     groups = varying[1:] or [axis for axis in ("storage", "device") if axis not in varying][:1]
     return Plotted(made, varying[:1], groups, without)
 
 
-def check_drawable(found: Plotted, although: Iterable[str] = ()) -> list[str]:
+def check_drawable(layout: Plotted, although: Iterable[str] = ()) -> list[str]:
     """Checks that the cells differ in nothing but the axes they are laid out by, as a comparison would.
 
     Args:
@@ -191,11 +191,11 @@ def check_drawable(found: Plotted, although: Iterable[str] = ()) -> list[str]:
     Returns: a line for each thing that differs and may.
     Raises: BadInput: something else differs.
     """
-    runs = [cell.runs for cell in found.cells]
-    return check_comparable([runs], [*found.series_axes, *found.group_axes], although, cells=True)
+    runs = [cell.runs for cell in layout.cells]
+    return check_comparable([runs], [*layout.series_axes, *layout.group_axes], although, cells=True)
 
 
 def known(cells: Iterable[PlottedCell], path: str) -> list[float]:
     """The values of a number in those cells that have it."""
-    found = [cell.number(path).value for cell in cells]
-    return [float(value) for value in found if value is not None]
+    values = [cell.number(path).value for cell in cells]
+    return [float(value) for value in values if value is not None]

@@ -67,32 +67,36 @@ def is_single(runs: Sequence[WarnedRun]) -> bool:
 
 def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
     """Every warning of the runs of some cells once, the gravest first."""
-    known = [list(each) for each in cells if each]
-    found: dict[tuple[str, str], tuple[Banner, dict[str, None]]] = {}
+    known = [list(cell) for cell in cells if cell]
+    by_text: dict[tuple[str, str], tuple[Banner, dict[str, None]]] = {}
     for run in (run for runs in known for run in runs):
-        for each in run.warnings:
-            key = each.title, _NUMBER.sub("#", each.text)
-            found.setdefault(key, (each, {}))[1][run.place.name] = None
-    made = [RunWarning(each.kind, _title(each), each.text, tuple(runs)) for each, runs in found.values()]
+        for banner in run.warnings:
+            key = banner.title, _NUMBER.sub("#", banner.text)
+            by_text.setdefault(key, (banner, {}))[1][run.place.name] = None
+    made = [
+        RunWarning(banner.kind, _title(banner), banner.text, tuple(runs)) for banner, runs in by_text.values()
+    ]
     if single := sum(map(is_single, known)):
         text = _SINGLE.format(single=single, all=len(known))
         made.append(RunWarning("warning", SINGLE_TITLE, text, ()))
     order = ["PARTIAL", "FAILED", "WITH FAULTS", SHORT_TITLE, SINGLE_TITLE]
-    return sorted(made, key=lambda each: order.index(each.title) if each.title in order else len(order))
+    return sorted(
+        made, key=lambda warning: order.index(warning.title) if warning.title in order else len(order)
+    )
 
 
 def marks_of(runs: Sequence[WarnedRun]) -> list[str]:
     """The warnings of one cell in a word or two each, for a column of a table."""
-    return [each.title.lower() for each in _by_title(warnings_of([runs])).values()]
+    return [warning.title.lower() for warning in _by_title(warnings_of([runs])).values()]
 
 
 def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
     """One line for a figure: each sort of warning with the number of its runs; empty without a warning."""
-    known = [list(each) for each in cells if each]
+    known = [list(cell) for cell in cells if cell]
     count = len({run.place for runs in known for run in runs})
     runs_of: dict[str, set[str]] = {}
-    for each in warnings_of(known):
-        runs_of.setdefault(each.title, set()).update(each.runs)
+    for warning in warnings_of(known):
+        runs_of.setdefault(warning.title, set()).update(warning.runs)
     parts = [
         f"{title.lower()}: {sum(map(is_single, known))} of {len(known)} cells"
         if title == SINGLE_TITLE
@@ -107,7 +111,7 @@ def _title(banner: Banner) -> str:
 
 
 def _by_title(warnings: Iterable[RunWarning]) -> dict[str, RunWarning]:
-    found: dict[str, RunWarning] = {}
-    for each in warnings:
-        found.setdefault(each.title, each)
-    return found
+    first: dict[str, RunWarning] = {}
+    for warning in warnings:
+        first.setdefault(warning.title, warning)
+    return first

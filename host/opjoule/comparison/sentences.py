@@ -21,7 +21,7 @@ SHORT: Final = "too short: no conclusion"
 def sentence(contrast: Contrast, compared: Compared) -> str:
     """One contrast as a sentence that can be printed as it stands."""
     place = place_words(contrast.stratum, compared)
-    a, b = (side_words(each, contrast.stratum, compared) for each in (contrast.a, contrast.b))
+    a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
     what = quantity_words(contrast.quantity)
     if contrast.adjusted is None:
         text = _without_conclusion(contrast, a, b, what)
@@ -63,8 +63,8 @@ def _difference(contrast: Contrast, compared: Compared, a: str, b: str, what: st
     if contrast.ratio is None:
         return f"{a} had {more} {what} than {b}{beyond}. A value is not above 0, so there is no ratio."
     if compared.question.by == (SIDE,):
-        said = f"after the change the {what} was {times_words(contrast)} that before"
-        return f"{said}: {more}{beyond}." if beyond else f"{said}."
+        words = f"after the change the {what} was {times_words(contrast)} that before"
+        return f"{words}: {more}{beyond}." if beyond else f"{words}."
     verb = "used" if contrast.quantity.unit.startswith("J") else "had"
     return f"{a} {verb} {times_words(contrast)} the {what} of {b}."
 
@@ -115,7 +115,9 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
 def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
     """A group by the words for its values: "the SD card", "LevelDB on the SD card"."""
     by = compared.question.by
-    group = next((each for each in compared.groups if each.name == name and each.stratum == stratum), None)
+    group = next(
+        (group for group in compared.groups if group.name == name and group.stratum == stratum), None
+    )
     if by == (SIDE,) or group is None:
         return name
     values = [_of_run(axis, group.runs[0].value(axis), group, compared) for axis in by]
@@ -123,7 +125,7 @@ def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str
 
 
 def _value(axis: str, value: str, stratum: Mapping[str, str], compared: Compared) -> str:
-    group = next((each for each in compared.groups if each.stratum == stratum), None)
+    group = next((group for group in compared.groups if group.stratum == stratum), None)
     return _of_run(axis, value, group, compared)
 
 
@@ -136,7 +138,7 @@ def _own_name(axis: str, value: str, group: Group | None) -> str:
 
 
 def _among(axis: str, compared: Compared) -> set[str]:
-    return {run.value(axis) for each in compared.groups for run in each.runs}
+    return {run.value(axis) for group in compared.groups for run in group.runs}
 
 
 def label_of(group: Group, compared: Compared) -> str:
@@ -160,12 +162,14 @@ def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
 
 def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
     """Where a contrast holds, and its two sides, as labels: ("LevelDB", "SD card", "eMMC")."""
-    own = [each for each in compared.groups if each.stratum == contrast.stratum]
-    found = {each.name: label_of(each, compared) for each in own}
+    groups = [group for group in compared.groups if group.stratum == contrast.stratum]
+    labels = {group.name: label_of(group, compared) for group in groups}
     where = (
-        ", ".join(stratum_labels(own[0], compared).values()) if own else ", ".join(contrast.stratum.values())
+        ", ".join(stratum_labels(groups[0], compared).values())
+        if groups
+        else ", ".join(contrast.stratum.values())
     )
-    return where, found.get(contrast.a, contrast.a), found.get(contrast.b, contrast.b)
+    return where, labels.get(contrast.a, contrast.a), labels.get(contrast.b, contrast.b)
 
 
 def noun_of(compared: Compared) -> str:

@@ -43,18 +43,18 @@ _STUDY_OWN: Final = (
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:
-    found: Any = document
+    value: Any = document
     for part in path.split("."):
-        found = found.get(part) if isinstance(found, Mapping) else None
-    return found
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     """Reads keys from paths of run.json; what is not there is left out."""
 
     def read(document: Mapping[str, Any]) -> dict[str, str]:
-        found = {key: _at(document, path) for key, path in paths.items()}
-        return {key: str(value) for key, value in found.items() if value is not None}
+        values = {key: _at(document, path) for key, path in paths.items()}
+        return {key: str(value) for key, value in values.items() if value is not None}
 
     return read
 
@@ -80,8 +80,10 @@ def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
 
 def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     def read(document: Mapping[str, Any]) -> dict[str, str]:
-        found = _summary(document).get("settings") or {}
-        return {key: str(each) for key, each in found.items() if (key == "durability") is durability}
+        engine_settings = _summary(document).get("settings") or {}
+        return {
+            key: str(value) for key, value in engine_settings.items() if (key == "durability") is durability
+        }
 
     return read
 
@@ -89,8 +91,8 @@ def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]
 def _study(document: Mapping[str, Any]) -> dict[str, str]:
     """What a plan says of its study that no other group has."""
     study = _at(document, "plan.study") or {}
-    known = {key: each for key, each in study.items() if key not in _STUDY_OWN}
-    return {key: str(each) for key, each in known.items()}
+    known = {key: value for key, value in study.items() if key not in _STUDY_OWN}
+    return {key: str(value) for key, value in known.items()}
 
 
 def _reset(document: Mapping[str, Any]) -> dict[str, str]:
@@ -101,7 +103,7 @@ def _reset(document: Mapping[str, Any]) -> dict[str, str]:
 def _changes(document: Mapping[str, Any]) -> dict[str, str]:
     """What the user asked of the board on top of rig.toml, as `--state` takes it."""
     asked = _at(document, "asked.state") or []
-    return dict(each.partition("=")[::2] for each in asked) if isinstance(asked, list) else {}
+    return dict(change.partition("=")[::2] for change in asked) if isinstance(asked, list) else {}
 
 
 RIG: Final = "rig"
@@ -182,7 +184,7 @@ class Disagreement:
     """Each once, sorted; "none" where a run does not have the key."""
 
     def __str__(self) -> str:
-        shown = " / ".join(each if len(each) <= 40 else f"{each[:37]}..." for each in self.values[:4])
+        shown = " / ".join(value if len(value) <= 40 else f"{value[:37]}..." for value in self.values[:4])
         name = self.group if self.key == self.group else f"{self.group}: {self.key}"
         return f"{name} {shown}{' / ...' if len(self.values) > 4 else ''}"
 
@@ -190,7 +192,7 @@ class Disagreement:
 def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> list[Disagreement]:
     """Every key that is not the same in all runs, without those of some groups."""
     left_out = set(apart_from)
-    found = []
+    differing = []
     for group in GROUPS:
         if group in left_out:
             continue
@@ -198,5 +200,5 @@ def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> l
         for key in keys:
             values = {run.get(group, {}).get(key, "none") for run in runs}
             if len(values) > 1:
-                found.append(Disagreement(group, key, tuple(sorted(values))))
-    return found
+                differing.append(Disagreement(group, key, tuple(sorted(values))))
+    return differing

@@ -50,7 +50,7 @@ def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
         return database.title if database else value
     if axis != STORAGE:
         return value
-    ssds = {each for each in among if each.startswith("ssd-")}
+    ssds = {name for name in among if name.startswith("ssd-")}
     return _SSD if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
 
 

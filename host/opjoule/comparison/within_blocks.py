@@ -37,13 +37,13 @@ def sides_within_blocks(
     than there are blocks: each side has half of its variance and half of those degrees.
     """
     of_a, of_b = _by_block(a, quantity), _by_block(b, quantity)
-    blocks = [each for each in of_a if each in of_b]
+    blocks = [block for block in of_a if block in of_b]
     if not blocks:
         return None
-    side_a, side_b = (Side.mean([of[each] for each in blocks]) for of in (of_a, of_b))
+    side_a, side_b = (Side.mean([of[block] for block in blocks]) for of in (of_a, of_b))
     if len(blocks) == 1:
         return side_a, side_b
-    pairs = [(of_a[each].value, of_b[each].value) for each in blocks]
+    pairs = [(of_a[block].value, of_b[block].value) for block in blocks]
     if min(min(pair) for pair in pairs) > 0:
         spread_u = _error([math.log(one / other) for one, other in pairs])
         spreads_u = abs(side_a.value) * spread_u, abs(side_b.value) * spread_u
@@ -54,14 +54,14 @@ def sides_within_blocks(
 
 def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
     """Each block's own mean, of the runs that have the quantity."""
-    found: dict[_Block, list[Side]] = {}
+    by_block: dict[_Block, list[Side]] = {}
     for run in runs:
         block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG) or "")
         try:
-            found.setdefault(block, []).append(run.side(quantity))
+            by_block.setdefault(block, []).append(run.side(quantity))
         except ValueError:
             continue
-    return {block: Side.mean(sides) for block, sides in found.items() if sides}
+    return {block: Side.mean(sides) for block, sides in by_block.items() if sides}
 
 
 def _error(differences: Sequence[float]) -> float:

@@ -47,13 +47,13 @@ class Pyramid:
             start_s + HALF_NS,
             end_s - HALF_NS,
         )  # stamps are no finer: a cell that it only meets is outside
-        found = self.levels[0].inside(start_s, end_s)
-        if self.samples and len(found) < columns:
-            found = self.samples(start_s, end_s)
+        cells = self.levels[0].inside(start_s, end_s)
+        if self.samples and len(cells) < columns:
+            cells = self.samples(start_s, end_s)
         else:
             for level in self.levels[1:]:
                 coarser = level.inside(start_s, end_s)
-                if len(found) <= columns or len(coarser) < columns:
+                if len(cells) <= columns or len(coarser) < columns:
                     break
-                found = coarser
-        return joined(found, max(columns, 1))
+                cells = coarser
+        return joined(cells, max(columns, 1))

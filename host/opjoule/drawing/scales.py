@@ -54,8 +54,8 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     inside: list[float] = []
     for digits in DIGITS:
-        found = [digit * 10.0**power for power in powers for digit in digits]
-        inside = [float(f"{each:.9g}") for each in found if low <= each <= high]
+        numbers = [digit * 10.0**power for power in powers for digit in digits]
+        inside = [float(f"{number:.9g}") for number in numbers if low <= number <= high]
         if len(inside) >= most - 1:
             break
     else:
@@ -73,26 +73,26 @@ def stacked(values: Iterable[float]) -> list[Limits]:
     return placed
 
 
-def limits_from_zero(found: Iterable[tuple[float, float]]) -> Limits:
+def limits_from_zero(values: Iterable[tuple[float, float]]) -> Limits:
     """From 0 or below, holds every value, and its interval as far as that does not reach far beyond all values.
 
     Args:
-        found: (value, half of its interval) of each.
+        values: (value, half-width of its interval).
     """
-    known = list(found)
+    known = list(values)
     reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
     high = min(max((value + u for value, u in known), default=1.0), reach)
     low = max(min((value - u for value, u in known if value < 0), default=0.0), -reach)
     return low, max(high, 0.0)
 
 
-def limits_about(found: Iterable[tuple[float, float]], *, logarithmic: bool) -> Limits:
+def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) -> Limits:
     """Holds all values with some room, and their intervals as far as these do not reach far beyond the values.
 
     Args:
-        found: (value, half of its interval) of each; at least one, all values above 0 if logarithmic.
+        values: (value, half-width of its interval); at least one, all above 0 if logarithmic.
     """
-    known = list(found)
+    known = list(values)
     least, most = min(value for value, _ in known), max(value for value, _ in known)
     if logarithmic:
         low = min(max(value - u, least / REACH_ABOUT) for value, u in known)
@@ -104,13 +104,13 @@ def limits_about(found: Iterable[tuple[float, float]], *, logarithmic: bool) -> 
     return low - room, high + room
 
 
-def limits_of_ratios(found: Iterable[tuple[float, Limits, Limits]]) -> Limits:
+def limits_of_ratios(entries: Iterable[tuple[float, Limits, Limits]]) -> Limits:
     """Holds 1 and every ratio, and its intervals as far as these do not reach far beyond the ratios.
 
     Args:
-        found: (ratio above 0, the ends of its interval, those of a wider one) of each.
+        entries: (ratio above 0, ends of its interval, ends of the simultaneous interval).
     """
-    known = list(found)
+    known = list(entries)
     ratios = [1.0, *(ratio for ratio, *_ in known)]
     low, high = 0.9, 1.1
     for _, *intervals in known:

@@ -56,21 +56,21 @@ def scatter(
         logarithmic: both axes, where all values are above 0.
         guides: paths of dashed lines behind the points.
     """
-    logarithmic = logarithmic and all(each.x > 0 and each.y > 0 for each in points)
-    x = _scale([(each.x, each.x_u) for each in points], LEFT, WIDTH - RIGHT, logarithmic)
-    y = _scale([(each.y, each.y_u) for each in points], HEIGHT - BOTTOM, TOP, logarithmic)
+    logarithmic = logarithmic and all(point.x > 0 and point.y > 0 for point in points)
+    x = _scale([(point.x, point.x_u) for point in points], LEFT, WIDTH - RIGHT, logarithmic)
+    y = _scale([(point.y, point.y_u) for point in points], HEIGHT - BOTTOM, TOP, logarithmic)
     return drawing(
         *x_axis(x, numbered(x, MOST_TICKS), TOP, HEIGHT - BOTTOM, x_words),
         *y_axis(y, numbered(y, MOST_TICKS), LEFT, WIDTH - RIGHT, y_words, TOP),
-        *(element("path", d=each, class_="mark", fill="none") for each in guides(x, y)),
-        *(part for each in points for part in _drawn(each, x, y)),
+        *(element("path", d=guide, class_="mark", fill="none") for guide in guides(x, y)),
+        *(part for point in points for part in _drawn(point, x, y)),
         height=HEIGHT,
         label=label,
     )
 
 
-def _scale(found: Iterable[tuple[float, float]], at_low: float, at_high: float, logarithmic: bool) -> Scale:
-    return Scale(*limits_about(found, logarithmic=logarithmic), at_low, at_high, logarithmic)
+def _scale(values: Iterable[tuple[float, float]], at_low: float, at_high: float, logarithmic: bool) -> Scale:
+    return Scale(*limits_about(values, logarithmic=logarithmic), at_low, at_high, logarithmic)
 
 
 def _drawn(point: Point, x: Scale, y: Scale) -> list[Element]:

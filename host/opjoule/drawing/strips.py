@@ -19,23 +19,23 @@ HATCHES: Final = 3
 TICKS: Final = 4
 
 
-def ratio_axis(found: Iterable[tuple[float, Limits, Limits]]) -> Scale:
+def ratio_axis(entries: Iterable[tuple[float, Limits, Limits]]) -> Scale:
     """Logarithmic, in per cent of a strip's width.
 
     Args:
-        found: (ratio above 0, the ends of its interval, those of a wider one) of each.
+        entries: (ratio above 0, ends of its interval, ends of the simultaneous interval).
     """
-    low, high = limits_of_ratios(found)
+    low, high = limits_of_ratios(entries)
     return Scale(low / MARGIN, high * MARGIN, logarithmic=True)
 
 
-def bar_axis(found: Iterable[tuple[float, float]]) -> Scale:
+def bar_axis(values: Iterable[tuple[float, float]]) -> Scale:
     """From 0 or below, in per cent of a strip's width.
 
     Args:
-        found: (value, half of its interval) of each.
+        values: (value, half-width of its interval).
     """
-    low, high = limits_from_zero(found)
+    low, high = limits_from_zero(values)
     return Scale(low, high * MARGIN or 1.0)
 
 
@@ -54,7 +54,7 @@ def ratio_strip(
     limits: tuple[float, float],
     together: tuple[float, float] | None,
     *,
-    told: bool,
+    differs: bool,
     single: bool,
 ) -> Element:
     """A ratio: full where the two are found different, hollow where not; thick is its own interval, thin that of all
@@ -64,7 +64,7 @@ def ratio_strip(
         parts.append(_span(axis, *together, "interval together"))
     parts.append(_span(axis, *limits, "interval"))
     parts += _arrows(axis, *(together or limits))
-    parts.append(_at(axis(ratio), "mark" + ("" if told else " hollow") + (" single" if single else "")))
+    parts.append(_at(axis(ratio), "mark" + ("" if differs else " hollow") + (" single" if single else "")))
     return _strip(axis, parts)
 
 
@@ -74,11 +74,11 @@ def bar_strip(
     """A bar from 0 with its interval above and a point for each run below it; empty where there is no value."""
     if value is None:
         return element("span", class_="strip")
-    parts = [_span(axis, min(value, 0.0), max(value, 0.0), f"filled {look(series)}")]
+    parts = [_span(axis, min(value, 0.0), max(value, 0.0), f"filled {fill_class(series)}")]
     if u is not None:
         parts.append(_span(axis, value - u, value + u, "interval"))
         parts += _arrows(axis, value - u, value + u)
-    parts += [_at(axis(each), "point") for each in points]
+    parts += [_at(axis(point), "point") for point in points]
     return _strip(axis, parts)
 
 
@@ -89,12 +89,12 @@ def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Eleme
         parts: (value, number of its colour; None for what is not told apart) of each.
     """
     known = list(parts)
-    kinds = ["filled untold" if number is None else f"filled {look(number)}" for _, number in known]
+    kinds = ["filled untold" if number is None else f"filled {fill_class(number)}" for _, number in known]
     places = stacked(value for value, _ in known)
     return _strip(axis, [_span(axis, min(at), max(at), kind) for at, kind in zip(places, kinds, strict=True)])
 
 
-def look(number: int) -> str:
+def fill_class(number: int) -> str:
     """The classes of the n-th colour and hatching."""
     return f"kind-{number % KINDS} hatch-{number // KINDS % HATCHES}"
 
@@ -106,7 +106,7 @@ def swatch(class_: str) -> Element:
 
 def legend(names: Iterable[str], *more: Element) -> Element:
     """Colours and their names."""
-    items = [element("li", swatch(look(at)), f" {name}") for at, name in enumerate(names)]
+    items = [element("li", swatch(fill_class(at)), f" {name}") for at, name in enumerate(names)]
     return element("ul", *items, *more, class_="legend")
 
 
@@ -126,9 +126,9 @@ def _span(axis: Scale, low: float, high: float, class_: str) -> Element:
 
 def _arrows(axis: Scale, low: float, high: float) -> list[Element]:
     """At the ends beyond which an interval goes on."""
-    found = []
+    arrows = []
     if low < axis.low * (1 - 1e-9):
-        found.append(element("span", "\N{LEFTWARDS ARROW}", class_="beyond left"))
+        arrows.append(element("span", "\N{LEFTWARDS ARROW}", class_="beyond left"))
     if high > axis.high * (1 + 1e-9):
-        found.append(element("span", "\N{RIGHTWARDS ARROW}", class_="beyond right"))
-    return found
+        arrows.append(element("span", "\N{RIGHTWARDS ARROW}", class_="beyond right"))
+    return arrows

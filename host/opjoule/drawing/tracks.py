@@ -88,7 +88,8 @@ class SampleParts:
     def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
         """Parts of whole columns, shape (n,)."""
         return cls(
-            len(centre_s), lambda some: (centre_s[some], {name: each[some] for name, each in columns.items()})
+            len(centre_s),
+            lambda some: (centre_s[some], {name: column[some] for name, column in columns.items()}),
         )
 
 

@@ -116,8 +116,8 @@ class Answer:
 
     def knows(self, path: str) -> bool:
         """Is there such a number, or could there be: one of the study's, of a kind of operation, a part, a sensor?"""
-        found = self.quantity(path)
-        if not isinstance(found, Missing) or found.reason != ABSENT or self.quantities.get(path):
+        number = self.quantity(path)
+        if not isinstance(number, Missing) or number.reason != ABSENT or self.quantities.get(path):
             return True
         return path.startswith("by_") and bool(
             self.quantities.below(path.split(".", maxsplit=1)[0]) or not self.result
@@ -135,9 +135,9 @@ class Answer:
             )
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
-            in_words(found, each.headline)
-            for each in self.quantities.shown("headline")
-            if not isinstance(found := self.quantity(each.key), Missing)
+            in_words(number, definition.headline)
+            for definition in self.quantities.shown("headline")
+            if not isinstance(number := self.quantity(definition.key), Missing)
         ]
         if parts:
             return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
@@ -150,7 +150,7 @@ class Answer:
     def covers(self) -> str:
         """What the intervals hold, for beside them."""
         runs = self.concluded.repeats
-        k = k_words([self.quantity(each.key) for each in self.quantities.shown("headline")])
+        k = k_words([self.quantity(definition.key) for definition in self.quantities.shown("headline")])
         if runs == 1:
             return f"{k}; one run, so the spread between runs is not included"
         return f"{k}, {runs} runs" if runs else k

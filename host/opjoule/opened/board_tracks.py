@@ -81,5 +81,8 @@ def run_operations(operations: OperationTable, phases: Sequence[Phase]) -> Opera
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
     """Flush, compaction, checkpoint and sync as stretches; those of one kind that overlap are merged."""
-    found = {name: each.merged for name, each in background(table).items()}
-    return [Lane(name, to_seconds(each.start_ns), to_seconds(each.end_ns)) for name, each in found.items()]
+    stretches = {name: stretch.merged for name, stretch in background(table).items()}
+    return [
+        Lane(name, to_seconds(stretch.start_ns), to_seconds(stretch.end_ns))
+        for name, stretch in stretches.items()
+    ]

@@ -70,25 +70,27 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
 
     A bare count is exact, another bare number has no stated uncertainty; a missing group's reason is its parts' too.
     """
-    found: Any = result
+    entry: Any = result
     for part in path.split("."):
-        if is_quantity(found):
+        if is_quantity(entry):
             break
-        found = found.get(part) if isinstance(found, Mapping) else None
-    if is_quantity(found):
-        return from_json(found)
-    if isinstance(found, int) and not isinstance(found, bool):
-        return exact(found, "1")
-    if isinstance(found, float):
-        return Unstated(float(found), "s" if path.endswith("_s") else "1", "")
+        entry = entry.get(part) if isinstance(entry, Mapping) else None
+    if is_quantity(entry):
+        return from_json(entry)
+    if isinstance(entry, int) and not isinstance(entry, bool):
+        return exact(entry, "1")
+    if isinstance(entry, float):
+        return Unstated(float(entry), "s" if path.endswith("_s") else "1", "")
     return Missing(ABSENT)
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
     """Every quantity of result.json: those of its table in reading order, then the rest in the file's order."""
-    found = list(_walk(result, "", table))
-    known = [each.key for each in table.shown("table") if each.label and each.key in found]
-    return [row(result, table, path) for path in [*known, *(path for path in found if path not in known)]]
+    paths = list(_walk(result, "", table))
+    known = [
+        definition.key for definition in table.shown("table") if definition.label and definition.key in paths
+    ]
+    return [row(result, table, path) for path in [*known, *(path for path in paths if path not in known)]]
 
 
 def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:

@@ -36,5 +36,5 @@ def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
         record.intact(name)
     if sensor is None:
         return trace, None
-    found = CorrectedTrace.of(trace, sensor, overwrite=True)
-    return found.trace, found.sensor
+    corrected = CorrectedTrace.of(trace, sensor, overwrite=True)
+    return corrected.trace, corrected.sensor

@@ -109,7 +109,7 @@ class OpenedRun:
     def __getitem__(self, path: str) -> Quantity:
         """A number by its path, as `run["latency_s.p99"]`; Missing where the run has none, KeyError for no number."""
         if not self.answer.knows(path):
-            near = suggestion(path, [each.key for each in self.answer.quantities])
+            near = suggestion(path, [quantity.key for quantity in self.answer.quantities])
             raise KeyError(f"results have no number '{path}': {near}run.result has all of them")
         return self.answer.quantity(path)
 
@@ -125,10 +125,10 @@ class OpenedRun:
 
     def phase(self, name: str, repeat: int = 1) -> RunPhase:
         """One phase by its name. Raises: BadInput: there is none."""
-        for each in self.phases:
-            if (each.name, each.repeat) == (name, repeat):
-                return each
-        names = ", ".join(dict.fromkeys(f"{each.name} {each.repeat}" for each in self.phases)) or "none"
+        for phase in self.phases:
+            if (phase.name, phase.repeat) == (name, repeat):
+                return phase
+        names = ", ".join(dict.fromkeys(f"{phase.name} {phase.repeat}" for phase in self.phases)) or "none"
         raise BadInput(f"{self.path} has no phase '{name}' in repeat {repeat}: there are {names}")
 
     @cached_property
@@ -183,7 +183,7 @@ class OpenedRun:
         if self._map is None:
             window, operations, idle = Window.of_meter(*meter_ns, self._meter_to_host), 0, None
         else:
-            start_ns, end_ns = (self._map.inverse().to_target(each) for each in meter_ns)
+            start_ns, end_ns = (self._map.inverse().to_target(at_ns) for at_ns in meter_ns)
             window = Window.on_meter(self._map, start_ns, end_ns)
             operations = self._operations_from(start_ns, end_ns)
             idle = self._idle_at((start_ns + end_ns) // 2)
@@ -291,12 +291,12 @@ class OpenedRun:
         to_seconds = self.axis.of_board(self._map) if phases else None
         if to_seconds is None:
             return ()
-        ends = np.array([(each.start_board_ns, each.end_board_ns) for each in phases], np.int64)
+        ends = np.array([(phase.start_board_ns, phase.end_board_ns) for phase in phases], np.int64)
         made = [
-            RunPhase(each.name, each.repeat, str(each.role), float(start_s), float(end_s))
-            for each, (start_s, end_s) in zip(phases, to_seconds(ends), strict=True)
+            RunPhase(phase.name, phase.repeat, str(phase.role), float(start_s), float(end_s))
+            for phase, (start_s, end_s) in zip(phases, to_seconds(ends), strict=True)
         ]
-        return tuple(sorted(made, key=lambda each: each.start_s))
+        return tuple(sorted(made, key=lambda phase: phase.start_s))
 
     def _operations_from(self, start_ns: int, end_ns: int) -> int:
         """How many operations began in a stretch of the board's clock."""
@@ -316,8 +316,8 @@ class OpenedRun:
         phases = self._record.run.phases
 
         def distance(repeat: int) -> int:
-            own = [each for each in phases if each.repeat == repeat]
-            start_ns, end_ns = own[0].start_board_ns, own[-1].end_board_ns
+            of_repeat = [phase for phase in phases if phase.repeat == repeat]
+            start_ns, end_ns = of_repeat[0].start_board_ns, of_repeat[-1].end_board_ns
             return max(start_ns - board_ns, board_ns - end_ns, 0)
 
         nearest = min(worked_repeats(phases), key=distance, default=None)
@@ -326,10 +326,10 @@ class OpenedRun:
     def _idle(self, repeat: int) -> IdlePower | None:
         if repeat not in self._idle_of:
             cycle = Cycle.of(self._record.run.phases, repeat)
-            steady = [each.steady for each in cycle.baselines] if cycle else []
+            steady = [baseline.steady for baseline in cycle.baselines] if cycle else []
             windows = [
-                Window.on_meter(self._map, each.start_board_ns, each.end_board_ns)
-                for each in steady
+                Window.on_meter(self._map, phase.start_board_ns, phase.end_board_ns)
+                for phase in steady
                 if self._map is not None
             ]
             self._idle_of[repeat] = idle_power(self.cells, windows, self._bounds) if windows else None

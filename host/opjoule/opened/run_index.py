@@ -68,25 +68,25 @@ class RunIndex:
         with self._lock:
             if self._known is None:
                 self._known = self._read()
-            known, found, unsaved = self._known, {}, 0
+            known, current, unsaved = self._known, {}, 0
             places = self.places()
             self.total = len(places)
             for name, path in places.items():
                 mark = _mark(path)
                 # A record that goes on ends, or is killed, without a word in its files.
                 if name in known and known[name][0] == mark and not known[name][1].goes_on:
-                    found[name] = known[name]
+                    current[name] = known[name]
                 else:
-                    found[name] = known[name] = mark, listed(path)
+                    current[name] = known[name] = mark, listed(path)
                     unsaved += 1
-                yield name, found[name][1]
+                yield name, current[name][1]
                 if unsaved >= KEEP_AT_ONCE:
                     self._keep(known)
                     unsaved = 0
-            gone = known.keys() - found.keys()
-            self._known = found
+            gone = known.keys() - current.keys()
+            self._known = current
             if unsaved or gone:
-                self._keep(found)
+                self._keep(current)
 
     def _name(self, path: Path) -> str:
         return path.resolve().name if path == self.folder else path.relative_to(self.folder).as_posix()
@@ -97,7 +97,8 @@ class RunIndex:
             if kept.version != VERSION:
                 return {}
             return {
-                name: (each.mark, _run(each.run, self.folder / name)) for name, each in kept.entries.items()
+                name: (entry.mark, _run(entry.run, self.folder / name))
+                for name, entry in kept.entries.items()
             }
         except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError, AttributeError):
             return {}
@@ -112,20 +113,20 @@ class RunIndex:
 
 
 def _mark(path: Path) -> Mark:
-    found = []
+    stats = []
     for name in WATCHED:
         try:
             stat = (path / name).stat()
-            found.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
+            stats.append((stat.st_ino, stat.st_size, stat.st_mtime_ns))
         except OSError:
-            found.append((0, 0, 0))
-    return tuple(found)
+            stats.append((0, 0, 0))
+    return tuple(stats)
 
 
 def _plain(run: ListedRun) -> dict[str, Any]:
     """All fields but the path, which is the entry's name, as JSON values."""
     entry: dict[str, Any] = {
-        each.name: getattr(run, each.name) for each in fields(run) if each.name != "path"
+        field.name: getattr(run, field.name) for field in fields(run) if field.name != "path"
     }
     headline = run.headline
     entry["headline"] = {
@@ -140,10 +141,10 @@ def _plain(run: ListedRun) -> dict[str, Any]:
 
 def _run(entry: dict[str, Any], path: Path) -> ListedRun:
     """What `_plain` wrote. Raises: ValueError, KeyError, TypeError: it is something else."""
-    own = {
+    typed = {
         "path": path,
         "headline": from_json(entry["headline"]),
-        "cautions": tuple(Caution(**each) for each in entry["cautions"]),
+        "cautions": tuple(Caution(**caution) for caution in entry["cautions"]),
         "notes": msgspec.convert(entry["notes"], Notes),
     }
-    return ListedRun(**{**entry, **own})
+    return ListedRun(**{**entry, **typed})

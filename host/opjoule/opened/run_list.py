@@ -65,10 +65,10 @@ class ListedRun:
     def started(self) -> datetime | None:
         """When it began; None where the record does not say."""
         try:
-            found = datetime.fromisoformat(self.started_utc)
+            moment = datetime.fromisoformat(self.started_utc)
         except ValueError:
             return None
-        return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
     @property
     def headline_text(self) -> str:
@@ -109,10 +109,10 @@ def listed(directory: Path) -> ListedRun:
     """One record; only run.json, result.json and notes.json of it are read."""
     try:
         with reading(directory):
-            found = _of(open_answer(RunRecord.open(directory)), directory)
+            run = _of(open_answer(RunRecord.open(directory)), directory)
     except (RecordFault, OSError) as fault:
         nothing = Missing(str(fault))
-        found = ListedRun(
+        run = ListedRun(
             directory,
             UNREADABLE,
             False,
@@ -127,9 +127,9 @@ def listed(directory: Path) -> ListedRun:
             title=directory.name,
         )
     try:
-        return replace(found, notes=read_notes(directory))
+        return replace(run, notes=read_notes(directory))
     except (RecordFault, OSError) as fault:
-        return replace(found, cautions=(*found.cautions, Caution("warning", str(fault))))
+        return replace(run, cautions=(*run.cautions, Caution("warning", str(fault))))
 
 
 def _of(answer: Answer, directory: Path) -> ListedRun:

@@ -80,7 +80,7 @@ class OpenedRuns:
 
         Null where a run has no such number.
         """
-        return pa.Table.from_pylist(_filled([each.row for each in self._read]))
+        return pa.Table.from_pylist(_filled([record.row for record in self._read]))
 
     @property
     def power(self) -> DuckDBPyRelation:
@@ -120,15 +120,15 @@ class OpenedRuns:
     @cached_property
     def _read(self) -> list[_Read]:
         """Every record that can be read, one after the other."""
-        found = []
+        records = []
         for folder in self.folders:
             try:
                 with reading(folder):
                     record = RunRecord.open(folder)
-                    found.append(_Read(folder, _row(record), _correction(record)))
+                    records.append(_Read(folder, _row(record), _correction(record)))
             except OpJouleError as error:
                 self.unreadable[str(folder)] = str(error)  # type: ignore[index]
-        return found
+        return records
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
@@ -155,7 +155,7 @@ class OpenedRuns:
                 database.register(name, empty)
                 continue
             database.register(f"{name}_files", pa.Table.from_pylist(files))
-            paths = ", ".join("'" + str(each["path"]).replace("'", "''") + "'" for each in files)
+            paths = ", ".join("'" + str(file["path"]).replace("'", "''") + "'" for file in files)
             columns = ["meter_ns", "clipped"] if name == "power" else schema.names
             shown = ", ".join(f"scan.{column}" for column in columns)
             database.execute(
@@ -167,16 +167,16 @@ class OpenedRuns:
 
     def _files(self, name: str, schema: pa.Schema, newest: int) -> Iterator[dict[str, Any]]:
         """The file of one table in each record that has it, and how its samples are corrected."""
-        for each in self._read:
-            path = each.folder / f"{name}.parquet"
+        for record in self._read:
+            path = record.folder / f"{name}.parquet"
             if not path.exists():
                 continue
             try:
-                found = pq.ParquetFile(path)
-                trace_schemas.check_version(found.schema_arrow, name, newest, path)
-                trace_schemas.check_columns(found.schema_arrow, schema, path)
-                row = {"path": str(path), "run": str(each.folder)}
-                yield {**row, **each.correction} if name == "power" else row
+                file = pq.ParquetFile(path)
+                trace_schemas.check_version(file.schema_arrow, name, newest, path)
+                trace_schemas.check_columns(file.schema_arrow, schema, path)
+                row = {"path": str(path), "run": str(record.folder)}
+                yield {**row, **record.correction} if name == "power" else row
             except (OpJouleError, pa.ArrowException, OSError) as error:
                 self.unreadable[str(path)] = str(error)  # type: ignore[index]
 
@@ -191,7 +191,7 @@ def open_runs(*places: str | Path, memory_limit: str = "1GB") -> OpenedRuns:
         memory_limit: of DuckDB, which writes what does not fit to a temporary file.
     Raises: RecordFault: a place is no directory. BadInput: there is no record.
     """
-    folders = tuple(dict.fromkeys(each for place in places for each in run_folders(Path(place))))
+    folders = tuple(dict.fromkeys(folder for place in places for folder in run_folders(Path(place))))
     if not folders:
         raise BadInput(f"{', '.join(map(str, places)) or 'nothing'}: there is no run record in it")
     return OpenedRuns(folders, memory_limit)
@@ -264,13 +264,13 @@ def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
             if column.path_in_schema in ends and column.statistics and column.statistics.has_min_max:
                 ends[column.path_in_schema] += [column.statistics.min, column.statistics.max]
     inside = [
-        each.holds(pa.array(ends[name]).to_numpy())
-        for name, each in (
+        correction.holds(pa.array(ends[name]).to_numpy())
+        for name, correction in (
             ("current_a", calibration.current),
             ("voltage_v", calibration.voltage or Correction()),
         )
     ]
-    if all(len(each) == 2 * file.num_row_groups for each in ends.values()) and all(inside):
+    if all(len(values) == 2 * file.num_row_groups for values in ends.values()) and all(inside):
         return True
-    _, found = corrected_trace(record)
-    return found is not None and found.calibration is not None
+    _, bounds = corrected_trace(record)
+    return bounds is not None and bounds.calibration is not None

@@ -54,18 +54,18 @@ def stretch_energy(
         unstated: why no uncertainty is stated; empty where it is.
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
     """
-    found = window_energy_j(cells, window, sensor)
+    result = window_energy_j(cells, window, sensor)
     above: Quantity = Missing(NO_IDLE, "J")
     if idle is not None:
-        above = marginal_energy(found, idle, sensor).energy
-    seconds = Measured.from_standard(window.duration_s, window.duration_s * found.timebase.relative_u, "s")
-    energy = _withheld(found.energy, withheld, (ENERGY,))
+        above = marginal_energy(result, idle, sensor).energy
+    seconds = Measured.from_standard(window.duration_s, window.duration_s * result.timebase.relative_u, "s")
+    energy = _withheld(result.energy, withheld, (ENERGY,))
     above = _withheld(above, withheld, (ENERGY, ABOVE_IDLE))
     figures = {
         "duration_s": seconds,
         "energy_j": energy,
         "marginal_energy_j": above,
-        "power_w": _withheld(_power(found), withheld, (ENERGY,)),
+        "power_w": _withheld(_power(result), withheld, (ENERGY,)),
         "energy_per_operation_j": _withheld(_over(energy, operations), withheld, (PER_OPERATION,)),
         "marginal_energy_per_operation_j": _withheld(_over(above, operations), withheld, (PER_OPERATION,)),
     }
@@ -74,10 +74,10 @@ def stretch_energy(
     )
 
 
-def _power(found: EnergyResult) -> Quantity:
-    if isinstance(found.energy, Unstated):
-        return Unstated(found.mean_power_w, "W", found.energy.reason)
-    return found.power
+def _power(result: EnergyResult) -> Quantity:
+    if isinstance(result.energy, Unstated):
+        return Unstated(result.mean_power_w, "W", result.energy.reason)
+    return result.power
 
 
 def _over(energy: Quantity, operations: int) -> Quantity:

@@ -42,7 +42,7 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     left = figure.add_subplot()
     right = left.twinx()
     bar_scale = scaled(known(plotted.cells, bar.path), bar.unit)
-    values = [value for each in points for value in known(plotted.cells, each.path)]
+    values = [value for point in points for value in known(plotted.cells, point.path)]
     point_scale = scaled(values, points[0].unit)
     step = WIDTH / len(plotted.series)
     for at, group in enumerate(plotted.groups):
@@ -50,19 +50,19 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
             cell = plotted.cell(series, group)
             x = at - WIDTH / 2 + step * (number + 0.5)
             _bar(left, cell, bar, bar_scale[0], x, step, number)
-            for order, each in enumerate(points):
-                _point(right, cell, each, point_scale[0], x + step * POINTS_AT[len(points)][order], order)
+            for order, point in enumerate(points):
+                _point(right, cell, point, point_scale[0], x + step * POINTS_AT[len(points)][order], order)
     name_places(left, plotted.groups)
     left.set_xlim(-0.5, len(plotted.groups) - 0.5)
     left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
     right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
     left.set_ylim(*ends([cell.number(bar.path) for cell in plotted.cells], bar_scale[0]))
-    shown = [cell.number(each.path) for cell in plotted.cells for each in points]
+    shown = [cell.number(point.path) for cell in plotted.cells for point in points]
     right.set_ylim(*ends(shown, point_scale[0]))
     for axes in (left, right):
         axes.spines["top"].set_visible(False)
-    handles = [*series_patches(plotted), *(_point_handle(each, order) for order, each in enumerate(points))]
+    handles = [*series_patches(plotted), *(_point_handle(point, order) for order, point in enumerate(points))]
     legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
     return figure
 
@@ -84,33 +84,33 @@ def series_patches(plotted: Plotted) -> list[Patch]:
 def _bar(
     axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, step: float, number: int
 ) -> None:
-    found = cell.number(of.path) if cell else None
-    if found is None or found.value is None:
+    quantity = cell.number(of.path) if cell else None
+    if quantity is None or quantity.value is None:
         axes.annotate(NONE, (x, 0.0), ha="center", va="bottom", color=INK)
         return
     axes.bar(
         x,
-        found.value * scale,
+        quantity.value * scale,
         step * 0.92,
         color=COLOURS[number % len(COLOURS)],
         hatch=HATCHES[number % len(HATCHES)],
         edgecolor=INK,
         linewidth=0.5,
     )
-    if found.u is not None:
+    if quantity.u is not None:
         at = x + INTERVAL_AT * step
-        limits = error_limits(found.value * scale, found.u * scale)
-        axes.errorbar(at, found.value * scale, yerr=limits, **_INTERVAL)
+        limits = error_limits(quantity.value * scale, quantity.u * scale)
+        axes.errorbar(at, quantity.value * scale, yerr=limits, **_INTERVAL)
 
 
 def _point(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, order: int) -> None:
-    found = cell.number(of.path) if cell else None
-    if found is None or found.value is None:
+    quantity = cell.number(of.path) if cell else None
+    if quantity is None or quantity.value is None:
         return
     axes.errorbar(
         x,
-        found.value * scale,
-        yerr=error_limits(found.value * scale, None if found.u is None else found.u * scale),
+        quantity.value * scale,
+        yerr=error_limits(quantity.value * scale, None if quantity.u is None else quantity.u * scale),
         zorder=5,
         **_marker(order),
         **_INTERVAL,

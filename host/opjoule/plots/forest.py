@@ -32,19 +32,20 @@ NUMBERS_AT: Final = 1.03
 def forest(compared: Compared) -> Figure:
     """The ratios of each quantity: thick is the interval for 95.45 % of one alone, thin that of all together."""
     rows = [
-        [each for each in compared.contrasts if each.quantity.key == of.key] for of in compared.quantities
+        [contrast for contrast in compared.contrasts if contrast.quantity.key == of.key]
+        for of in compared.quantities
     ]
-    heights_in = [AROUND_IN + ROW_IN * len(own) for own in rows]
+    heights_in = [AROUND_IN + ROW_IN * len(contrasts) for contrasts in rows]
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
-    for axes, own, quantity in zip(places, rows, compared.quantities, strict=True):
-        _quantity(axes, own, compared, quantity)
-    several = max((each.judged for each in compared.contrasts), default=1) > 1
+    for axes, contrasts, quantity in zip(places, rows, compared.quantities, strict=True):
+        _quantity(axes, contrasts, compared, quantity)
+    several = max((contrast.judged for contrast in compared.contrasts), default=1) > 1
     legend(
         figure,
         _handles(compared, several=several),
         simulated=compared.simulated,
-        warnings=summary_of(each.runs for each in compared.groups),
+        warnings=summary_of(group.runs for group in compared.groups),
     )
     return figure
 
@@ -62,12 +63,12 @@ def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Def
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right", "left"]].set_visible(False)
     axes.tick_params(axis="y", length=0, pad=8)
-    axes.set_yticks(range(len(contrasts)), [pair_name(each, compared) for each in contrasts])
+    axes.set_yticks(range(len(contrasts)), [pair_name(contrast, compared) for contrast in contrasts])
     axes.set_xlabel(f"ratio of {quantity_words(of)}")
-    for at, each in enumerate(contrasts):
-        _ratio(axes, at, each, scale)
+    for at, contrast in enumerate(contrasts):
+        _ratio(axes, at, contrast, scale)
         axes.annotate(
-            _numbers(each), (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK
+            _numbers(contrast), (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK
         )
 
 
@@ -80,8 +81,8 @@ def _numbers(contrast: Contrast) -> str:
 
 def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     """An arrow stands where an interval goes on beyond the axes."""
-    found = contrast.ratio
-    if found is None:
+    ratio = contrast.ratio
+    if ratio is None:
         return
     widest = contrast.limits_together or contrast.limits
     for limits, width in ((widest, 0.7), (contrast.limits, 2.6)):
@@ -93,7 +94,7 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     ):
         if beyond:
             axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
-    axes.plot([found.value], [at], zorder=5, **_mark(contrast))
+    axes.plot([ratio.value], [at], zorder=5, **_mark(contrast))
 
 
 def _mark(contrast: Contrast) -> dict[str, Any]:
@@ -110,7 +111,7 @@ def _mark(contrast: Contrast) -> dict[str, Any]:
 
 def _handles(compared: Compared, *, several: bool) -> list[Line2D]:
     mark: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
-    unjudged = any(each.adjusted is None for each in compared.contrasts)
+    unjudged = any(contrast.adjusted is None for contrast in compared.contrasts)
     lines = [Line2D([], [], color=INK, linewidth=2.6, label="interval, 95.45 %")]
     if several:
         lines.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))

@@ -27,20 +27,20 @@ def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
     if not study.grid:
         return
     inside = [study.grid["down"], *study.grid["across"]]
-    found = best_systems(study)
-    for place in dict.fromkeys(_beside(each, inside) for each in found):
+    bests = best_systems(study)
+    for place in dict.fromkeys(_beside(best, inside) for best in bests):
         for measure in study.best:
-            own = [
-                each
-                for each in found
-                if _beside(each, inside) == place and each.measure in (measure, study.grid.get("also"))
+            place_bests = [
+                best
+                for best in bests
+                if _beside(best, inside) == place and best.measure in (measure, study.grid.get("also"))
             ]
-            if measure != study.grid.get("also") and any(each.measure == measure for each in own):
+            if measure != study.grid.get("also") and any(best.measure == measure for best in place_bests):
                 words = [study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place)]
                 text = "-".join([*words, "winners", measure])
                 yield (
                     "".join(letter if letter.isalnum() else "-" for letter in text),
-                    partial(grid_figure, study, own),
+                    partial(grid_figure, study, place_bests),
                 )
 
 
@@ -48,24 +48,26 @@ def _beside(best: Best, inside: Sequence[str]) -> Place:
     return tuple((axis, value) for axis, value in best.place if axis not in inside)
 
 
-def grid_figure(study: StudyTable, found: Sequence[Best]) -> Figure:
+def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
     """Rows: phases, and the measure `also`, by the axis downwards; columns: the axes across; a cell: the best."""
     down, across = study.grid["down"], study.grid["across"]
-    rows = _rows(study, found, down)
-    columns = list(dict.fromkeys(_values(each, across) for each in found))
+    rows = _rows(study, bests, down)
+    columns = list(dict.fromkeys(_values(best, across) for best in bests))
     columns.sort(
         key=lambda values: [(0, int(value), "") if value.isdecimal() else (1, 0, value) for value in values]
     )
     figure = canvas(HEAD_IN + ROW_IN * len(rows))
     axes = figure.add_subplot()
-    places = {(_row(study, each), _values(each, across)): each for each in found}
+    places = {(_row(study, best), _values(best, across)): best for best in bests}
     for at, row in enumerate(rows):
         for number, column in enumerate(columns):
             if best := places.get((row, column)):
                 _cell(axes, study.systems, best, number, len(rows) - 1 - at)
     axes.set_xlim(0, len(columns))
     axes.set_ylim(0, len(rows))
-    axes.set_xticks([number + 0.5 for number in range(len(columns))], ["\n".join(each) for each in columns])
+    axes.set_xticks(
+        [number + 0.5 for number in range(len(columns))], ["\n".join(column) for column in columns]
+    )
     axes.set_yticks(
         [len(rows) - at - 0.5 for at in range(len(rows))], [f"{name}  {value}" for name, value in rows]
     )
@@ -79,14 +81,14 @@ def grid_figure(study: StudyTable, found: Sequence[Best]) -> Figure:
     return figure
 
 
-def _rows(study: StudyTable, found: Sequence[Best], down: str) -> list[tuple[str, str]]:
+def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str, str]]:
     """Names of the rows: phases in the study's order, the measure `also` last; each with every value downwards."""
     also = study.grid.get("also", "")
-    values = list(dict.fromkeys(dict(each.place).get(down, "") for each in found))
+    values = list(dict.fromkeys(dict(best.place).get(down, "") for best in bests))
     names = [
-        phase for phase in study.phases if any((each.phase, each.measure) != (phase, also) for each in found)
+        phase for phase in study.phases if any((best.phase, best.measure) != (phase, also) for best in bests)
     ]
-    there = {_row(study, each) for each in found}
+    there = {_row(study, best) for best in bests}
     wanted = [(name, value) for name in [*names, also.replace("_", " ")] for value in values]
     return [row for row in wanted if row in there]
 

@@ -41,14 +41,14 @@ def energy_and_throughput(plotted: Plotted) -> Figure:
 def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
     figure = canvas(HEIGHT_IN)
     axes = figure.add_subplot()
-    found = []
+    points = []
     for cell in plotted.cells:
         energy, other = cell.number(ENERGY), cell.delay if delay else cell.number(THROUGHPUT)
         if energy.value is not None and other.value:
-            found.append((cell, other, energy))
-    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in found], "s" if delay else OPERATIONS)
-    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in found], "J")
-    for cell, x, y in found:
+            points.append((cell, other, energy))
+    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in points], "s" if delay else OPERATIONS)
+    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in points], "J")
+    for cell, x, y in points:
         axes.errorbar(
             (x.value or 0.0) * x_scale,
             (y.value or 0.0) * y_scale,
@@ -60,9 +60,9 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
             elinewidth=0.8,
             capsize=2.0,
         )
-    _scale(axes, [of for _, of, _ in found], x_scale, "x")
-    _scale(axes, [of for *_, of in found], y_scale, "y")
-    lacking = [cell for cell in plotted.cells if cell not in [each for each, *_ in found]]
+    _scale(axes, [of for _, of, _ in points], x_scale, "x")
+    _scale(axes, [of for *_, of in points], y_scale, "y")
+    lacking = [cell for cell in plotted.cells if cell not in [known for known, *_ in points]]
     names = "; ".join(plotted.name_of(cell) for cell in lacking[:NAMED])
     more = f" and {len(lacking) - NAMED} more" if len(lacking) > NAMED else ""
     axes.set_xlabel(f"{words} [{x_unit}]" + (f"\nwithout a value: {names}{more}" if lacking else ""))
@@ -95,12 +95,12 @@ def _equal_products(axes: Axes) -> Line2D:
     """Dashed lines on which energy times delay is the same, a factor of ten apart; gives the legend's entry."""
     x, y = axes.get_xlim(), axes.get_ylim()
     along = np.geomspace(*x, 100)
-    look: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}
+    style: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}
     for power in range(math.floor(math.log10(x[0] * y[0])), math.ceil(math.log10(x[1] * y[1])) + 1):
-        axes.plot(along, 10.0**power / along, zorder=0, **look)
+        axes.plot(along, 10.0**power / along, zorder=0, **style)
     axes.set_xlim(*x)
     axes.set_ylim(*y)
-    return Line2D([], [], label="equal energy times time, by tens", **look)
+    return Line2D([], [], label="equal energy times time, by tens", **style)
 
 
 def _filled(series: int) -> dict[str, Any]:

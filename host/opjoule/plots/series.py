@@ -59,8 +59,8 @@ def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
         _panel(panel, f"{measure_words(measure)} [{_UNITS[measure.rpartition('_')[2]]}]")
         panel.set_xlabel(axis, fontsize=8)
         for number, system in enumerate(study.systems):
-            own = [row for row in rows if row.system == system and measure in row.measures]
-            _line(panel, own, axis, measure, number)
+            line_rows = [row for row in rows if row.system == system and measure in row.measures]
+            _line(panel, line_rows, axis, measure, number)
     handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(study.systems)]
     legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
     return figure
@@ -98,8 +98,8 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
     for panel, phase in zip(panels.flat, phases, strict=False):
         _panel(panel, phase)
         for number, system in enumerate(systems):
-            own = [row for row in rows if (row.phase, row.system) == (phase, system)]
-            _line(panel, own, axis, measure, number)
+            line_rows = [row for row in rows if (row.phase, row.system) == (phase, system)]
+            _line(panel, line_rows, axis, measure, number)
     unit = _UNITS.get(measure.rpartition("_")[2], "")
     figure.supylabel(f"{measure_words(measure)}{f' [{unit}]' if unit else ''}", fontsize=8)
     figure.supxlabel(axis, fontsize=8)

@@ -29,7 +29,7 @@ def activity_bars(plotted: Plotted) -> Figure:
     lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX
     figure = canvas(max(HEIGHT_IN, 1.2 + ROW_IN * len(cells)) if lie else HEIGHT_IN)
     axes = figure.add_subplot()
-    names = [*dict.fromkeys(name for each in cells for name in each.parts if name != NOT_TOLD), NOT_TOLD]
+    names = [*dict.fromkeys(name for cell in cells for name in cell.parts if name != NOT_TOLD), NOT_TOLD]
     totals = [cell.number(TOTAL) for cell in cells]
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
     for at, cell in enumerate(cells):
@@ -58,8 +58,10 @@ def activity_bars(plotted: Plotted) -> Figure:
 def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:
     """One bar, from its parts."""
     bar = axes.barh if lie else axes.bar
-    own = [name for name in names if name in cell.parts]
-    for name, (start, end) in zip(own, stacked(cell.parts[name] * factor for name in own), strict=True):
+    present = [name for name in names if name in cell.parts]
+    for name, (start, end) in zip(
+        present, stacked(cell.parts[name] * factor for name in present), strict=True
+    ):
         bar(at, end - start, 0.7, start, **_look(names, name))
     total = cell.number(TOTAL)
     if total.value is None:

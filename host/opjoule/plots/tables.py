@@ -49,11 +49,11 @@ def csv_table(plotted: Plotted) -> str:
     numbers_of = [name for path in ALL for name in (path, f"{path}, u")]
     writer.writerow([*axes, "runs", "simulated", *numbers_of, "warnings"])
     for cell in plotted.cells:
-        found = [cell.number(path) for path in ALL]
-        numbers = [value for of in found for value in (of.value, of.u)]
-        said = str(plotted.simulated).lower()
+        quantities = [cell.number(path) for path in ALL]
+        numbers = [value for of in quantities for value in (of.value, of.u)]
+        simulated = str(plotted.simulated).lower()
         writer.writerow(
-            [*cell.values.values(), len(cell.runs), said, *numbers, "; ".join(marks_of(cell.runs))]
+            [*cell.values.values(), len(cell.runs), simulated, *numbers, "; ".join(marks_of(cell.runs))]
         )
     return out.getvalue()
 
@@ -68,9 +68,9 @@ def latex_table(plotted: Plotted) -> str:
     warning = [rf"\textbf{{{_escaped(plotted.warnings)}}}"] if warned else []
     lines = [
         r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
-        *(rf"\multicolumn{{{columns}}}{{l}}{{{each}}} \\" for each in (*simulated, *warning)),
+        *(rf"\multicolumn{{{columns}}}{{l}}{{{line}}} \\" for line in (*simulated, *warning)),
         r"\hline",
-        " & ".join([*(_escaped(noun([each])) for each in axes), *SHOWN.values(), *(["warnings"] * warned)])
+        " & ".join([*(_escaped(noun([axis])) for axis in axes), *SHOWN.values(), *(["warnings"] * warned)])
         + r" \\",
         r"\hline",
         *(
@@ -107,4 +107,4 @@ def methods(plotted: Plotted) -> str:
     simulated = f"SIMULATED: {SIMULATED}\n" if plotted.simulated else ""
     drawn = f"Figures were drawn with matplotlib {mpl.__version__}.\n"
     left_out = "".join(f"Left out: {line}\n" for line in plotted.left_out)
-    return simulated + methods_of([each.runs for each in plotted.cells]) + drawn + left_out
+    return simulated + methods_of([cell.runs for cell in plotted.cells]) + drawn + left_out

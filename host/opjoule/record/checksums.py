@@ -65,10 +65,10 @@ class FileChecks:
             return None
         with self._lock:
             is_first = name not in self._found
-            found = self._found.setdefault(name, Future())
+            outcome = self._found.setdefault(name, Future())
         if is_first:
-            found.set_result(_problem(self._directory / name, self._known[name]))
-        return found.result()
+            outcome.set_result(_problem(self._directory / name, self._known[name]))
+        return outcome.result()
 
     def all(self) -> dict[str, str]:
         """What is wrong with each file that is not as its checksum says."""

@@ -45,7 +45,7 @@ def check_folder(directory: Path) -> None:
     """
     try:
         there = next(
-            (each for each in (directory, *directory.absolute().parents) if each.exists()), directory
+            (folder for folder in (directory, *directory.absolute().parents) if folder.exists()), directory
         )
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
@@ -67,7 +67,9 @@ def _check_free(directory: Path) -> None:
 
 def free_directory(base: Path, taken: Collection[str] = ()) -> Path:
     """The first of `base`, `base-2`, `base-3`, ... that is not there and whose name is not taken; it is not made."""
-    return next(each for each in _numbered(base) if each.name not in taken and not each.exists())
+    return next(
+        directory for directory in _numbered(base) if directory.name not in taken and not directory.exists()
+    )
 
 
 @contextmanager

@@ -94,7 +94,7 @@ def visible(value: Any) -> Any:
 
 def _visible(value: Any) -> Any:
     if isinstance(value, str):
-        return _STEERS.sub(lambda found: found[0].encode("unicode_escape").decode(), value)
+        return _STEERS.sub(lambda match: match[0].encode("unicode_escape").decode(), value)
     if isinstance(value, dict):
         return {_visible(key): _visible(entry) for key, entry in value.items()}
     return [_visible(entry) for entry in value] if isinstance(value, list) else value

@@ -70,13 +70,13 @@ class Cycle:
     @classmethod
     def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
         """The cycle of one repeat; None without work that came to its end."""
-        own = [phase for phase in phases if phase.repeat == repeat]
-        work = next((phase for phase in own if phase.role in WORKED), None)
+        of_repeat = [phase for phase in phases if phase.repeat == repeat]
+        work = next((phase for phase in of_repeat if phase.role in WORKED), None)
         if work is None:
             return None
-        after = own[own.index(work) :]
+        after = of_repeat[of_repeat.index(work) :]
         drain = next((phase for phase in after if phase.role is Role.DRAIN), None)
-        return cls(work, drain, tuple(phase for phase in own if phase.role is Role.BASELINE))
+        return cls(work, drain, tuple(phase for phase in of_repeat if phase.role is Role.BASELINE))
 
 
 def worked_repeats(phases: Sequence[Phase]) -> list[int]:
@@ -98,8 +98,8 @@ def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[P
     if not traced:
         return []
     last = traced[-1]
-    own = [phase for phase in traced if phase.repeat == last.repeat]
-    has_worked = any(phase.role in WORKED for phase in own)
+    of_repeat = [phase for phase in traced if phase.repeat == last.repeat]
+    has_worked = any(phase.role in WORKED for phase in of_repeat)
     if last.role is Role.CONTROL or (last.role is Role.BASELINE and has_worked):
         return traced
-    return [each for each in traced if each.repeat < last.repeat]
+    return [phase for phase in traced if phase.repeat < last.repeat]

@@ -95,12 +95,12 @@ def read_result(directory: Path) -> Conclusion:
 def _is_sound(entry: object) -> bool:
     """Are all values and uncertainties inside numbers that can be shown, or null?"""
     if isinstance(entry, list):
-        return all(_is_sound(each) for each in entry)
+        return all(_is_sound(item) for item in entry)
     if not isinstance(entry, dict):
         return True
     if {"value", "u", "unit"} <= entry.keys():
         return _is_number(entry["value"]) and _is_number(entry["u"]) and isinstance(entry["unit"], str)
-    return all(_is_sound(each) for each in entry.values())
+    return all(_is_sound(item) for item in entry.values())
 
 
 def _is_number(entry: object) -> bool:

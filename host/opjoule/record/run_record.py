@@ -205,8 +205,8 @@ class RunRecord:
 
         Raises: RecordFault: it was changed since, or is missing.
         """
-        for each in (name, f"raw/{SEALS}") if name.startswith("raw/") else (name,):
-            if problem := self._run.damaged.get(each) or self._checked().of(each):
+        for file in (name, f"raw/{SEALS}") if name.startswith("raw/") else (name,):
+            if problem := self._run.damaged.get(file) or self._checked().of(file):
                 raise RecordFault(f"{problem}; no figure is taken from it")
         return self.directory / name
 
@@ -216,8 +216,8 @@ class RunRecord:
 
     def raw_files(self, pattern: str) -> list[Path]:
         """Raw files by a pattern, in order. Raises: RecordFault: one was changed since it was recorded."""
-        found = sorted((self.directory / "raw").glob(pattern))
-        return [self.intact(path.relative_to(self.directory).as_posix()) for path in found]
+        paths = sorted((self.directory / "raw").glob(pattern))
+        return [self.intact(path.relative_to(self.directory).as_posix()) for path in paths]
 
     def close_raw(self) -> None:
         """Ends the raw files of a run that was killed at their last seals; damage and losses become faults."""

@@ -127,10 +127,12 @@ def close_unfinished(directory: Path) -> Closed:
         seals.setdefault(path.relative_to(raw).as_posix(), [_NOTHING])
     closed = Closed()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        sound = {name: pool.submit(_sound, raw / name, of_it) for name, of_it in sorted(seals.items())}
-    for name, found in sound.items():
+        sound = {
+            name: pool.submit(_sound, raw / name, file_seals) for name, file_seals in sorted(seals.items())
+        }
+    for name, future in sound.items():
         try:
-            reached = found.result()
+            reached = future.result()
         except RecordFault as fault:
             closed.damaged[f"raw/{name}"] = str(fault)
             continue
@@ -147,20 +149,20 @@ def close_unfinished(directory: Path) -> Closed:
 
 def changed_since_sealed(directory: Path) -> list[str]:
     """One line for each file of an unfinished run that differs from its last seal; a shorter one is cut off."""
-    raw, said = directory / "raw", []
+    raw, lines = directory / "raw", []
     try:
         seals = _read(raw / SEALS)
     except RecordFault as fault:
         return [str(fault)]
-    for name, of_it in sorted(seals.items()):
+    for name, file_seals in sorted(seals.items()):
         try:
-            sound = _sound(raw / name, of_it).length
+            sound = _sound(raw / name, file_seals).length
         except RecordFault as fault:
-            said.append(str(fault))
+            lines.append(str(fault))
             continue
-        if sound < of_it[-1].length:
-            said.append(f"{raw / name}: cut off: {sound} of {of_it[-1].length} bytes are left")
-    return said
+        if sound < file_seals[-1].length:
+            lines.append(f"{raw / name}: cut off: {sound} of {file_seals[-1].length} bytes are left")
+    return lines
 
 
 def _raw_files(raw: Path) -> list[Path]:

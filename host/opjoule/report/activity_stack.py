@@ -9,7 +9,7 @@ import numpy as np
 
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
-from opjoule.drawing.strips import legend, look, swatch
+from opjoule.drawing.strips import fill_class, legend, swatch
 from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
 from opjoule.opened.rounding import percent
@@ -36,20 +36,20 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
         table = read_parquet(record.intact("attribution.parquet"), "attribution", ATTRIBUTION_VERSION)
     except RecordFault as fault:
         return [element("p", str(fault), class_="reason")]
-    found = []
+    figures = []
     for repeat in sorted(set(table["repeat"].to_pylist())):
-        own = table.filter(np.asarray(table["repeat"].to_numpy() == repeat))
-        part = np.asarray(own["part"].to_pylist())
-        energy_j = own["energy_j"].to_numpy()
+        repeat_table = table.filter(np.asarray(table["repeat"].to_numpy() == repeat))
+        part = np.asarray(repeat_table["part"].to_pylist())
+        energy_j = repeat_table["energy_j"].to_numpy()
         start_s, end_s = (
-            own[name].to_numpy()[part == MEASURED] * 1e-9 for name in ("board_ns", "end_board_ns")
+            repeat_table[name].to_numpy()[part == MEASURED] * 1e-9 for name in ("board_ns", "end_board_ns")
         )
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
         courses = _of_identified(courses, identified)
-        found.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
-    return found
+        figures.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
+    return figures
 
 
 def told_parts(result: Mapping[str, Any]) -> set[str]:
@@ -65,9 +65,9 @@ def _of_identified(
     courses: Mapping[str, Float64Array], identified: Container[str]
 ) -> dict[str, Float64Array]:
     """The courses of told parts, then the sum of the others as one."""
-    found = {name: course for name, course in courses.items() if name in identified}
+    known = {name: course for name, course in courses.items() if name in identified}
     others = [course for name, course in courses.items() if name not in identified]
-    return found | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})
+    return known | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})
 
 
 def _figure(
@@ -88,18 +88,18 @@ def _figure(
     return element("figure", element("figcaption", caption), key, drawn)
 
 
-def _look(name: str, number: int) -> str:
-    return "untold" if name == NOT_TOLD else look(number)
+def _fill(name: str, number: int) -> str:
+    return "untold" if name == NOT_TOLD else fill_class(number)
 
 
 def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:
-    totals = {name: max(float(each.sum()), 0.0) for name, each in courses.items()}
+    totals = {name: max(float(course.sum()), 0.0) for name, course in courses.items()}
     whole, x, made = sum(totals.values()) or 1.0, float(LEFT), []
     for number, (name, total) in enumerate(totals.items()):
         width = total / whole * (WIDTH - RIGHT - LEFT)
         title = element("title", f"{name}: {percent(total / whole)}")
         place = {"x": f"{x:.1f}", "y": 0, "width": f"{width:.1f}", "height": BAR}
-        made.append(element("rect", title, **place, class_=f"part {_look(name, number)}"))
+        made.append(element("rect", title, **place, class_=f"part {_fill(name, number)}"))
         x += width
     return made
 
@@ -109,19 +109,19 @@ def _areas(
 ) -> list[Element]:
     lengths_s = np.maximum(np.diff(edges_s), 1e-12)
     measured_w = measured_j / lengths_s
-    stacked_w = np.cumsum([np.maximum(each, 0.0) / lengths_s for each in courses.values()], axis=0)
+    stacked_w = np.cumsum([np.maximum(course, 0.0) / lengths_s for course in courses.values()], axis=0)
     top_w = float(max(measured_w.max(), stacked_w.max(initial=0.0), 1e-9))
     time = Scale(0.0, float(edges_s[-1]), LEFT, WIDTH - RIGHT)
     watts = Scale(0.0, top_w, HEIGHT - BOTTOM, TOP)
-    x = [time(each) for each in edges_s]
+    x = [time(edge_s) for edge_s in edges_s]
     below, made = [watts(0.0)] * measured_w.size, []
     for number, (name, power_w) in enumerate(zip(courses, stacked_w, strict=True)):
-        above = [watts(each) for each in power_w]
-        made.append(element("path", d=area(x, below, above), class_=f"part {_look(name, number)}"))
+        above = [watts(value_w) for value_w in power_w]
+        made.append(element("path", d=area(x, below, above), class_=f"part {_fill(name, number)}"))
         below = above
     return [
         *x_axis(time, numbered(time, 8), TOP, HEIGHT - BOTTOM, "time since the run began, s"),
         *y_axis(watts, numbered(watts, 4), LEFT, WIDTH - RIGHT, "above idle, W", TOP),
         *made,
-        element("path", d=steps(x, [watts(each) for each in measured_w]), class_="measured"),
+        element("path", d=steps(x, [watts(value_w) for value_w in measured_w]), class_="measured"),
     ]

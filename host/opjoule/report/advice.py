@@ -75,8 +75,8 @@ def shares(budget: object) -> dict[str, float]:
 
 def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[LargestPart]:
     """The largest part of each budget, the headline's first."""
-    budgets = [shares(result.get(each.budget)) for each in quantities.shown("budget")]
-    return [LargestPart(*next(iter(each.items()))) for each in budgets if each]
+    budgets = [shares(result.get(definition.budget)) for definition in quantities.shown("budget")]
+    return [LargestPart(*next(iter(budget.items()))) for budget in budgets if budget]
 
 
 def remedies(
@@ -94,15 +94,15 @@ def remedies(
     enough = _known_well(result, quantities)
     lines = list(
         dict.fromkeys(
-            known[each.name].format(more=more, idle=LONGER_IDLE * idle_s)
-            for each in parts
-            if not (enough and each.name in OF_MORE)
+            known[part.name].format(more=more, idle=LONGER_IDLE * idle_s)
+            for part in parts
+            if not (enough and part.name in OF_MORE)
         )
     )
     if parts and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
-    spread = any(each.name == "repeats" for each in parts)
+    spread = any(part.name == "repeats" for part in parts)
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and not spread:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines + _for_kinds(result, more, apart)
@@ -110,7 +110,7 @@ def remedies(
 
 def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
     """Is the headline's interval as narrow as --until-u is advised to make it?"""
-    headlines = [quantity(result, each.key) for each in quantities.shown("headline")[:1]]
+    headlines = [quantity(result, definition.key) for definition in quantities.shown("headline")[:1]]
     headline = next(iter(headlines), None)
     return isinstance(headline, Measured) and 100 * headline.relative_u <= float(UNTIL_U.rstrip("%"))
 
@@ -120,19 +120,23 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     entries = result.get("by_operation")
     kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
     energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}
-    why = {name: each.reason for name, each in energies.items() if isinstance(each, Missing)}
+    why = {name: energy.reason for name, energy in energies.items() if isinstance(energy, Missing)}
     mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
-    found = []
+    lines = []
     if mixed and apart:
-        found.append(f"randomised blocks of changing mix ({apart}): they tell {' and '.join(mixed)} apart")
+        lines.append(f"randomised blocks of changing mix ({apart}): they tell {' and '.join(mixed)} apart")
     elif mixed or short:
-        found.append(f"more work ({more}), to tell what {' and '.join([*mixed, *short])} cost")
-    return found
+        lines.append(f"more work ({more}), to tell what {' and '.join([*mixed, *short])} cost")
+    return lines
 
 
 def _is_calibrated(result: Mapping[str, Any]) -> bool:
     """Do its gain and offset come from a calibration?"""
     shared = result.get("shared")
-    sources = [name for each in shared.values() for name in each] if isinstance(shared, Mapping) else []
+    sources = (
+        [name for contributions in shared.values() for name in contributions]
+        if isinstance(shared, Mapping)
+        else []
+    )
     return any(str(name).startswith(CALIBRATION) for name in sources)

@@ -50,9 +50,9 @@ def residuals_figure(file: CalibrationFile) -> Element:
     height = TOP + len(panels) * (HEIGHT + GAP)
     title = f"Calibration of {file.title}"
     parts = [
-        each
+        shape
         for number, panel in enumerate(panels)
-        for each in _drawn(panel, file.calibration, TOP + number * (HEIGHT + GAP))
+        for shape in _drawn(panel, file.calibration, TOP + number * (HEIGHT + GAP))
     ]
     words = (
         "points: reference minus corrected reading; band: uncertainty of a corrected value, including "
@@ -65,9 +65,9 @@ def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Elem
     readings = np.linspace(panel.correction.least, panel.correction.most, STEPS)
     band = 1e3 * _band(panel, calibration, readings)
     at = panel.correction(readings)
-    own = [1e3 * COVERAGE_FACTOR * math.hypot(p.reading_u, p.reference_u) for p in panel.points]
+    points_u = [1e3 * COVERAGE_FACTOR * math.hypot(p.reading_u, p.reference_u) for p in panel.points]
     away = [1e3 * p.residual for p in panel.points]
-    most = 1.1 * max([float(band.max()), *(abs(a) + u for a, u in zip(away, own, strict=True))])
+    most = 1.1 * max([float(band.max()), *(abs(a) + u for a, u in zip(away, points_u, strict=True))])
     x = Scale(float(at[0]), float(at[-1]), LEFT + 8, WIDTH - RIGHT - 8)
     y = Scale(-most, most, top + HEIGHT, top)
     corners = [*zip(at, band, strict=True), *zip(at[::-1], -band[::-1], strict=True)]
@@ -78,22 +78,22 @@ def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Elem
         *y_axis(y, numbered(y, 5), LEFT, WIDTH - RIGHT, f"residual, m{panel.unit}", top),
         line(LEFT, y(0.0), WIDTH - RIGHT, y(0.0), "zero"),
         *(
-            each
-            for p, a, u in zip(panel.points, away, own, strict=True)
-            for each in _point(x(p.reference), y(a), y(a - u), y(a + u))
+            shape
+            for p, a, u in zip(panel.points, away, points_u, strict=True)
+            for shape in _point(x(p.reference), y(a), y(a - u), y(a + u))
         ),
     ]
 
 
 def _band(panel: _Panel, calibration: SensorCalibration, readings: Float64Array) -> Float64Array:
     """Expanded uncertainty (k = 2) of corrected readings, same shape."""
-    found = []
+    limits = []
     for reading in readings.tolist():
         at = np.array([0.0, reading, 0.0, 1.0, 0.0])
         if panel.place == 0:
             at = calibration.sensitivity(reading, calibration.steady_warmth_a2(reading))
-        found.append(COVERAGE_FACTOR * math.hypot(*(u for _, u in calibration.contributions(at).values())))
-    return np.array(found)
+        limits.append(COVERAGE_FACTOR * math.hypot(*(u for _, u in calibration.contributions(at).values())))
+    return np.array(limits)
 
 
 def _point(x: float, y: float, low: float, high: float) -> list[Element]:

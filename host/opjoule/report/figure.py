@@ -30,13 +30,13 @@ def trace_figure(answer: Answer, timeline: Timeline) -> Element:
     time = Scale(0.0, timeline.duration_s, LEFT, WIDTH - RIGHT)
     power = joined(timeline.tracks["power"], CELLS)
     lowest, highest = power.extremes("power_w")
-    found = np.concatenate((lowest, highest))
-    found = found[np.isfinite(found)]
-    ends = [(float(end), 0.0) for end in (found.min(), found.max())] if found.size else [(0.0, 1.0)]
+    values_w = np.concatenate((lowest, highest))
+    values_w = values_w[np.isfinite(values_w)]
+    ends = [(float(end), 0.0) for end in (values_w.min(), values_w.max())] if values_w.size else [(0.0, 1.0)]
     watts = Scale(*limits_about(ends, logarithmic=False), POWER_TOP + POWER_HEIGHT, POWER_TOP)
     title = f"{answer.title}: power and operation rate over {timeline.duration_s:.0f} s"
     bottom = RATE_TOP + RATE_HEIGHT
-    x = [time(each) for each in power.bounds_s]
+    x = [time(bound_s) for bound_s in power.bounds_s]
     return drawing(
         element("title", title),
         text(2, 12, title, class_="title"),
@@ -93,7 +93,9 @@ def _rate(timeline: Timeline, time: Scale) -> list[Element]:
     rate = track.mean["operations_per_s"]
     scale = Scale(0.0, float(np.nanmax(rate)) * 1.05 or 1.0, RATE_TOP + RATE_HEIGHT, RATE_TOP)
     outline = element(
-        "path", d=steps([time(each) for each in track.bounds_s], _placed(rate, scale)), class_="operations"
+        "path",
+        d=steps([time(bound_s) for bound_s in track.bounds_s], _placed(rate, scale)),
+        class_="operations",
     )
     numbers = [
         (value, f"{value / 1000:g}k" if scale.high >= 10_000 else f"{value:g}") for value in scale.ticks(3)

@@ -63,7 +63,7 @@ def _supply(run: Run) -> str:
 
 
 def _program(run: Run) -> str:
-    found = run.found
-    if not found.opjoule:
+    facts = run.found
+    if not facts.opjoule:
         return ""
-    return f"OpJoule {found.opjoule}" + (f", commit {found.commit}" if found.commit else "")
+    return f"OpJoule {facts.opjoule}" + (f", commit {facts.commit}" if facts.commit else "")

@@ -67,28 +67,30 @@ def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     return np.asarray(np.floor(exponent * BINS_PER_DECADE), np.int64)
 
 
-def latency_histogram(found: LatencyCounts | None) -> list[Element]:
+def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
     """The drawing, or nothing where no operation was logged."""
-    if found is None:
+    if latencies is None:
         return []
-    most = max(int(counts.max()) for counts in found.counts.values())
-    x = Scale(float(found.bounds_s[0]), float(found.bounds_s[-1]), LEFT, WIDTH - RIGHT, logarithmic=True)
+    most = max(int(counts.max()) for counts in latencies.counts.values())
+    x = Scale(
+        float(latencies.bounds_s[0]), float(latencies.bounds_s[-1]), LEFT, WIDTH - RIGHT, logarithmic=True
+    )
     # The axis begins below one operation, so that a bin of one stands clear of an empty one.
     y = Scale(0.5, max(most * 1.3, 10.0), HEIGHT - BOTTOM, TOP, logarithmic=True)
     outlines = [
-        element("path", d=_outline(x, y, found.bounds_s, counts), class_=f"line kind-{number % KINDS}")
-        for number, counts in enumerate(found.counts.values())
+        element("path", d=_outline(x, y, latencies.bounds_s, counts), class_=f"line kind-{number % KINDS}")
+        for number, counts in enumerate(latencies.counts.values())
     ]
-    kinds = ", ".join(f"{int(counts.sum()):,} {name}" for name, counts in found.counts.items())
+    kinds = ", ".join(f"{int(counts.sum()):,} {name}" for name, counts in latencies.counts.items())
     drawn = drawing(
         *y_axis(y, _counts(y), LEFT, WIDTH - RIGHT, "operations in a bin", TOP - 14),
         *x_axis(x, _times(x), TOP, HEIGHT - BOTTOM, "latency, on the board's clock"),
-        *_marks(x, found.marks_s),
+        *_marks(x, latencies.marks_s),
         *outlines,
         height=HEIGHT,
         label=f"{CAPTION}: {kinds}; logarithmic axes. The table above has the percentiles.",
     )
-    return [element("h3", CAPTION), legend(found.counts), drawn]
+    return [element("h3", CAPTION), legend(latencies.counts), drawn]
 
 
 def _outline(x: Scale, y: Scale, bounds_s: Floats, counts: npt.NDArray[np.int64]) -> str:
@@ -110,11 +112,11 @@ def _counts(y: Scale) -> list[tuple[float, str]]:
 
 def _times(x: Scale) -> list[tuple[float, str]]:
     powers = range(math.ceil(math.log10(x.low) - 1e-9), math.floor(math.log10(x.high) + 1e-9) + 1)
-    found = []
+    ticks = []
     for power in powers[:: -(-len(powers) // MOST_TICKS) or 1]:
         unit = min(max(power // 3 * 3, -9), 0)
-        found.append((10.0**power, f"{10 ** (power - unit)} {UNITS[unit]}"))
-    return found
+        ticks.append((10.0**power, f"{10 ** (power - unit)} {UNITS[unit]}"))
+    return ticks
 
 
 def _marks(x: Scale, marks_s: Mapping[str, float]) -> list[Element]:

@@ -34,7 +34,7 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
             }
         )
     if "system" in timeline.tracks:
-        made += [each for each in _system() if _is_known(timeline.tracks["system"], each)]
+        made += [panel for panel in _system() if _is_known(timeline.tracks["system"], panel)]
     return made
 
 
@@ -64,7 +64,7 @@ def _operations(columns: list[str]) -> dict[str, Any]:
     series, readout = [], [chart_value(total, "operations", "/s", 0)]
     if len(by_kind) > 1:
         names = [column.removesuffix("_per_s") for column in by_kind]
-        series += [chart_series(*each) for each in zip(by_kind, names, KIND_COLOURS, strict=False)]
+        series += [chart_series(*line) for line in zip(by_kind, names, KIND_COLOURS, strict=False)]
         readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
     # Last, so that it is drawn on top where one kind is all there is.
     series.append(chart_series(total, "all", "--operations"))
@@ -79,7 +79,7 @@ def _operations(columns: list[str]) -> dict[str, Any]:
 
 
 def _is_known(track: Track, panel: Mapping[str, Any]) -> bool:
-    return any(np.isfinite(track.mean[each["column"]]).any() for each in panel["series"])
+    return any(np.isfinite(track.mean[line["column"]]).any() for line in panel["series"])
 
 
 def _system() -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> 
         "height": 110,
         "from_zero": True,
         "series": [chart_series(column, name, colour) for column, name, colour, *_ in lines],
-        "readout": [chart_value(column, said, unit, digits) for column, _, _, said, unit, digits in lines],
+        "readout": [chart_value(column, words, unit, digits) for column, _, _, words, unit, digits in lines],
     }
 
 

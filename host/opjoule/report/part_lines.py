@@ -26,10 +26,10 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     the reasons in full.
     """
     parts = [*_kinds(answer.result), *_activities(answer)]
-    unknown = {name: _in_short(found.reason) for name, found, _ in parts if isinstance(found, Missing)}
+    unknown = {name: _in_short(number.reason) for name, number, _ in parts if isinstance(number, Missing)}
     rows = [
-        (name, f"{quantity_text(found)}  {note}")
-        for name, found, note in parts
+        (name, f"{quantity_text(number)}  {note}")
+        for name, number, note in parts
         if name not in unknown and name != _TOGETHER
     ]
     together = answer.quantity(f"by_activity.{_TOGETHER}")
@@ -62,13 +62,17 @@ def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
 
 def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
     rows = []
-    for each in answer.quantities.below("by_activity"):
-        if each.topic is not Topic.PART or each.label in _SHOWN_ELSEWHERE or each.top not in answer.result:
+    for definition in answer.quantities.below("by_activity"):
+        if (
+            definition.topic is not Topic.PART
+            or definition.label in _SHOWN_ELSEWHERE
+            or definition.top not in answer.result
+        ):
             continue
-        energy = answer.quantity(each.key)
+        energy = answer.quantity(definition.key)
         never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
         if not never:
-            rows.append((each.label.replace("_", "-"), energy, each.meaning))
+            rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
     return rows
 
 

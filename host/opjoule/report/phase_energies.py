@@ -23,10 +23,10 @@ HEAD: Final = ("phase", *(heading for _, heading, _ in COLUMNS))
 
 def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
     """One row a phase, in the order of their first mark: its name and the texts of COLUMNS; none without marks."""
-    found: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
+    by_phase: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
     return [
         (name, *(_text(figures.get(key), with_u=with_u) for key, _, with_u in COLUMNS))
-        for name, figures in found.items()
+        for name, figures in by_phase.items()
     ]
 
 

@@ -51,21 +51,21 @@ def command(run: Run) -> list[Element]:
 def essentials(run: Run) -> Element:
     """Versions, seed, meter and sensor in one table; the rest of run.json is folded below."""
     loader = run.loader.get("run-1") or LoaderSummary()
-    found, device, meter, bounds = run.found, run.found.device, run.found.meter, run.sensor
+    facts, device, meter, bounds = run.found, run.found.device, run.found.meter, run.sensor
     lines = {
-        "started": (found.started_utc,),
-        "OpJoule": (found.opjoule,),
+        "started": (facts.started_utc,),
+        "OpJoule": (facts.opjoule,),
         "database": (loader.database, loader.database_version),
         "loader": (loader.loader_version, device.loader_sha256),
-        "operations made by": astuple(found.generator) if found.generator else (),
+        "operations made by": astuple(facts.generator) if facts.generator else (),
         "seed": (loader.seed,),
         "board": (device.connection, device.kernel, device.machine),
         "meter": (meter.kind, meter.board, meter.serial_number),
         "firmware": (meter.firmware_version,),
-        "sensor": tuple(f"{each.model} at {each.address:#04x}" for each in meter.sensors),
+        "sensor": tuple(f"{sensor.model} at {sensor.address:#04x}" for sensor in meter.sensors),
         "shunt": (_shunt(bounds),),
         "meter's own bounds": (_own_bounds(bounds),),
-        "calibration": (_calibration(found, bounds),),
+        "calibration": (_calibration(facts, bounds),),
     }
     words = {
         name: ", ".join(str(part) for part in parts if part is not None) for name, parts in lines.items()
@@ -73,12 +73,12 @@ def essentials(run: Run) -> Element:
     return table(("what", "which"), [row(name, line) for name, line in words.items() if line], "Essentials")
 
 
-def _calibration(found: Found, bounds: ErrorBounds | None) -> str | None:
+def _calibration(facts: Found, bounds: ErrorBounds | None) -> str | None:
     if bounds is None:
         return None
     if bounds.calibration is None:
         return "none: bounds from the data sheets"
-    return found.calibrations.get(bounds.sensor_id, bounds.calibration.identity)
+    return facts.calibrations.get(bounds.sensor_id, bounds.calibration.identity)
 
 
 def _shunt(bounds: ErrorBounds | None) -> str | None:
@@ -133,7 +133,9 @@ def clocks(run: Run) -> list[Element]:
     if not run.clock_maps:
         return []
     head = ("clock map", "from, to", "evidence", "n", "rate less 1", "knots", "residual (rms)", "u (k = 2)")
-    return [table(head, [_clock_row(name, each) for name, each in run.clock_maps.items()], "Clock maps")]
+    return [
+        table(head, [_clock_row(name, clock_map) for name, clock_map in run.clock_maps.items()], "Clock maps")
+    ]
 
 
 def _clock_row(name: str, clock_map: ClockMap) -> Element:
@@ -150,7 +152,7 @@ def _clock_row(name: str, clock_map: ClockMap) -> Element:
         _from_to(*(f"{(rate - 1) * 1e6:+.2f} ppm" for rate in (min(rates), max(rates)))),
         f"{len(clock_map.knots)}",
         str(residual),
-        _from_to(*(str(rounded(float(each), None, "s", 2)) for each in u_s)),
+        _from_to(*(str(rounded(float(end_s), None, "s", 2)) for end_s in u_s)),
     )
 
 
@@ -199,13 +201,13 @@ def losses(lost: list[LostStretch]) -> list[Element]:
     reasons = dict.fromkeys(stretch.reason for stretch in lost)
     body = []
     for reason in reasons:
-        of_it = [stretch for stretch in lost if stretch.reason == reason]
-        length_s = sum(stretch.end_s - stretch.start_s for stretch in of_it)
-        samples = sum(stretch.lost_samples for stretch in of_it)
+        stretches = [stretch for stretch in lost if stretch.reason == reason]
+        length_s = sum(stretch.end_s - stretch.start_s for stretch in stretches)
+        samples = sum(stretch.lost_samples for stretch in stretches)
         body.append(
             row(
                 reason,
-                f"{len(of_it):,}",
+                f"{len(stretches):,}",
                 f"{samples:,}" if samples else NONE,
                 str(rounded(length_s, None, "s")),
             )

@@ -14,18 +14,28 @@ from opjoule.record.result import RepeatValues
 
 def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) -> list[Element]:
     """One row a repeat, then mean and standard deviation; nothing for one repeat, or none listed."""
-    columns = [each for each in quantities.shown("column") if each.key in listed]
-    shown = [listed[each.key] for each in columns]
-    count = max((each.n for each in shown), default=0)
+    columns = [definition for definition in quantities.shown("column") if definition.key in listed]
+    shown = [listed[column.key] for column in columns]
+    count = max((repeat_values.n for repeat_values in shown), default=0)
     if count < 2:
         return []
     body = [
-        row(str(number + 1), *(_figure(each, each.values[number]) for each in shown))
+        row(
+            str(number + 1),
+            *(_figure(repeat_values, repeat_values.values[number]) for repeat_values in shown),
+        )
         for number in range(count)
     ]
-    body.append(row("mean", *(_figure(each, fmean(each.values)) for each in shown)))
-    body.append(row("standard deviation", *(_figure(each, each.standard_deviation, 2) for each in shown)))
-    return [table(("repeat", *(each.column for each in columns)), body, f"Repeats (n = {count})")]
+    body.append(
+        row("mean", *(_figure(repeat_values, fmean(repeat_values.values)) for repeat_values in shown))
+    )
+    body.append(
+        row(
+            "standard deviation",
+            *(_figure(repeat_values, repeat_values.standard_deviation, 2) for repeat_values in shown),
+        )
+    )
+    return [table(("repeat", *(column.column for column in columns)), body, f"Repeats (n = {count})")]
 
 
 def _figure(of: RepeatValues, value: float | None, digits: int = 4) -> Element:

@@ -19,7 +19,7 @@ from opjoule.units import Missing, from_json
 
 def banners(answer: Answer) -> Element:
     """What must be read before any number."""
-    made = [banner(each.kind, each.title, each.text) for each in answer.banners]
+    made = [banner(notice.kind, notice.title, notice.text) for notice in answer.banners]
     return element("div", *made, class_="banners")
 
 
@@ -32,9 +32,9 @@ def headline(answer: Answer) -> Element:
             "header", kicker, title, element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
         )
     answers = [
-        _big(answer, each.key, each.headline)
-        for each in answer.quantities.shown("headline")
-        if each.topic is Topic.HEADLINE or each.key in answer.result
+        _big(answer, definition.key, definition.headline)
+        for definition in answer.quantities.shown("headline")
+        if definition.topic is Topic.HEADLINE or definition.key in answer.result
     ]
     return element(
         "header",
@@ -42,15 +42,19 @@ def headline(answer: Answer) -> Element:
         title,
         *(element("p", line, class_="workload") for line in head_lines(answer.run)),
         element("div", *answers, class_="answers"),
-        element("dl", *(_tile(answer, each) for each in answer.quantities.shown("tile")), class_="tiles"),
+        element(
+            "dl",
+            *(_tile(answer, definition) for definition in answer.quantities.shown("tile")),
+            class_="tiles",
+        ),
     )
 
 
 def _big(answer: Answer, path: str, what: str) -> Element:
-    found = answer.quantity(path)
-    shown = rounded_quantity(found)
-    if isinstance(found, Missing) or shown is None:
-        reason = answer.problem or (found.reason if isinstance(found, Missing) else "")
+    quantity = answer.quantity(path)
+    shown = rounded_quantity(quantity)
+    if isinstance(quantity, Missing) or shown is None:
+        reason = answer.problem or (quantity.reason if isinstance(quantity, Missing) else "")
         return element(
             "div",
             element("p", NONE, class_="number"),
@@ -67,7 +71,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
         "div",
         number,
         element("p", f"{what} ({simulated}{covers})", class_="what"),
-        aria_label=in_words(found, what),
+        aria_label=in_words(quantity, what),
     )
 
 
@@ -80,9 +84,9 @@ def _tile(answer: Answer, shown: Definition) -> Element:
 
 def quantities(answer: Answer) -> list[Element]:
     """Every quantity of result.json that has no table of its own; a missing one with its reason."""
-    own_tables = tuple({f"{each.top}." for each in answer.quantities if each.topic is Topic.PART})
-    found = rows(answer.result, answer.quantities)
-    lines = [line for line in found if not line.path.startswith(own_tables)]
+    own_tables = tuple({f"{quantity.top}." for quantity in answer.quantities if quantity.topic is Topic.PART})
+    all_rows = rows(answer.result, answer.quantities)
+    lines = [line for line in all_rows if not line.path.startswith(own_tables)]
     if not lines:
         why = TRACE_ONLY if answer.trace_only else answer.problem
         return [element("p", f"There are no results: {why}", class_="reason")]
@@ -111,8 +115,8 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     """A table with one row a kind of operation or activity and one column a field."""
     entries = result.get(key) or {}
     if is_quantity(entries):
-        found = from_json(entries)
-        return [element("p", f"{caption}: {getattr(found, 'reason', '')}", class_="reason")]
+        quantity = from_json(entries)
+        return [element("p", f"{caption}: {getattr(quantity, 'reason', '')}", class_="reason")]
     kinds = {name: entry for name, entry in entries.items() if isinstance(entry, Mapping)}
     if not kinds:
         return []
@@ -145,16 +149,16 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
 
 def components(answer: Answer) -> list[Element]:
     """Storage and the rest, and where they are known from."""
-    found = breakdown(answer.result, "by_component", "Storage and the rest", "component")
+    tables = breakdown(answer.result, "by_component", "Storage and the rest", "component")
     sensor = answer.run.found.storage_sensor
-    if not found or sensor is None:
-        return found
+    if not tables or sensor is None:
+        return tables
     fed = {
         "board": "which the board feeds: the rest is the board's energy minus the medium's",
         "own": "which has a supply of its own: the rest is the board's energy",
     }
     words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both above idle."
-    return [*found, element("p", words, class_="reason")]
+    return [*tables, element("p", words, class_="reason")]
 
 
 def _told(
@@ -185,10 +189,10 @@ def _field_title(field: str) -> str:
 
 def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | None:
     """Why a field is missing from every entry, where that is one reason: it is then given once."""
-    found = [_fields(entry).get(field) for entry in entries]
+    values = [_fields(entry).get(field) for entry in entries]
     reasons = {
         one.get("reason") if isinstance(one, Mapping) and is_quantity(one) and one["value"] is None else None
-        for one in found
+        for one in values
     }
     return str(reason) if len(reasons) == 1 and (reason := reasons.pop()) else None
 
@@ -199,10 +203,10 @@ def _fields(entry: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _cell(value: Any) -> Child:
     if is_quantity(value):
-        found = from_json(value)
-        if isinstance(found, Missing):
-            return element("span", NONE, element("span", found.reason, class_="reason"))
-        return element("span", quantity_text(found), class_="figure")
+        quantity = from_json(value)
+        if isinstance(quantity, Missing):
+            return element("span", NONE, element("span", quantity.reason, class_="reason"))
+        return element("span", quantity_text(quantity), class_="figure")
     if isinstance(value, bool):
         return "yes" if value else "no"
     return NONE if value is None else str(value)
@@ -212,17 +216,17 @@ def budgets(answer: Answer) -> list[Element]:
     """A section for each quantity that has a budget, the headline's first."""
     return [
         made
-        for each in answer.quantities.shown("budget")
-        for made in _budget(answer.result, each.budget, f"Uncertainty budget of the {each.label}")
+        for definition in answer.quantities.shown("budget")
+        for made in _budget(answer.result, definition.budget, f"Uncertainty budget of the {definition.label}")
     ]
 
 
 def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
     """An uncertainty budget: each part's contribution, with a bar for its share of the variance."""
-    found = result.get(key)
+    budget = result.get(key)
     parts = (
-        {name: entry for name, entry in found.items() if is_quantity(entry)}
-        if isinstance(found, Mapping)
+        {name: entry for name, entry in budget.items() if is_quantity(entry)}
+        if isinstance(budget, Mapping)
         else {}
     )
     known = shares(parts)
@@ -252,16 +256,16 @@ def _budget_row(name: str, part: Mapping[str, Any], share: float | None) -> Elem
 
 def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
     """Latency percentiles of all operations and of each kind."""
-    known = [each for each in answer.quantities if each.topic is Topic.LATENCY]
-    found = [answer.quantity(each.key) for each in known]
+    known = [definition for definition in answer.quantities if definition.topic is Topic.LATENCY]
+    numbers = [answer.quantity(definition.key) for definition in known]
     body = []
-    if not all(isinstance(one, Missing) for one in found):
-        body.append(row("all", *(element("span", quantity_text(one), class_="figure") for one in found)))
+    if not all(isinstance(one, Missing) for one in numbers):
+        body.append(row("all", *(element("span", quantity_text(one), class_="figure") for one in numbers)))
     for kind, measured in by_kind.items():
-        values_s = (getattr(measured, each.key.rpartition(".")[2], None) for each in known)
+        values_s = (getattr(measured, definition.key.rpartition(".")[2], None) for definition in known)
         texts = (NONE if value_s is None else str(rounded(value_s, None, "s")) for value_s in values_s)
         body.append(row(kind, *(element("span", text, class_="figure") for text in texts)))
     if not body:
         return []
-    head = ("operation", *(each.label.rpartition(", ")[2] for each in known))
+    head = ("operation", *(definition.label.rpartition(", ")[2] for definition in known))
     return [table(head, body, "Latency of the run's operations, on the board's clock")]

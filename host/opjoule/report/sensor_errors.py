@@ -55,8 +55,8 @@ def _contributions(result: Mapping[str, Any], sensor: ErrorBounds) -> dict[str, 
     """Error -> what one standard uncertainty of it adds to the energy [J], where the record lists them."""
     shared = result.get("shared")
     budget = shared.get("budget") if isinstance(shared, Mapping) else None
-    found = budget.items() if isinstance(budget, Mapping) else ()
-    return {str(name).removeprefix(f"{sensor.sensor_id}: "): float(value) for name, value in found}
+    contributions = budget.items() if isinstance(budget, Mapping) else ()
+    return {str(name).removeprefix(f"{sensor.sensor_id}: "): float(value) for name, value in contributions}
 
 
 def _joules(value_j: float | None) -> str:

@@ -79,10 +79,10 @@ def _table(answer: Answer) -> Table:
 
 def lines(answer: Answer) -> Iterator[Line]:
     """The table: name, value, and what else belongs on the line."""
-    for each in answer.quantities.shown("line"):
-        if each.line and (each.required or each.key in answer.result):
-            name, note = each.line
-            yield name, _shown(answer, each.key), _note(answer, each, note)
+    for definition in answer.quantities.shown("line"):
+        if definition.line and (definition.required or definition.key in answer.result):
+            name, note = definition.line
+            yield name, _shown(answer, definition.key), _note(answer, definition, note)
 
 
 def _shown(answer: Answer, path: str) -> str:
@@ -91,9 +91,9 @@ def _shown(answer: Answer, path: str) -> str:
 
 def _note(answer: Answer, of: Definition, note: str) -> str:
     """The note with the texts that it names; of a missing energy the reason, of a missing latency nothing."""
-    found = answer.quantity(of.key)
-    if isinstance(found, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
-        return found.reason if of.topic is Topic.ENERGY else ""
+    number = answer.quantity(of.key)
+    if isinstance(number, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
+        return number.reason if of.topic is Topic.ENERGY else ""
     if of.top == "alignment":
         return _alignment(answer.concluded.alignment or StatedAlignment())
     named = [part for part in note.split("; ") if all(map(answer.quantities.get, _NAMED.findall(part)))]
@@ -143,8 +143,8 @@ def _print_limits(answer: Answer, console: Console) -> None:
         _add(table, "largest uncertainty", str(largest))
     words = answer.wording
     run = answer.run
-    found = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
-    for number, remedy in enumerate(found):
+    advice = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
+    for number, remedy in enumerate(advice):
         _add(table, "to make it better" if number == 0 else "", remedy)
     console.print(table)
 

@@ -38,12 +38,12 @@ def print_trace(answer: Answer, console: Console | None = None) -> None:
 
 def lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
     """Name, value with interval, and what must be known of it."""
-    for each in answer.quantities.shown("traced"):
-        key, found = each.key, answer.quantity(each.key)
+    for definition in answer.quantities.shown("traced"):
+        key, number = definition.key, answer.quantity(definition.key)
         if key not in answer.result:
             continue
-        note = found.reason if isinstance(found, Missing | Unstated) else f"k = {found.k:.3g}"
-        if key == "duration_s" and isinstance(found, Measured):
+        note = number.reason if isinstance(number, Missing | Unstated) else f"k = {number.k:.3g}"
+        if key == "duration_s" and isinstance(number, Measured):
             clock = answer.concluded.timebase.clock
             note = f"k = 2, by {CLOCKS.get(clock, clock)}"
-        yield each.traced, quantity_text(found), note
+        yield definition.traced, quantity_text(number), note

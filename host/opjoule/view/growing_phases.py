@@ -77,16 +77,16 @@ class GrowingPhases:
     def _place(self, title: str, reached: tuple[tuple[int, int], ...]) -> Iterator[PlacedPhase]:
         if not (self._phases or reached) or (to_meter := self._map()) is None:
             return
-        for each in self._phases:
-            ends_ns = to_meter.to_target(each.start_board_ns), to_meter.to_target(each.end_board_ns)
-            yield PlacedPhase(each.name, each.repeat, *ends_ns)
+        for phase in self._phases:
+            ends_ns = to_meter.to_target(phase.start_board_ns), to_meter.to_target(phase.end_board_ns)
+            yield PlacedPhase(phase.name, phase.repeat, *ends_ns)
         if not reached:
             return
         name, (noted_ns, began_board_ns) = title.split(" (", maxsplit=1)[0].strip(), reached[0]
         start_ns = to_meter.to_target(began_board_ns)
         if name != SETTLE:  # which begins with the end of what is before it, noted later
             self.late_ns = start_ns - noted_ns
-        if not any(each.start_board_ns == began_board_ns for each in self._phases):
+        if not any(phase.start_board_ns == began_board_ns for phase in self._phases):
             end_ns = to_meter.to_target(reached[1][1]) if len(reached) > 1 else None
             numbered = _REPEAT.search(title)
             last = self._phases[-1].repeat if self._phases else 1

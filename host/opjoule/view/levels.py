@@ -68,8 +68,8 @@ class Levels:
 def kept_levels(run: OpenedRun) -> Levels | None:
     """The levels of a run from its cache; None where there is no good one."""
     digest = _digest(run)
-    found = _read(run.path / CACHE, digest) if digest else None
-    return found and replace(found, pyramid=replace(found.pyramid, samples=_stretches(run, found.extent)))
+    levels = _read(run.path / CACHE, digest) if digest else None
+    return levels and replace(levels, pyramid=replace(levels.pyramid, samples=_stretches(run, levels.extent)))
 
 
 def make_levels(run: OpenedRun) -> Levels:
@@ -121,7 +121,7 @@ def _stretches(run: OpenedRun, extent: Extent) -> Callable[[float, float], Track
         return calibration.apply(trace) if calibration else trace
 
     def cells(start_s: float, end_s: float) -> Track:
-        trace = read(*(extent.origin_ns + round(each / NS) for each in (start_s, end_s)))
+        trace = read(*(extent.origin_ns + round(bound_s / NS) for bound_s in (start_s, end_s)))
         samples = SampleParts.of(axis.of_meter(trace.meter_ns), {POWER: trace.power_w})
         whole = sample_cells(samples, extent.period_ns * NS, slice(0, len(trace)))
         return whole.inside(start_s, end_s)
@@ -155,13 +155,13 @@ def _read(path: Path, digest: str) -> Levels | None:
         if (about["version"], about["digest"]) != (VERSION, digest):
             return None
         stored = about["extent"]
-        extent = Extent(**{**stored, "lost": [LostStretch(**each) for each in stored["lost"]]})
+        extent = Extent(**{**stored, "lost": [LostStretch(**stretch) for stretch in stored["lost"]]})
         tracks = []
         for number, (end_s, samples) in enumerate(
             zip(about["end_s"], about["samples_per_cell"], strict=True)
         ):
             start_s, mean_w, lowest_w, highest_w = (
-                each.to_numpy() for each in file.get_batch(number).columns
+                column.to_numpy() for column in file.get_batch(number).columns
             )
             mean, lowest, highest = ({POWER: column} for column in (mean_w, lowest_w, highest_w))
             tracks.append(Track(np.append(start_s, end_s), mean, lowest, highest, samples))

@@ -60,10 +60,15 @@ class LiveReplies:
 
     def _runs(self, asked: Mapping[str, str]) -> Any:
         with self._lock:
-            found = self._directory
-            ended = _ending(found) if self._has_ended else None
-        names = [found.name] if found else []
-        return {"folder": str(found.parent) if found else "", "runs": names, "live": True, "ended": ended}
+            directory = self._directory
+            ended = _ending(directory) if self._has_ended else None
+        names = [directory.name] if directory else []
+        return {
+            "folder": str(directory.parent) if directory else "",
+            "runs": names,
+            "live": True,
+            "ended": ended,
+        }
 
     def _run(self, asked: Mapping[str, str]) -> Any:
         """What is known so far; reads on."""
@@ -109,15 +114,15 @@ class LiveReplies:
         placed = self._phases.known(self._notes)
         if not end_s:
             return []
-        found = []
-        for each in placed:
-            start_s = float(self._seconds(np.array([each.start_ns]))[0])
-            stop_s = end_s if each.end_ns is None else float(self._seconds(np.array([each.end_ns]))[0])
+        bands = []
+        for phase in placed:
+            start_s = float(self._seconds(np.array([phase.start_ns]))[0])
+            stop_s = end_s if phase.end_ns is None else float(self._seconds(np.array([phase.end_ns]))[0])
             start_s, stop_s = max(start_s, 0.0), min(stop_s, end_s)
             if stop_s > start_s:
-                named = {"name": each.name, "repeat": each.repeat, "kind": each.kind}
-                found.append({**named, "start_s": start_s, "end_s": stop_s})
-        return found
+                named = {"name": phase.name, "repeat": phase.repeat, "kind": phase.kind}
+                bands.append({**named, "start_s": start_s, "end_s": stop_s})
+        return bands
 
     def _read_power(self, asked: Mapping[str, str]) -> Any:
         start_s, end_s = asked_stretch(asked)
@@ -157,7 +162,9 @@ class LiveReplies:
         start_s, end_s = asked_stretch(asked)
         moments_s = np.linspace(start_s, end_s, asked_columns(asked))
         with self._lock:
-            energy_j = np.array([self._power.energy_j(start_s, each)[0] for each in moments_s.tolist()])
+            energy_j = np.array(
+                [self._power.energy_j(start_s, moment_s)[0] for moment_s in moments_s.tolist()]
+            )
         return {
             "time_s": rounded(moments_s - start_s, 6),
             "energy_j": rounded(energy_j, 6),
@@ -166,10 +173,10 @@ class LiveReplies:
 
     def _report(self, asked: Mapping[str, str]) -> bytes:
         with self._lock:
-            found = self._directory
-        if found is None or found.name != asked.get("run"):
+            directory = self._directory
+        if directory is None or directory.name != asked.get("run"):
             raise BadInput(f"this page has no run '{asked.get('run', '')[:80]}'")
-        return report_of(found)
+        return report_of(directory)
 
     def _seconds(self, meter_ns: Int64Array) -> Float64Array:
         """On the axis that begins with the first block."""

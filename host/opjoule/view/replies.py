@@ -71,7 +71,7 @@ class Replies:
         with shown.lock:
             run = shown.run
             shown.read_ahead()
-            phases = [{**asdict(each), "kind": phase_kind(each.name)} for each in run.phases]
+            phases = [{**asdict(phase), "kind": phase_kind(phase.name)} for phase in run.phases]
             return {
                 "title": run.title,
                 "status": run.status,
@@ -102,9 +102,9 @@ class Replies:
         shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         with shown.energies:
-            found = shown.run.energy(start_s, end_s)
-        rows = [stated_row(key, label, getattr(found, key)) for key, label in SHOWN]
-        return {"operations": found.operations, "quantities": rows}
+            energy = shown.run.energy(start_s, end_s)
+        rows = [stated_row(key, label, getattr(energy, key)) for key, label in SHOWN]
+        return {"operations": energy.operations, "quantities": rows}
 
     def _running(self, asked: Mapping[str, str]) -> Any:
         """How a stretch's joules add up."""
@@ -112,11 +112,11 @@ class Replies:
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with shown.energies:
-            found = running_energy(shown.run, start_s, end_s, columns)
-        above_j = found.marginal_energy_j
+            running = running_energy(shown.run, start_s, end_s, columns)
+        above_j = running.marginal_energy_j
         return {
-            "time_s": rounded(found.time_s, 9),
-            "energy_j": rounded(found.energy_j, 9),
+            "time_s": rounded(running.time_s, 9),
+            "energy_j": rounded(running.energy_j, 9),
             "marginal_energy_j": None if above_j is None else rounded(above_j, 9),
         }
 
@@ -149,7 +149,7 @@ def _row(name: str, run: ListedRun) -> dict[str, Any]:
         "headline_value": run.headline.value,
         "label": run.label,
         "why": run.why,
-        "cautions": [[each.kind, each.line] for each in run.cautions],
+        "cautions": [[caution.kind, caution.line] for caution in run.cautions],
         "note": run.notes.text,
         "tags": run.notes.tags,
     }

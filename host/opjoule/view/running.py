@@ -33,17 +33,17 @@ def running_energy(run: OpenedRun, start_s: float, end_s: float, moments: int) -
     Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
         DataFault: its energy is withheld.
     """
-    found = run.energy(start_s, end_s)
-    if isinstance(found.energy_j, Missing):
-        raise DataFault(found.energy_j.reason)
+    stretch = run.energy(start_s, end_s)
+    if isinstance(stretch.energy_j, Missing):
+        raise DataFault(stretch.energy_j.reason)
     edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(moments, 2)).astype(np.int64)
     steps_j = run.cells.power.between_edges(edge_ns)
     # On the meter's seconds; the whole is on the best clock's.
     energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
-    energy_j *= found.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
+    energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
     share = np.linspace(0.0, 1.0, edge_ns.size)
-    above_j = found.marginal_energy_j
+    above_j = stretch.marginal_energy_j
     marginal = None
     if not isinstance(above_j, Missing):
-        marginal = energy_j - share * (found.energy_j.value - above_j.value)
+        marginal = energy_j - share * (stretch.energy_j.value - above_j.value)
     return RunningEnergy(share * (end_s - start_s), energy_j, marginal)

@@ -76,8 +76,8 @@ class ShownRun:
         """When each operation began, on the run's time axis [s], rising; empty where that is not known."""
         if not (self.run.path / "operations.parquet").exists():
             return np.zeros(0)
-        found: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))
-        return found[np.isfinite(found)]
+        times_s: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))
+        return times_s[np.isfinite(times_s)]
 
     @cached_property
     def lost_s(self) -> Float64Array:
@@ -123,11 +123,11 @@ class RunsFolder:
         return Listing(runs, max(self._index.total, len(runs)), is_whole)
 
     def _read(self) -> None:
-        found = {}
+        runs = {}
         with suppress(OpJouleError, OSError):  # the folder has gone: the list ends here
             for name, run in self._index.runs():
-                found[name] = self._runs[name] = run
-        self._runs = found
+                runs[name] = self._runs[name] = run
+        self._runs = runs
 
     def place(self, name: str) -> Path:
         """Folder of the run of that name. Raises: BadInput: there is none."""

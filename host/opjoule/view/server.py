@@ -134,11 +134,11 @@ class ViewServer(ThreadingHTTPServer):
     def is_own(self, host: str) -> bool:
         """Whether a Host header names this server by an address of its own: another name may be a rebound one."""
         try:
-            found = urlsplit(f"//{host}")
-            name, port = found.hostname or "", found.port or 80
+            parts = urlsplit(f"//{host}")
+            name, port = parts.hostname or "", parts.port or 80
         except ValueError:
             return False
-        if port != self.server_port or host != found.netloc or "@" in host:
+        if port != self.server_port or host != parts.netloc or "@" in host:
             return False
         if name == "localhost":
             return self.listen.is_loopback or self.listen.is_unspecified

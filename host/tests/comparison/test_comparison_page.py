@@ -174,14 +174,14 @@ def places(strip: str, name: str) -> list[tuple[float, float]]:
 
 def test_a_strip_stands_where_its_numbers_say() -> None:
     axis = Scale(0.5, 8.0, logarithmic=True)
-    made = ratio_strip(axis, 2.0, (1.0, 3.0), (0.1, 3.9), told=True, single=False)
+    made = ratio_strip(axis, 2.0, (1.0, 3.0), (0.1, 3.9), differs=True, single=False)
     strip = ElementTree.tostring(made, encoding="unicode")
     assert places(strip, "reference") == [(25.0, 0)] and places(strip, "mark") == [(50.0, 0)]
     [(left, width)] = places(strip, "interval")
     assert (left, left + width) == pytest.approx((25.0, 100 * np.log(6) / np.log(16)), abs=0.02)
     assert 'class="beyond left"' in strip and 'class="beyond right"' not in strip
     hollow = ElementTree.tostring(
-        ratio_strip(axis, 2.0, (1.0, 3.0), None, told=False, single=True), encoding="unicode"
+        ratio_strip(axis, 2.0, (1.0, 3.0), None, differs=False, single=True), encoding="unicode"
     )
     assert 'class="mark hollow single"' in hollow and "together" not in hollow
 

@@ -19,7 +19,7 @@ class Blocks:
     def __init__(self, campaign: Campaign, needs: Sequence[Names]) -> None:
         """`needs` are what a rig must have for each cell of the campaign."""
         self._campaign = campaign
-        self._needs = {id(cell): each for cell, each in zip(campaign.cells, needs, strict=True)}
+        self._needs = {id(cell): needed for cell, needed in zip(campaign.cells, needs, strict=True)}
         self._owner: dict[int, str] = {}
         """id of a cell -> rig that has it, or is to have it."""
         self._under_way: dict[str, Cell] = {}
@@ -30,11 +30,11 @@ class Blocks:
         Args:
             present: what each rig has that could measure at this time.
         """
-        own = [cell for cell in self._free(rig) if self._fits(cell, present[rig])]
-        mine = next((cell for cell in own if self._owner.get(id(cell)) == rig), None)
+        cells = [cell for cell in self._free(rig) if self._fits(cell, present[rig])]
+        mine = next((cell for cell in cells if self._owner.get(id(cell)) == rig), None)
         if mine is None:
-            mine = next((cell for cell in own if self._may_begin(cell.block, rig, present)), None)
-            begun = [cell for cell in own if mine is not None and cell.block == mine.block]
+            mine = next((cell for cell in cells if self._may_begin(cell.block, rig, present)), None)
+            begun = [cell for cell in cells if mine is not None and cell.block == mine.block]
             self._owner |= dict.fromkeys(map(id, begun), rig)
         if mine is not None:
             self._under_way[rig] = mine
@@ -60,12 +60,12 @@ class Blocks:
 
     def nobody_s(self, present: Mapping[str, Names]) -> list[tuple[Names, int]]:
         """What no rig has and how many cells need it."""
-        found: dict[Names, int] = {}
+        counts: dict[Names, int] = {}
         for cell in self._campaign.missing:
             if not any(self._fits(cell, has) for has in present.values()):
                 needs = self._needs[id(cell)]
-                found[needs] = found.get(needs, 0) + 1
-        return sorted(found.items(), key=lambda each: sorted(each[0]))
+                counts[needs] = counts.get(needs, 0) + 1
+        return sorted(counts.items(), key=lambda item: sorted(item[0]))
 
     def share(self, rigs: int) -> float:
         """How many cells one rig measures at most, one after the other: what is left, over the blocks it lies in."""
@@ -89,7 +89,7 @@ class Blocks:
     def _may_begin(self, block: int, rig: str, present: Mapping[str, Names]) -> bool:
         """Can no other rig measure the same of a block and more of it?"""
         cells = [cell for cell in self._campaign.missing if cell.block == block]
-        own = {id(cell) for cell in cells if self._fits(cell, present[rig])}
+        measurable = {id(cell) for cell in cells if self._fits(cell, present[rig])}
         return not any(
-            own < {id(cell) for cell in cells if self._fits(cell, has)} for has in present.values()
+            measurable < {id(cell) for cell in cells if self._fits(cell, has)} for has in present.values()
         )

@@ -138,7 +138,7 @@ class Fleet:
     async def _closed(self, link: Link) -> None:
         """Ends a connection, and what is measured if the user wants an end."""
         interrupted = isinstance(sys.exception(), asyncio.CancelledError)
-        tasks = [each.task for each in self._present.values() if each.task is not None]
+        tasks = [present.task for present in self._present.values() if present.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -152,10 +152,10 @@ class Fleet:
         """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it does no more."""
         while True:
             await self._look(link)
-            if not self.campaign.missing and not any(each.task for each in self._present.values()):
+            if not self.campaign.missing and not any(present.task for present in self._present.values()):
                 return
             self._begin(link)
-            tasks = {each.task for each in self._present.values() if each.task is not None}
+            tasks = {present.task for present in self._present.values() if present.task is not None}
             if tasks:
                 self._worked_s = time.monotonic()
                 await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
@@ -167,7 +167,7 @@ class Fleet:
     async def _look(self, link: Link) -> None:
         """Who is there: rigs that have gone give their cells back, new ones are asked what they are and have."""
         workers = await link.workers()
-        for address in [each for each in self._present if each not in workers]:
+        for address in [address for address in self._present if address not in workers]:
             await self._gone(self._present.pop(address))
         for address, worker in workers.items():
             if address not in self._present:
@@ -197,10 +197,10 @@ class Fleet:
             about: About = await link.ask(address, rig_service.about)
         except RigGone:
             return self._refused.discard(address)  # the next look says so
-        own = program_words(__version__, program_commit())
-        if about.program != own:
+        program = program_words(__version__, program_commit())
+        if about.program != program:
             return self._once(
-                f"{about.rig} has OpJoule {about.program}, this computer {own}: it gets no cells; bring "
+                f"{about.rig} has OpJoule {about.program}, this computer {program}: it gets no cells; bring "
                 "both to one version and start its worker again"
             )
         self._refused.discard(address)
@@ -220,7 +220,7 @@ class Fleet:
     @property
     def _able(self) -> dict[str, Names]:
         """What each rig has that measures."""
-        return {each.rig.name: each.rig.has for each in self._present.values() if not each.aside}
+        return {present.rig.name: present.rig.has for present in self._present.values() if not present.aside}
 
     def _begin(self, link: Link) -> None:
         """Gives each rig that is free its next cell."""
@@ -291,10 +291,10 @@ class Fleet:
         spare = set()
 
         async def fetch(parcel: Parcel, ranges: Sequence[Range]) -> Sequence[bytes]:
-            found: Sequence[bytes] = await link.ask(
+            parts: Sequence[bytes] = await link.ask(
                 rig.address, rig_service.read, parcel.job, parcel.name, ranges
             )
-            return found
+            return parts
 
         for parcel in waits.parcels:
             cell = self._cell_of.get(parcel.job)
@@ -322,7 +322,7 @@ class Fleet:
 
     def _progress(self, cell: Cell) -> str:
         """A line for a cell that is about to be measured, with the time that all rigs together take."""
-        rigs = sum(each.task is not None for each in self._present.values())
+        rigs = sum(present.task is not None for present in self._present.values())
         share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
         return self.campaign.progress(cell, share)
 
@@ -341,7 +341,7 @@ class Fleet:
 
     def _all_cut_off(self) -> None:
         until_s = time.monotonic() + self.wait_s
-        self._cut_off |= {each.rig.name: until_s for each in self._present.values()}
+        self._cut_off |= {present.rig.name: until_s for present in self._present.values()}
 
     def _once(self, line: str) -> None:
         if line not in self._told:

@@ -29,7 +29,7 @@ class Gathering:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._contents = {file_sha256(each): each.parent for each in folder.glob(f"*/{RUN}")}
+        self._contents = {file_sha256(path): path.parent for path in folder.glob(f"*/{RUN}")}
         shutil.rmtree(folder / COMING, ignore_errors=True)
 
     def has(self, parcel: Parcel) -> bool:
@@ -59,7 +59,7 @@ class Gathering:
 
 
 async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
-    hashes = {each.path: hashlib.sha256() for each in parcel.files}
+    hashes = {file.path: hashlib.sha256() for file in parcel.files}
     for file in parcel.files:
         if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
             raise RecordFault(f"{parcel.name}: a file called {file.path} does not belong to a record")

@@ -90,8 +90,10 @@ class RigService:
             status = await self._process.wait()
         outcome = self.spool.outcome(job.id)
         if outcome is None:
-            said = (place / OUTPUT).read_text(errors="replace").splitlines()
-            outcome = Outcome(status or 1, said[-1] if said else f"its program ended with status {status}")
+            printed = (place / OUTPUT).read_text(errors="replace").splitlines()
+            outcome = Outcome(
+                status or 1, printed[-1] if printed else f"its program ended with status {status}"
+            )
         outcome = msgspec.structs.replace(outcome, took_s=time.monotonic() - started_s)
         if status not in (-signal.SIGINT, 130):
             write_whole(place / OUTCOME, msgspec.json.encode(outcome))
@@ -139,8 +141,8 @@ async def read(job_id: str, record: str, ranges: Sequence[tuple[str, int, int]])
 
 async def forget(job_ids: Sequence[str]) -> None:
     """Spool.forget of several jobs, likewise."""
-    for each in job_ids:
-        await asyncio.to_thread(_rig().spool.forget, each)
+    for job_id in job_ids:
+        await asyncio.to_thread(_rig().spool.forget, job_id)
 
 
 async def stop(campaign: str) -> None:

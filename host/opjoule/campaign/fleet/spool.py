@@ -57,12 +57,12 @@ class Spool:
             and job.campaign == campaign
         ]
         parcels = [parcel for job in jobs for parcel in self._parcels(job)]
-        return Waiting(tuple(parcels), tuple(each.id for each in jobs))
+        return Waiting(tuple(parcels), tuple(job.id for job in jobs))
 
     def campaigns(self) -> set[str]:
         """Campaigns that have not fetched all of theirs."""
-        found = (_read(place / JOB, Job) for place in _folders(self.folder))
-        return {job.campaign for job in found if job is not None}
+        jobs = (_read(place / JOB, Job) for place in _folders(self.folder))
+        return {job.campaign for job in jobs if job is not None}
 
     def read(self, job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
         """Parts of a record's files.
@@ -72,15 +72,15 @@ class Spool:
         Raises: RecordFault: a path that leads out of it.
         """
         root = (self.place(job_id) / record).resolve()
-        found = []
+        parts = []
         for path, offset, size in ranges:
             file = (root / path).resolve()
             if root.parent != self.place(job_id).resolve() or not file.is_relative_to(root):
                 raise RecordFault(f"{path} is not in {root}")
             with file.open("rb") as opened:
                 opened.seek(offset)
-                found.append(opened.read(size))
-        return found
+                parts.append(opened.read(size))
+        return parts
 
     def forget(self, job_id: str) -> None:
         """Removes a job and its records."""
@@ -100,7 +100,7 @@ class Spool:
 
 
 def _folders(folder: Path) -> list[Path]:
-    return sorted(each for each in folder.iterdir() if each.is_dir()) if folder.is_dir() else []
+    return sorted(path for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
 
 
 def _files(record: Path) -> Iterator[ParcelFile]:

@@ -31,34 +31,38 @@ from opjoule.units import Measured, Quantity
 
 def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
     """That of all their ratios with both intervals, as far as these do not reach far beyond them."""
-    known = [(each.ratio.value, each) for each in contrasts if each.ratio]
-    return ratio_axis((value, each.limits, each.limits_together or each.limits) for value, each in known)
+    known = [(contrast.ratio.value, contrast) for contrast in contrasts if contrast.ratio]
+    return ratio_axis(
+        (value, contrast.limits, contrast.limits_together or contrast.limits) for value, contrast in known
+    )
 
 
 def forest(answer: Compared, of: Definition) -> Element:
     """A row a comparison: the ratio with both intervals, its number, its probability, what follows."""
-    own = [each for each in answer.contrasts if each.quantity.key == of.key]
-    axis = ratio_scale(own)
+    contrasts = [contrast for contrast in answer.contrasts if contrast.quantity.key == of.key]
+    axis = ratio_scale(contrasts)
     mark = ", SIMULATED" if answer.simulated else ""
     caption = f"{of.label or of.key}: ratios by {noun(answer.question.by)}{mark}"
     head: list[Child] = ["comparison", axis_head(axis, "ratio"), "ratio (95.45 %)", "p among all", "follows"]
-    return table(head, [_ratio_row(each, answer, axis) for each in own], caption, class_="strips")
+    return table(
+        head, [_ratio_row(contrast, answer, axis) for contrast in contrasts], caption, class_="strips"
+    )
 
 
 def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
-    name, found = pair_name(contrast, answer), contrast.ratio
+    name, ratio = pair_name(contrast, answer), contrast.ratio
     follows = _follows(contrast, answer)
-    if found is None:
+    if ratio is None:
         return row(name, NONE, NONE, _probability(contrast), follows)
     strip = ratio_strip(
         axis,
-        found.value,
+        ratio.value,
         contrast.limits,
         contrast.limits_together,
-        told=contrast.differs,
+        differs=contrast.differs,
         single=contrast.adjusted is None,
     )
-    number = element("span", with_limits(found.value, contrast.limits), class_="figure")
+    number = element("span", with_limits(ratio.value, contrast.limits), class_="figure")
     return row(name, strip, number, _probability(contrast), follows)
 
 
@@ -87,12 +91,12 @@ def _follows(contrast: Contrast, answer: Compared) -> Element:
 def bars(cells: Plotted, of: Definition) -> Element:
     """A row a cell: a bar with its interval (95 %) and a point for each run."""
     numbers = [cell.number(of.key) for cell in cells.cells]
-    known = [(each.value, _u(each)) for each in numbers if each.value is not None]
+    known = [(number.value, _u(number)) for number in numbers if number.value is not None]
     axis = bar_axis(known)
     unit_scale, unit = scaled([value for value, _ in known], numbers[0].unit)
     body = []
     for cell, number in zip(cells.cells, numbers, strict=True):
-        points = [float(each.value) for each in cell.numbers(of.key) if each.value is not None]
+        points = [float(number.value) for number in cell.numbers(of.key) if number.value is not None]
         u = number.u if isinstance(number, Measured) else None
         strip = bar_strip(axis, number.value, u, points, cells.series.index(cells.series_of(cell)))
         text = element("span", quantity_text(number), class_="figure")
@@ -107,12 +111,12 @@ def bars(cells: Plotted, of: Definition) -> Element:
 
 def plane(cells: Plotted) -> list[Element]:
     """Joules above idle per operation against seconds per operation, a point a cell that has both."""
-    found = [(cell, cell.delay, cell.number(ENERGY)) for cell in cells.cells]
-    found = [each for each in found if each[1].value is not None and each[2].value is not None]
-    if not found:
+    known = [(cell, cell.delay, cell.number(ENERGY)) for cell in cells.cells]
+    known = [item for item in known if item[1].value is not None and item[2].value is not None]
+    if not known:
         return []
-    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in found], "s")
-    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in found], "J")
+    x_scale, x_unit = scaled([of.value or 0.0 for _, of, _ in known], "s")
+    y_scale, y_unit = scaled([of.value or 0.0 for *_, of in known], "J")
     points = [
         Point(
             (x.value or 0.0) * x_scale,
@@ -123,7 +127,7 @@ def plane(cells: Plotted) -> list[Element]:
             _u(x) * x_scale,
             _u(y) * y_scale,
         )
-        for cell, x, y in found
+        for cell, x, y in known
     ]
     label = (
         "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
@@ -168,11 +172,11 @@ def stacks(cells: Plotted) -> list[Element]:
     totals = [cell.number(TOTAL) for cell in cells.cells]
     sums = [sum(part for part in cell.parts.values() if part > 0) for cell in cells.cells]
     below = [sum(part for part in cell.parts.values() if part < 0) for cell in cells.cells]
-    axis = bar_axis([(each, 0.0) for each in (*sums, *below)])
+    axis = bar_axis([(value, 0.0) for value in (*sums, *below)])
     scale, unit = scaled(sums, "J")
     body = []
     for cell, total in zip(cells.cells, totals, strict=True):
-        ordered = sorted(cell.parts.items(), key=lambda each: [*names, NOT_TOLD].index(each[0]))
+        ordered = sorted(cell.parts.items(), key=lambda part: [*names, NOT_TOLD].index(part[0]))
         strip = stack_strip(
             axis, [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
         )
@@ -203,12 +207,12 @@ def course(cells: Plotted, of: Definition) -> list[Element]:
         return []
     points = [
         Point(
-            each.time_s / 60,
-            100 * each.share,
-            cells.series.index(cells.series_of(cells.cells[each.cell])),
-            words=f"{cells.name_of(cells.cells[each.cell])}: {percent(each.share)}",
+            run.time_s / 60,
+            100 * run.share,
+            cells.series.index(cells.series_of(cells.cells[run.cell])),
+            words=f"{cells.name_of(cells.cells[run.cell])}: {percent(run.share)}",
         )
-        for each in drift.runs
+        for run in drift.runs
     ]
     label = f"{of.label or of.key} of each run against the mean of its cell, over the time of measuring."
     drawing = scatter(
@@ -221,7 +225,7 @@ def course(cells: Plotted, of: Definition) -> list[Element]:
 def _drift_line(drift: Drift, x: Scale, y: Scale) -> Iterator[str]:
     if drift.slope_per_s is None:
         return
-    middle_min = sum(each.time_s for each in drift.runs) / len(drift.runs) / 60
+    middle_min = sum(run.time_s for run in drift.runs) / len(drift.runs) / 60
     ends = (0.0, drift.length_s / 60)
     at = [(x(end), y(100 * drift.slope_per_s.value * 60 * (end - middle_min))) for end in ends]
     yield f"M{at[0][0]:.1f} {at[0][1]:.1f}L{at[1][0]:.1f} {at[1][1]:.1f}"
@@ -242,18 +246,20 @@ def _drift_words(drift: Drift) -> str:
 def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
     """For each value of each axis: its mean place in time, and what the drift's line adds to its mean."""
     body = []
-    measured = {each.cell for each in drift.runs}
+    measured = {run.cell for run in drift.runs}
     for axis in (*cells.series_axes, *cells.group_axes):
         for value in dict.fromkeys(cell.values[axis] for cell in cells.cells):
-            own = [at for at, cell in enumerate(cells.cells) if cell.values[axis] == value and at in measured]
-            if not own:
+            measured_cells = [
+                at for at, cell in enumerate(cells.cells) if cell.values[axis] == value and at in measured
+            ]
+            if not measured_cells:
                 continue
-            shift = drift.shift(own)
+            shift = drift.shift(measured_cells)
             words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
             body.append(
                 row(
                     value if axis in NAMED else f"{noun([axis])} {value}",
-                    f"{drift.time_s(own) / 60:.1f} min",
+                    f"{drift.time_s(measured_cells) / 60:.1f} min",
                     words,
                 )
             )

@@ -36,38 +36,38 @@ class Drift:
     @property
     def length_s(self) -> float:
         """From the first run's start to the last one's."""
-        return max((each.time_s for each in self.runs), default=0.0)
+        return max((run.time_s for run in self.runs), default=0.0)
 
     @property
     def whole(self) -> Measured | None:
         """Change from the first to the last run, as a share."""
-        found = self.slope_per_s
-        return found and Measured(found.value * self.length_s, found.u * self.length_s, "1")
+        slope = self.slope_per_s
+        return slope and Measured(slope.value * self.length_s, slope.u * self.length_s, "1")
 
     def shift(self, cells: Sequence[int]) -> Measured | None:
         """How much higher the drift makes the mean of some cells, for when they were measured, as a share."""
         if self.slope_per_s is None:
             return None
-        own = [each.time_s for each in self.runs if each.cell in cells]
-        later_s = fmean(own) - fmean(each.time_s for each in self.runs)
+        times_s = [run.time_s for run in self.runs if run.cell in cells]
+        later_s = fmean(times_s) - fmean(run.time_s for run in self.runs)
         return Measured(self.slope_per_s.value * later_s, self.slope_per_s.u * abs(later_s), "1")
 
     def time_s(self, cells: Sequence[int]) -> float:
         """Mean time of the runs of some cells."""
-        return fmean(each.time_s for each in self.runs if each.cell in cells)
+        return fmean(run.time_s for run in self.runs if run.cell in cells)
 
 
 def drift_of(plotted: Plotted, path: str) -> Drift:
     """The course of a number of result.json over the time of measuring; runs without it, or without a time, aside."""
-    found: list[tuple[int, float, float]] = []
+    points: list[tuple[int, float, float]] = []
     for number, cell in enumerate(plotted.cells):
         mean = cell.number(path).value
-        for run, own in zip(cell.runs, cell.numbers(path), strict=True):
-            if mean and own.value is not None and (at_s := _seconds(run.started_utc)) is not None:
-                found.append((number, at_s, own.value / mean - 1))
-    first_s = min((at_s for _, at_s, _ in found), default=0.0)
-    runs = sorted((TimedRun(*each) for each in found), key=lambda each: each.time_s)
-    runs = [TimedRun(each.cell, each.time_s - first_s, each.share) for each in runs]
+        for run, quantity in zip(cell.runs, cell.numbers(path), strict=True):
+            if mean and quantity.value is not None and (at_s := _seconds(run.started_utc)) is not None:
+                points.append((number, at_s, quantity.value / mean - 1))
+    first_s = min((at_s for _, at_s, _ in points), default=0.0)
+    runs = sorted((TimedRun(*point) for point in points), key=lambda run: run.time_s)
+    runs = [TimedRun(run.cell, run.time_s - first_s, run.share) for run in runs]
     return Drift(runs, _slope(runs))
 
 
@@ -83,12 +83,12 @@ def _slope(runs: Sequence[TimedRun]) -> Measured | None:
 
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
     """
-    cells = {each.cell for each in runs}
-    own = {cell: [each for each in runs if each.cell == cell] for cell in cells}
+    cells = {run.cell for run in runs}
+    by_cell = {cell: [run for run in runs if run.cell == cell] for cell in cells}
     apart = [
-        (each.time_s - fmean(one.time_s for one in group), each.share - fmean(one.share for one in group))
-        for group in own.values()
-        for each in group
+        (run.time_s - fmean(one.time_s for one in group), run.share - fmean(one.share for one in group))
+        for group in by_cell.values()
+        for run in group
     ]
     freedom = len(runs) - len(cells) - 1
     squares_s2 = sum(time_s**2 for time_s, _ in apart)

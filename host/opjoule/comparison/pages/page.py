@@ -70,9 +70,9 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
         command: that makes it.
     """
     by = "before and after" if compared.question.by == (SIDE,) else "by " + ", ".join(compared.question.by)
-    what = ", ".join(each.label or each.key for each in compared.quantities)
+    what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
     is_change = compared.question.by == (SIDE,)
-    has_verdict = is_change and any(each.adjusted is not None for each in compared.contrasts)
+    has_verdict = is_change and any(contrast.adjusted is not None for contrast in compared.contrasts)
     return rendered(
         Page(
             f"{what[:1].upper()}{what[1:]} {by}",
@@ -82,7 +82,7 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
             compared.simulated,
             [compared],
             _as_cells(compared),
-            [*compared.notes, *(f"left out: {each}" for each in left_out)],
+            [*compared.notes, *(f"left out: {reason}" for reason in left_out)],
             conclusions=conclusions(compared),
             warnings=compared.warnings,
             verdict=verdict(compared)[0] if has_verdict else "",
@@ -101,20 +101,20 @@ def write_campaign_page(folder: Path, named: str = "") -> Path:
     Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    found = answers_of(folder)
+    answers = answers_of(folder)
     page = Page(
         folder.resolve().name,
         "OpJoule campaign",
         _about_campaign(index),
         folder.resolve(),
         simulated,
-        found.compared,
-        found.cells,
-        [*notes(index), *found.troubles],
+        answers.compared,
+        answers.cells,
+        [*notes(index), *answers.troubles],
         index,
-        refused=found.refused,
-        conclusions=found.conclusions,
-        warnings=found.warnings,
+        refused=answers.refused,
+        conclusions=answers.conclusions,
+        warnings=answers.warnings,
         command=("host/measure.py", "report", named or str(folder)),
     )
     target = folder / "report.html"
@@ -126,10 +126,10 @@ def rendered(page: Page) -> str:
     """The page's source."""
     mark = " (SIMULATED)" if page.simulated else ""
     banners = [banner("simulated", "SIMULATED", SIMULATED)] if page.simulated else []
-    lacking = sorted({each.name for each in page.runs} - {e.name for e in page.runs if e.result})
+    lacking = sorted({run.name for run in page.runs} - {e.name for e in page.runs if e.result})
     if lacking:
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
-    banners += [banner(each.kind, each.title, each.words) for each in page.warnings]
+    banners += [banner(warning.kind, warning.title, warning.words) for warning in page.warnings]
     main = [_head(page, mark)]
     if page.answers:
         main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
@@ -149,7 +149,7 @@ def _head(page: Page, mark: str) -> Element:
     if page.verdict:
         head.append(element("p", f"Verdict: {page.verdict}", class_="number"))
     if page.conclusions:
-        lines = [element("li", each) for each in page.conclusions[:LINES_MAX]]
+        lines = [element("li", conclusion) for conclusion in page.conclusions[:LINES_MAX]]
         if more := len(page.conclusions) - len(lines):
             lines.append(element("li", f"{more} more stand below."))
         head.append(element("ul", *lines, class_="conclusions"))
@@ -162,33 +162,35 @@ def _head(page: Page, mark: str) -> Element:
 def _about_campaign(index: Sequence[ConditionRun]) -> str:
     """Its axes with their values, its blocks, and how far it is."""
     axes: dict[str, dict[str, None]] = {}
-    for each in sorted(index, key=lambda each: each.rank):
-        for axis, value in each.condition.items():
+    for run in sorted(index, key=lambda run: run.rank):
+        for axis, value in run.condition.items():
             axes.setdefault(noun([axis]), {})[label(axis, value)] = None
-    blocks = len({each.block for each in index})
-    cells = {(each.block, each.name): False for each in index}
-    cells |= {(each.block, each.name): True for each in index if each.result}
+    blocks = len({run.block for run in index})
+    cells = {(run.block, run.name): False for run in index}
+    cells |= {(run.block, run.name): True for run in index if run.result}
     shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
     return f"{shown}; {counted(blocks, 'block')}, {sum(cells.values())} of {len(cells)} cells with a result"
 
 
 def _about_comparison(compared: Compared) -> str:
-    strata = {tuple(each.stratum.values()): None for each in compared.groups if each.stratum}
-    runs = sum(len(each.runs) for each in compared.groups)
-    inside = f", in each of {', '.join(' '.join(each) for each in strata)}" if strata else ""
-    return f"{', '.join(dict.fromkeys(each.name for each in compared.groups))}{inside}; {runs} runs"
+    strata = {tuple(group.stratum.values()): None for group in compared.groups if group.stratum}
+    runs = sum(len(group.runs) for group in compared.groups)
+    inside = f", in each of {', '.join(' '.join(values) for values in strata)}" if strata else ""
+    return f"{', '.join(dict.fromkeys(group.name for group in compared.groups))}{inside}; {runs} runs"
 
 
 def _ratios(page: Page) -> list[Element]:
-    judged = sum(each.adjusted is not None for answer in page.answers for each in answer.contrasts)
+    judged = sum(contrast.adjusted is not None for answer in page.answers for contrast in answer.contrasts)
     parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
     for answer in page.answers:
-        for each in answer.quantities:
-            rows = sum(one.quantity.key == each.key for one in answer.contrasts)
+        for quantity in answer.quantities:
+            rows = sum(one.quantity.key == quantity.key for one in answer.contrasts)
             by = noun(answer.question.by)
-            parts.append(_folded(forest(answer, each), rows, f"{each.label or each.key} by {by}"))
+            parts.append(_folded(forest(answer, quantity), rows, f"{quantity.label or quantity.key} by {by}"))
         lines = [
-            element("li", sentence(each, answer)) for each in answer.contrasts if len(answer.contrasts) > 1
+            element("li", sentence(contrast, answer))
+            for contrast in answer.contrasts
+            if len(answer.contrasts) > 1
         ]
         if lines:
             summary = element(
@@ -208,9 +210,9 @@ _HOW_TO_READ: Final = (
 
 
 def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
-    asked = {each.key: each for answer in page.answers for each in answer.quantities}
+    asked = {quantity.key: quantity for answer in page.answers for quantity in answer.quantities}
     quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
-    drawn = [] if page.refused else [bars(cells, each) for each in quantities]
+    drawn = [] if page.refused else [bars(cells, quantity) for quantity in quantities]
     made = [section("cells", f"Every cell{mark}", *drawn, all_cells(cells, page.folder))]
     if page.refused:
         return made
@@ -233,11 +235,11 @@ def _folded(table: Element, rows: int, words: str) -> Element:
 def _trouble_list(lines: Sequence[str]) -> list[Element]:
     if not lines:
         return [element("p", "Everything is comparable, nothing failed, nothing was measured again.")]
-    return [element("ul", *(element("li", each) for each in lines))]
+    return [element("ul", *(element("li", line) for line in lines))]
 
 
 def _methods(page: Page) -> list[Element]:
-    parts = [element("p", methods([each.runs for each in page.cells.cells]))] if page.cells else []
+    parts = [element("p", methods([cell.runs for cell in page.cells.cells]))] if page.cells else []
     if page.command:
         line = element("pre", element("code", shlex.join(page.command)))
         parts += [element("h3", "To make this page again"), element("div", line, class_="command")]

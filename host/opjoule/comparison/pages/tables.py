@@ -19,25 +19,27 @@ from opjoule.opened.quantities import NONE, Row, quantity
 
 def all_cells(cells: Plotted, folder: Path) -> Element:
     """Each cell with the mean of everything that its study compares, and links to its runs."""
-    found = {each.key: each for run in cells.runs for each in run.quantities.shown("compared")}
+    by_key = {
+        definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
+    }
     # A quantity that no cell has is no column.
     shown = [
-        each
-        for each in found.values()
-        if any(cell.number(each.key).value is not None for cell in cells.cells)
+        definition
+        for definition in by_key.values()
+        if any(cell.number(definition.key).value is not None for cell in cells.cells)
     ]
     marks = [marks_of(cell.runs) for cell in cells.cells]
     body = [
         row(
             cells.name_of(cell),
-            *(_value(cell, each) for each in shown),
+            *(_value(cell, definition) for definition in shown),
             _links(cell, folder),
-            *([", ".join(own) or NONE] if any(marks) else []),
+            *([", ".join(cell_marks) or NONE] if any(marks) else []),
         )
-        for cell, own in zip(cells.cells, marks, strict=True)
+        for cell, cell_marks in zip(cells.cells, marks, strict=True)
     ]
     warned = ["warnings"] if any(marks) else []
-    head = ["cell", *(quantity_words(each) for each in shown), "runs", *warned]
+    head = ["cell", *(quantity_words(definition) for definition in shown), "runs", *warned]
     return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")
 
 
@@ -73,10 +75,10 @@ def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder:
         folder: where the page lies.
     """
     of_place = {run.place.resolve(): run for run in runs}
-    lines = [_run_line(of_place.get((folder / each.folder).resolve()), folder, each) for each in index]
+    lines = [_run_line(of_place.get((folder / entry.folder).resolve()), folder, entry) for entry in index]
     lines = lines or [_run_line(run, folder) for run in runs]
     head = ["run", "what", "began (UTC)", "ended", "headline, or why there is none"]
-    body = [line for _, line in sorted(lines, key=lambda each: each[0])]
+    body = [line for _, line in sorted(lines, key=lambda line: line[0])]
     return table(head, body, "Runs in the order of time", class_="every-run")
 
 
@@ -100,7 +102,7 @@ def _run_line(
 
 def _condition(run: ComparedRun) -> str:
     return " ".join(run.condition.values()) or ", ".join(
-        each for each in (run.subject, run.words("storage"), run.words("device")) if each
+        text for text in (run.subject, run.words("storage"), run.words("device")) if text
     )
 
 

@@ -43,7 +43,7 @@ def best_systems(study: StudyTable) -> list[Best]:
 
     A system that tells no answer where others do has done something else, and is not held against them.
     """
-    found = []
+    all_bests = []
     answered = {(row.phase, row.place) for row in study.rows if row.answer is not None}
     cells: dict[tuple[str, Place], list[PhaseRow]] = {}
     for row in study.rows:
@@ -52,8 +52,8 @@ def best_systems(study: StudyTable) -> list[Best]:
             cells.setdefault((row.phase, row.place), []).append(row)
     for measure, which in study.best.items():
         bests = [_best(measure, which, rows) for rows in cells.values()]
-        found += [best for best in bests if best]
-    return found
+        all_bests += [best for best in bests if best]
+    return all_bests
 
 
 def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
@@ -64,7 +64,10 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    sides = {system: Side.mean([row.side(measure) for row in own]) for system, own in by_system.items()}
+    sides = {
+        system: Side.mean([row.side(measure) for row in system_rows])
+        for system, system_rows in by_system.items()
+    }
     ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
     system, apart = ordered[0], None
     value, u = mean_with_u([(row.measures[measure], row.u.get(measure)) for row in by_system[system]])
@@ -103,13 +106,15 @@ def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
     for row in rows:
         if row.short_s is not None:
             lengths.setdefault(row.system, []).append(row.short_s)
-    return tuple(sorted(((name, fmean(each)) for name, each in lengths.items()), key=lambda each: each[1]))
+    return tuple(
+        sorted(((name, fmean(measured_s)) for name, measured_s in lengths.items()), key=lambda item: item[1])
+    )
 
 
 def best_csv(study: StudyTable) -> str:
     """The best systems as a table: measure, phase, cell, system, its value and interval, those too quick for it."""
-    found = best_systems(study)
-    axes = list(dict.fromkeys(axis for each in found for axis, _ in each.place))
+    bests = best_systems(study)
+    axes = list(dict.fromkeys(axis for best in bests for axis, _ in best.place))
     sink = io.StringIO()
     table = csv.writer(sink, lineterminator="\n")
     table.writerow(
@@ -117,17 +122,17 @@ def best_csv(study: StudyTable) -> str:
     )
     apart = {None: "single run", True: "yes", False: "no"}
     several = len(study.systems) > 1
-    for each in found:
-        place = dict(each.place)
-        u = "" if each.u is None else f"{each.u:.3g}"
-        short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in each.too_short)
-        own = [
-            each.system,
-            f"{each.value:.9g}",
+    for best in bests:
+        place = dict(best.place)
+        u = "" if best.u is None else f"{best.u:.3g}"
+        short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in best.too_short)
+        cells = [
+            best.system,
+            f"{best.value:.9g}",
             u,
-            apart[each.differs] if several else "",
+            apart[best.differs] if several else "",
             short,
         ]
         simulated = "SIMULATED" if study.simulated else ""
-        table.writerow([each.measure, each.phase, *(place.get(axis, "") for axis in axes), *own, simulated])
+        table.writerow([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, simulated])
     return sink.getvalue()

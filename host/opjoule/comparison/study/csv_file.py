@@ -37,7 +37,7 @@ def as_csv(study: StudyTable) -> str:
     for row in study.rows:
         values = {**row.measures, **{f"{name}.u": value for name, value in row.u.items()}}
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
-        own = [row.cell.get(axis, "") for axis in axes]
+        axis_values = [row.cell.get(axis, "") for axis in axes]
         last = [
             row.not_supported,
             row.why,
@@ -45,5 +45,5 @@ def as_csv(study: StudyTable) -> str:
             row.record.name,
             "; ".join(row.warnings),
         ]
-        table.writerow([row.study, *own, row.phase, row.block, row.operations, *cells, *last])
+        table.writerow([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *last])
     return sink.getvalue()

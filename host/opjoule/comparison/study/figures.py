@@ -30,8 +30,8 @@ def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
             about[name] = [str(axis) for axis in by]
     return {
         part: plotted(few, words=_words, axes=[*few[0].asked["cell"], SCALE])
-        for name, own in sorted(shown.items())
-        for part, few in _parts(name, own, about[name])
+        for name, figure_runs in sorted(shown.items())
+        for part, few in _parts(name, figure_runs, about[name])
         if any(len({run.value(axis) for run in few}) > 1 for axis in about[name])
     }
 

@@ -133,8 +133,8 @@ class StudyTable:
 
 def study_of(record: RunRecord) -> Mapping[str, Any] | None:
     """What a record's plan says of its study; None of a record of something else."""
-    found = record.document.get("plan", {}).get("study", {})
-    return found if found.get("name") == KIND else None
+    study = record.document.get("plan", {}).get("study", {})
+    return study if study.get("name") == KIND else None
 
 
 @dataclass(frozen=True)
@@ -181,12 +181,12 @@ def read_studies(records: Iterable[Path]) -> list[StudyTable]:
     Of a cell that was measured again the last counts; records that did not come to their end, and those of another
     version of the job than the newest one's, are left out.
     """
-    found: dict[str, list[_Measured]] = {}
+    by_study: dict[str, list[_Measured]] = {}
     for path in records:
         record = _opened(path)
         if record and record.status != "partial" and (study := study_of(record)):
-            found.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
-    return [_one(name, each) for name, each in found.items()]
+            by_study.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
+    return [_one(name, measured) for name, measured in by_study.items()]
 
 
 def _opened(path: Path) -> RunRecord | None:
@@ -197,29 +197,29 @@ def _opened(path: Path) -> RunRecord | None:
 
 
 def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
-    in_time = sorted(records, key=lambda each: each.record.run.found.started_utc or "")
+    in_time = sorted(records, key=lambda measured: measured.record.run.found.started_utc or "")
     newest = in_time[-1]
-    same_job = [each for each in in_time if each.job == newest.job]
-    last = list({each.run: each for each in same_job}.values())
-    facets = {facet: {each.facets[facet] for each in last} for facet in newest.facets}
+    same_job = [measured for measured in in_time if measured.job == newest.job]
+    last = list({measured.run: measured for measured in same_job}.values())
+    facets = {facet: {measured.facets[facet] for measured in last} for facet in newest.facets}
     apart = [facet for facet, values in facets.items() if len(values) > 1]
     rows: list[PhaseRow] = []
     lacking: list[str] = []
     cells: dict[str, list[Answer]] = {}
-    for each in last:
-        cells.setdefault(each.cell, []).append(each.answer)
+    for measured in last:
+        cells.setdefault(measured.cell, []).append(measured.answer)
         try:
-            own = _rows(each, {facet: each.facets[facet] for facet in apart})
+            record_rows = _rows(measured, {facet: measured.facets[facet] for facet in apart})
         except OpJouleError as error:
-            lacking.append(f"{each.path.name}: {error}")
+            lacking.append(f"{measured.path.name}: {error}")
             continue
-        known = {row.phase for row in own}
+        known = {row.phase for row in record_rows}
         lacking += [
-            f"{each.path.name}: phase {phase} was neither reported nor declared as not supported"
-            for phase in each.study["phases"]
+            f"{measured.path.name}: phase {phase} was neither reported nor declared as not supported"
+            for phase in measured.study["phases"]
             if phase not in known
         ]
-        rows += own
+        rows += record_rows
     return StudyTable(
         name,
         str(newest.study["called"]),
@@ -233,7 +233,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         dict(newest.study.get("cold", {})),
         dict(newest.study.get("bars", {})),
         dict(newest.study.get("grid", {})),
-        tuple(tuple(own) for own in cells.values()),
+        tuple(tuple(answers) for answers in cells.values()),
     )
 
 
@@ -290,7 +290,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
 def _period_s(record: RunRecord) -> float:
     times = pq.ParquetFile(record.path("power.parquet")).metadata
     groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
-    span_ns = max(each.max for each in groups) - min(each.min for each in groups)
+    span_ns = max(group.max for group in groups) - min(group.min for group in groups)
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
 
 
@@ -344,8 +344,8 @@ def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
         if row.answer is not None and not row.not_supported:
             answers.setdefault((row.place, row.phase), {}).setdefault(row.system, row.answer)
     lines = []
-    for (place, phase), found in answers.items():
-        (first, expected), *others = found.items()
+    for (place, phase), by_system in answers.items():
+        (first, expected), *others = by_system.items()
         for system, answer in others:
             if not agree(expected, answer):
                 where = ", ".join(f"{axis} {value}" for axis, value in place)

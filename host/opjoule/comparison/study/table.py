@@ -30,7 +30,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     """
     console = Console(highlight=False, markup=False, stderr=json)
     faults, usual = [], console.width
-    for study in read_studies(sorted(each for each in folder.iterdir() if each.is_dir())):
+    for study in read_studies(sorted(path for path in folder.iterdir() if path.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())
         write_whole(folder / BEST_TABLE, best_csv(study).encode())
         for warning in study.all_warnings:
@@ -42,7 +42,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
             console.print(table)
             console.width = usual
         lines = [*how_sure(study), *too_short(study), *not_supported(study)]
-        for line in [*lines, *(f"FAULT: {each}" for each in study.faults)]:
+        for line in [*lines, *(f"FAULT: {fault}" for fault in study.faults)]:
             console.print(line, soft_wrap=True)
         systems = {row.system for row in study.rows if row.answer is not None}
         if len(systems) > 1 and not study.faults:
@@ -62,15 +62,15 @@ def best_tables(study: StudyTable) -> list[Table]:
     """One for each measure: the best system and its value by phase and cell, the fewer of them across."""
     tables = []
     for measure, which in study.best.items():
-        found = [each for each in best_systems(study) if each.measure == measure]
-        phases = [phase for phase in study.phases if any(each.phase == phase for each in found)]
+        bests = [best for best in best_systems(study) if best.measure == measure]
+        phases = [phase for phase in study.phases if any(best.phase == phase for best in bests)]
         if not phases:
             continue
         mark = " (SIMULATED)" if study.simulated else ""
-        places = list(dict.fromkeys(each.place for each in found))
-        texts = {(each.place, each.phase): best_cell(each) for each in found}
+        places = list(dict.fromkeys(best.place for best in bests))
+        texts = {(best.place, best.phase): best_cell(best) for best in bests}
         words = {place: " ".join(value for _, value in place) for place in places}
-        single = ", of single runs: no winner" if all(each.single for each in found) else ""
+        single = ", of single runs: no winner" if all(best.single for best in bests) else ""
         title = f"{which} {measure_words(measure)}{single}{mark}"
         if len(places) <= len(phases):
             shown = Table("", *words.values(), title=title, box=None)
@@ -94,11 +94,11 @@ def best_cell(best: Best) -> str:
 
 def how_sure(study: StudyTable) -> list[str]:
     """What the marks of the tables mean, as far as they occur."""
-    found = best_systems(study)
+    bests = best_systems(study)
     lines = []
-    if any(each.single for each in found):
+    if any(best.single for best in bests):
         lines.append(f"{ONE_RUN}: the lowest or highest of single runs, which name no winner (--repeats)")
-    if any(each.differs is False for each in found):
+    if any(best.differs is False for best in bests):
         lines.append("~: no difference from the second best was found")
     return lines
 
@@ -122,7 +122,7 @@ def too_short(study: StudyTable) -> list[str]:
             lengths.setdefault(best.phase, {}).setdefault(system, set()).add(length_s)
     lines = []
     for phase, systems in lengths.items():
-        words = [f"{system} {_span(sorted(each))}" for system, each in systems.items()]
+        words = [f"{system} {_span(sorted(lengths_s))}" for system, lengths_s in systems.items()]
         lines.append(
             f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
             "whose phase was long enough"
@@ -131,7 +131,7 @@ def too_short(study: StudyTable) -> list[str]:
 
 
 def _span(lengths_s: Sequence[float]) -> str:
-    ends = dict.fromkeys(str(rounded(each, None, "s", 2)) for each in (lengths_s[0], lengths_s[-1]))
+    ends = dict.fromkeys(str(rounded(length_s, None, "s", 2)) for length_s in (lengths_s[0], lengths_s[-1]))
     return " to ".join(ends)
 
 

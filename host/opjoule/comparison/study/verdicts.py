@@ -60,22 +60,26 @@ class PaperVerdict:
     @property
     def word(self) -> str:
         """AGREED, NOT_AGREED, or why neither is said."""
-        found, paper = self.contrast, self.conclusion
-        if found is None:
+        contrast, paper = self.contrast, self.conclusion
+        if contrast is None:
             return NOT_MEASURED
-        if found.cannot:
-            return {SINGLE_RUNS: SINGLE, TOO_SHORT_RUNS: TOO_SHORT}[found.cannot]
+        if contrast.cannot:
+            return {SINGLE_RUNS: SINGLE, TOO_SHORT_RUNS: TOO_SHORT}[contrast.cannot]
         if paper.about:
-            return _about_one(found.limits, paper.about)
-        if not found.differs:
+            return _about_one(contrast.limits, paper.about)
+        if not contrast.differs:
             return OPEN
         return AGREED if (self.ratio > 1) == (paper.paper > 1) else NOT_AGREED
 
     @property
     def ratio(self) -> float:
         """The records' own; nan where there is none."""
-        found = self.contrast
-        return found.side_a.value / found.side_b.value if found and found.side_b.value > 0 else math.nan
+        contrast = self.contrast
+        return (
+            contrast.side_a.value / contrast.side_b.value
+            if contrast and contrast.side_b.value > 0
+            else math.nan
+        )
 
     @property
     def holds_the_papers(self) -> bool | None:
@@ -96,33 +100,37 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
 
 def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) -> list[PaperVerdict]:
     """Every conclusion's answers, in order; one that nothing was measured of is NOT_MEASURED."""
-    found = [each for conclusion in conclusions for each in _answers(conclusion, samples)]
-    own = iter(judged([each.contrast for each in found if each.contrast]))
+    answers = [answer for conclusion in conclusions for answer in _answers(conclusion, samples)]
+    judged_contrasts = iter(judged([answer.contrast for answer in answers if answer.contrast]))
     return [
-        PaperVerdict(each.conclusion, each.place, next(own), each.joules, each.simulated)
-        if each.contrast
-        else each
-        for each in found
+        PaperVerdict(answer.conclusion, answer.place, next(judged_contrasts), answer.joules, answer.simulated)
+        if answer.contrast
+        else answer
+        for answer in answers
     ]
 
 
 def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdict]:
-    one = [each for each in samples if each.phase == of.phase and matches(of.of, each.cell)]
+    one = [sample for sample in samples if sample.phase == of.phase and matches(of.of, sample.cell)]
     other = [
-        each
-        for each in samples
-        if each.phase == (of.to_phase or of.phase) and matches({**of.of, **of.to}, each.cell)
+        sample
+        for sample in samples
+        if sample.phase == (of.to_phase or of.phase) and matches({**of.of, **of.to}, sample.cell)
     ]
     named = {*of.of, *of.to}
     if of.largest:
-        most = max((int(each.cell[of.largest]) for each in one if of.largest in each.cell), default=0)
-        one = [each for each in one if int(each.cell.get(of.largest, 0)) == most]
-    places = dict.fromkeys(_place(each, named) for each in one)
+        most = max((int(sample.cell[of.largest]) for sample in one if of.largest in sample.cell), default=0)
+        one = [sample for sample in one if int(sample.cell.get(of.largest, 0)) == most]
+    places = dict.fromkeys(_place(sample, named) for sample in one)
     answers = [
-        _answer(of, place, *([each for each in own if _place(each, named) == place] for own in (one, other)))
+        _answer(
+            of,
+            place,
+            *([sample for sample in side if _place(sample, named) == place] for side in (one, other)),
+        )
         for place in places
     ]
-    return [each for each in answers if each.contrast] or [PaperVerdict(of, ())]
+    return [answer for answer in answers if answer.contrast] or [PaperVerdict(of, ())]
 
 
 def _place(sample: Sample, named: Iterable[str]) -> Place:
@@ -133,19 +141,21 @@ def _answer(
     of: PaperConclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]
 ) -> PaperVerdict:
     contrast = _contrast(of.measure, one, other)
-    joules = next((found for name in JOULES if (found := _contrast(name, one, other))), None)
-    return PaperVerdict(of, place, contrast, joules, any(each.simulated for each in (*one, *other)))
+    joules = next((energies for name in JOULES if (energies := _contrast(name, one, other))), None)
+    return PaperVerdict(of, place, contrast, joules, any(sample.simulated for sample in (*one, *other)))
 
 
 def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Contrast | None:
     """The measure of the one cell beside that of the other; None where a cell has none, or none above 0."""
-    sides = [[each.sides[measure] for each in own if measure in each.sides] for own in (one, other)]
+    sides = [
+        [sample.sides[measure] for sample in samples if measure in sample.sides] for samples in (one, other)
+    ]
     if not all(sides):
         return None
-    a, b = (Side.mean(own) for own in sides)
+    a, b = (Side.mean(side) for side in sides)
     if min(a.value, b.value) <= 0:
         return None
-    cannot = why_not_judged(a, b, too_short=any(each.too_short for each in (*one, *other)))
+    cannot = why_not_judged(a, b, too_short=any(sample.too_short for sample in (*one, *other)))
     return Contrast(Definition(measure, a.unit, Topic.PART), {}, "", "", a, b, cannot=cannot)
 
 
@@ -161,7 +171,7 @@ def samples_of_job(table: StudyTable) -> list[Sample]:
 def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:
     """What the records of a study that is a workload say."""
     names = dict.fromkeys([*measures, *JOULES])
-    found = []
+    samples = []
     for run in runs:
         cell: Mapping[str, Any] = run.asked.get("cell") or {}
         sides = {}
@@ -172,12 +182,12 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
                     sides[name] = run.side(quantity)
             except ValueError:
                 continue
-        found.append(
+        samples.append(
             Sample(
                 {axis: str(value) for axis, value in cell.items()}, "", sides, run.simulated, run.too_short
             )
         )
-    return found
+    return samples
 
 
 def name_of(run: ComparedRun) -> str:

@@ -81,7 +81,7 @@ def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
     if altered := record.altered:
         raise RecordFault(f"{altered[0]}; it cannot go into a bundle: leave {source} out")
     known: dict[str, str] = dict(record.document.get("checksums") or {})
-    for path in sorted(each for each in source.rglob("*") if each.is_file()):
+    for path in sorted(file for file in source.rglob("*") if file.is_file()):
         name = path.relative_to(source).as_posix()
         if path.name in NOT_TAKEN or path.suffix in (".tmp", ".lock"):
             known.pop(name, None)
@@ -126,23 +126,23 @@ def _crate(folder: Path, about: Described, digests: Mapping[str, str]) -> dict[s
         "datePublished": about.made_utc,
         "license": about.license,
         "keywords": "SIMULATED" if about.simulated else "measured",
-        "hasPart": [{"@id": each["@id"]} for each in parts],
+        "hasPart": [{"@id": part["@id"]} for part in parts],
         "mentions": {"@id": "#opjoule"},
     }
-    own = {
+    descriptor = {
         "@id": CRATE,
         "@type": "CreativeWork",
         "conformsTo": {"@id": _SPECIFICATION},
         "about": {"@id": "./"},
     }
-    graph = [own, root, {**program, "softwareVersion": ", ".join(about.programs)}, *parts]
+    graph = [descriptor, root, {**program, "softwareVersion": ", ".join(about.programs)}, *parts]
     return {"@context": f"{_SPECIFICATION}/context", "@graph": graph}
 
 
 def _part(path: Path, name: str, digest: str) -> dict[str, Any]:
     kind = _TYPES.get(path.suffix)
-    own = {"@id": name, "@type": "File", "contentSize": str(path.stat().st_size), "sha256": digest}
-    return own | ({"encodingFormat": kind} if kind else {})
+    entry = {"@id": name, "@type": "File", "contentSize": str(path.stat().st_size), "sha256": digest}
+    return entry | ({"encodingFormat": kind} if kind else {})
 
 
 def pack(folder: Path, out: Path) -> None:
@@ -151,7 +151,7 @@ def pack(folder: Path, out: Path) -> None:
         replacing(out) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as made,
     ):
-        for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        for path in sorted(file for file in folder.rglob("*") if file.is_file()):
             entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
             entry.compress_type = zipfile.ZIP_DEFLATED
             entry.external_attr = 0o644 << 16
@@ -197,7 +197,7 @@ def _sha256(packed: zipfile.ZipFile, name: str) -> str:
 
 
 def _root(crate: Mapping[str, Any]) -> dict[str, Any]:
-    return next(each for each in crate["@graph"] if each["@id"] == "./")
+    return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
 
 
 def newest(records: Iterable[Path]) -> Iterator[str]:

@@ -76,7 +76,7 @@ _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {
     "operations": lambda run: run.operations.arrow,
     "events": lambda run: run.events.arrow,
     "system": lambda run: run.system.arrow,
-    "phases": lambda run: pa.Table.from_pylist([vars(each) for each in run.phases]),
+    "phases": lambda run: pa.Table.from_pylist([vars(phase) for phase in run.phases]),
     "result": _result,
-    "warnings": lambda run: pa.Table.from_pylist([vars(each) for each in run.answer.banners]),
+    "warnings": lambda run: pa.Table.from_pylist([vars(banner) for banner in run.answer.banners]),
 }

@@ -35,34 +35,34 @@ _U: Final = "expanded_uncertainty"
 
 def openmetrics(run: OpenedRun) -> str:
     """The text, to the line `# EOF`; numbers that are missing are left out."""
-    said = listed(run.path)
-    own = {"run": run.path.resolve().name, "simulated": "true" if run.simulated else "false"}
+    listed_run = listed(run.path)
+    run_labels = {"run": run.path.resolve().name, "simulated": "true" if run.simulated else "false"}
     about = {
         "title": run.title,
-        "db": said.db,
-        "device": said.device,
-        "storage": said.storage,
+        "db": listed_run.db,
+        "device": listed_run.device,
+        "storage": listed_run.storage,
         "status": run.status,
         "opjoule": run.answer.run.found.opjoule or "",
     }
-    at = said.started
+    at = listed_run.started
     stamp = "" if at is None else f" {at.timestamp():.3f}"
     lines = [
         "# TYPE opjoule_run info",
         "# HELP opjoule_run What was measured.",
-        f"opjoule_run_info{_labels(own | about)} 1{stamp}",
+        f"opjoule_run_info{_labels(run_labels | about)} 1{stamp}",
     ]
     if run.answer.warnings:
         lines += ["# TYPE opjoule_warning info", "# HELP opjoule_warning What limits the run's figures."]
-    for each in run.answer.warnings:
-        labels = _labels(own | {"title": each.title, "text": each.text})
+    for warning in run.answer.warnings:
+        labels = _labels(run_labels | {"title": warning.title, "text": warning.text})
         lines.append(f"opjoule_warning_info{labels} 1{stamp}")
     for name, unit, about_it, samples in _families(run):
         lines.append(f"# TYPE {name} gauge")
         if unit:
             lines.append(f"# UNIT {name} {unit}")
         lines.append(f"# HELP {name} {_escaped(about_it)}")
-        lines += [f"{name}{_labels(own | part)} {value!r}{stamp}" for part, value in samples]
+        lines += [f"{name}{_labels(run_labels | part)} {value!r}{stamp}" for part, value in samples]
     return "\n".join([*lines, "# EOF"]) + "\n"
 
 

@@ -114,15 +114,15 @@ class _Writer:
 
 def _warnings(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     if warnings := run.answer.warnings:
-        writer.instants("warnings", ((0.0, f"{each.title}: {each.text}") for each in warnings))
+        writer.instants("warnings", ((0.0, f"{warning.title}: {warning.text}") for warning in warnings))
 
 
 def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
-    several = len({each.repeat for each in run.phases}) > 1
+    several = len({phase.repeat for phase in run.phases}) > 1
     for name, phases in (("phases", run.phases), ("marked phases", run.marked_phases)):
         stretches = [
-            (each.start_s, each.end_s, f"{each.name} {each.repeat}" if several else each.name)
-            for each in phases
+            (phase.start_s, phase.end_s, f"{phase.name} {phase.repeat}" if several else phase.name)
+            for phase in phases
         ]
         if stretches:
             writer.slices(name, sorted(stretches))
@@ -140,7 +140,9 @@ def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
         if "power_w" in columns:
             title = f"power, {name} of {track.samples_per_cell} samples{mark}"
             writer.counter(title, "W", track.bounds_s, columns["power_w"])
-    if lost := [(each.start_s, each.end_s, f"{each.lost_samples} samples lost") for each in run.lost]:
+    if lost := [
+        (stretch.start_s, stretch.end_s, f"{stretch.lost_samples} samples lost") for stretch in run.lost
+    ]:
         writer.slices("lost samples", lost)
 
 
@@ -152,11 +154,13 @@ def _operations(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     end_s = run.time_s(operations["board_ns"] + operations["duration_ns"])[::every]
     kind, ok = operations["kind"][::every], operations["ok"][::every]
     for number in np.unique(thread).tolist():
-        own = np.flatnonzero((thread == number) & np.isfinite(start_s))
-        titles = [name if fine else f"{name}, failed" for name, fine in zip(kind[own], ok[own], strict=True)]
+        chosen = np.flatnonzero((thread == number) & np.isfinite(start_s))
+        titles = [
+            name if fine else f"{name}, failed" for name, fine in zip(kind[chosen], ok[chosen], strict=True)
+        ]
         writer.slices(
             f"operations, thread {number}{of}",
-            zip(start_s[own].tolist(), end_s[own].tolist(), titles, strict=True),
+            zip(start_s[chosen].tolist(), end_s[chosen].tolist(), titles, strict=True),
         )
 
 
@@ -166,11 +170,11 @@ def _events(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     end_ns = events.arrow["end_board_ns"].fill_null(0).to_numpy()
     end_s = run.time_s(np.maximum(end_ns, events["board_ns"]))
     for name in dict.fromkeys(kinds.tolist()):
-        own = np.flatnonzero((kinds == name) & np.isfinite(start_s))
+        chosen = np.flatnonzero((kinds == name) & np.isfinite(start_s))
         if name in ACTIVITIES:
-            writer.slices(name, ((float(start_s[i]), float(end_s[i]), name) for i in own))
+            writer.slices(name, ((float(start_s[i]), float(end_s[i]), name) for i in chosen))
         else:
-            writer.instants(name, ((float(start_s[i]), name) for i in own))
+            writer.instants(name, ((float(start_s[i]), name) for i in chosen))
 
 
 def _counters(run: OpenedRun, writer: _Writer, most: int | None) -> None:

@@ -24,7 +24,7 @@ class Redaction:
     def text(self, text: str) -> str:
         """A text without them."""
         plain = _PATH.sub(
-            lambda found: found[0] if found[0].startswith(_KEPT) else found[1] or "folder", text
+            lambda match: match[0] if match[0].startswith(_KEPT) else match[1] or "folder", text
         )
         plain = _ADDRESS.sub("user@host", _REMOTE.sub("ssh", plain))
         for name, words in ((self.host, "host"), (self.user, "user")):
@@ -37,9 +37,9 @@ class Redaction:
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
-            return {key: self.value(each) for key, each in value.items()}
+            return {key: self.value(entry) for key, entry in value.items()}
         if isinstance(value, list):
-            return [self.value(each) for each in value]
+            return [self.value(entry) for entry in value]
         return value
 
 
