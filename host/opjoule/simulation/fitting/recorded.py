@@ -16,7 +16,7 @@ import pyarrow as pa
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault, RecordFault
-from opjoule.opened.recorded import corrected_trace, system_samples
+from opjoule.opened.recorded import corrected_trace, table_of
 from opjoule.opened.time_axis import board_to_meter
 from opjoule.operations import schemas
 from opjoule.operations.board_files import load_changes
@@ -136,7 +136,7 @@ def read_recorded(path: Path) -> Recorded:
         if clock is None:
             raise BadInput(f"{path}: its clocks could not be matched, so no power belongs to any activity")
         trace, sensor = corrected_trace(record)
-        system = system_samples(record).sort_by("board_ns")
+        system = table_of(record, "system", schemas.SYSTEM_VERSION).sort_by("board_ns")
         events = read_parquet(record.intact("events.parquet"), "events", schemas.EVENTS_VERSION)
     if len(trace) < 2 or system.num_rows < WINDOWS_MIN:
         raise DataFault(
