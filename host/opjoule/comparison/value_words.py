@@ -29,6 +29,7 @@ NOUNS: Final[Mapping[str, str]] = {
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
 """Axes whose values are names that say by themselves what they are."""
 _SSD: Final = "SSD"
+_MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 
 def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
@@ -83,6 +84,11 @@ def measure_words(key: str) -> str:
     )
     words = known.get(key, plain.replace("_", " ").replace(".", ", "))
     return f"time {words}" if words.startswith("per ") and unit in ("s", "us") else words
+
+
+def measure_unit(key: str) -> str:
+    """Unit that the name of a measure ends in; "1" for another ending."""
+    return _MEASURE_UNITS.get(key.rpartition("_")[2], "1")
 
 
 def listed(words: Sequence[str], last: str = "and") -> str:

@@ -22,9 +22,8 @@ from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 from opjoule.plots.bars import Drawn, bars
-from opjoule.plots.cold import cold_figures
 from opjoule.plots.grid import grid_figures
-from opjoule.plots.phases import study_figures
+from opjoule.plots.phases import cold_figures, study_figures
 from opjoule.plots.planes import energy_and_delay, energy_and_throughput
 from opjoule.plots.series import curve_figures, series_figures
 from opjoule.plots.stack import activity_bars
@@ -95,8 +94,9 @@ def write_figures(
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    for name, figure in _of_paper(found, study) if study else _drawn(found):
-        made = save(figure, folder, name)
+    everything = chain(_of_runs(found), *map(_of_phases, _studies(found)))
+    for name, draw in _of_paper(found, study) if study else everything:
+        made = save(drawn(draw), folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for name, text in (
         ("table.csv", csv_table(found)),
@@ -117,7 +117,7 @@ def write_figures(
         yield f"left out: {line}"
 
 
-def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Figure]]:
+def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """The figures that stand for those of a paper, numbered in its order.
 
     Raises: BadInput: these records have none of them.
@@ -133,7 +133,7 @@ def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Figure]
         for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
             some = True
             paper = "".join(letter if letter.isalnum() else "-" for letter in part.paper.lower())
-            yield f"{at:02}-{paper}-{name}", drawn(there[name])
+            yield f"{at:02}-{paper}-{name}", there[name]
     if not some:
         raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
 
@@ -142,12 +142,6 @@ def _words(found: Plotted, key: str) -> str:
     """A number by name."""
     known_as = found.runs[0].quantities.get(key)
     return quantity_words(known_as) if known_as else measure_words(key)
-
-
-def _drawn(found: Plotted) -> Iterator[tuple[str, Figure]]:
-    """Name of the files, and figure."""
-    for name, draw in (*_of_runs(found), *chain.from_iterable(map(_of_phases, _studies(found)))):
-        yield name, drawn(draw)
 
 
 def _of_runs(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:

@@ -13,13 +13,12 @@ from matplotlib.patches import Patch, Rectangle
 from opjoule.comparison.study.best import Best, best_systems
 from opjoule.comparison.study.rows import StudyTable
 from opjoule.comparison.study.table import value_words
+from opjoule.plots.phases import Place, figure_name
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 
 ROW_IN: Final = 0.3
 HEAD_IN: Final = 1.1
 OPACITY: Final = 0.55
-
-Place = tuple[tuple[str, str], ...]
 
 
 def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
@@ -36,12 +35,8 @@ def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
                 if _beside(best, inside) == place and best.measure in (measure, study.grid.get("also"))
             ]
             if measure != study.grid.get("also") and any(best.measure == measure for best in place_bests):
-                words = [study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place)]
-                text = "-".join([*words, "winners", measure])
-                yield (
-                    "".join(letter if letter.isalnum() else "-" for letter in text),
-                    partial(grid_figure, study, place_bests),
-                )
+                name = figure_name(study, place, "winners", measure)
+                yield name, partial(grid_figure, study, place_bests)
 
 
 def _beside(best: Best, inside: Sequence[str]) -> Place:

@@ -1,9 +1,10 @@
-"""What each phase of a study took: systems beside each other in each phase, seconds above and joules below."""
+"""Time and energy of a study's phases by system: of each phase, cold against repeated, and of bulk measures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from statistics import fmean
 from typing import Any, Final
 
 from matplotlib.axes import Axes
@@ -12,11 +13,14 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opjoule.comparison.study.best import mean_with_u
-from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.study.rows import ENERGIES, PhaseRow, StudyTable
+from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.opened.quantities import NONE
+from opjoule.opened.rounding import rounded
 from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, name_places
 
-HEIGHT_IN: Final = 5.2
+PHASES_HEIGHT_IN: Final = 5.2
+BARS_HEIGHT_IN: Final = 2.9
 WIDTH: Final = 0.84
 """Width of all bars of one phase; phases are 1 apart."""
 NOT_SUPPORTED: Final = "n/s"
@@ -24,6 +28,12 @@ LINEAR_RANGE: Final = 10.0
 """Bars whose values lie within this factor begin at zero; a logarithmic axis has no zero to begin at."""
 LOWEST: Final = 0.9
 """Longest lower half of an interval on a logarithmic axis, as a part of its value."""
+LIGHT: Final = 0.4
+"""Opacity of the repeated bars, which stand at the right of the cold ones."""
+ROOM: Final = 4.0
+"""Greatest value times this is where a logarithmic axis ends: ratios stand above the bars."""
+LINEAR_ROOM: Final = 1.15
+"""The same for an axis from zero."""
 _CALLS: Final = "calls"
 """The job's own figure: operations of a phase in one of its runs."""
 
@@ -31,49 +41,143 @@ Place = tuple[tuple[str, str], ...]
 
 
 def study_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """A figure for each place where systems are held against each other: a name for its files, and what draws it."""
+    """A figure of each place in which systems are compared: the name of its files, and what draws it."""
     for place in dict.fromkeys(row.place for row in study.rows):
-        yield place_name(study, place, "phases"), partial(phases_figure, study, place)
+        yield figure_name(study, place, "phases"), partial(phases_figure, study, place)
 
 
-def place_name(study: StudyTable, place: Place, what: str) -> str:
-    """Name of the files of a figure of one place."""
-    words = [study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place), what]
-    return "-".join("".join(letter if letter.isalnum() else "-" for letter in word) for word in words)
+def cold_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+    """For each place a figure of the phases of [cold] and one of the measures of [bars]: a name, and what draws it."""
+    for place in dict.fromkeys(row.place for row in study.rows):
+        reported = {row.phase for row in study.rows if row.place == place}
+        if reported & set(study.cold):
+            yield figure_name(study, place, "cold"), partial(cold_figure, study, place)
+        if reported & set(study.bars.values()):
+            yield figure_name(study, place, "bulk"), partial(bars_figure, study, place)
+
+
+def figure_name(study: StudyTable, place: Place, *words: str, also: str = "") -> str:
+    """Name of a figure's files: the study, the place, and what the figure shows.
+
+    Args:
+        also: characters that are kept besides letters and digits.
+    """
+    name = "-".join([study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place), *words])
+    return "".join(letter if letter.isalnum() or letter in also else "-" for letter in name)
 
 
 def phases_figure(study: StudyTable, place: Place) -> Figure:
-    """Bars: of each system a colour, n/s where it has no such phase, a dash where nobody knows."""
+    """Bars, a colour for each system; n/s: the system has no such phase, a dash: its value is not known."""
     rows = [row for row in study.rows if row.place == place]
-    looks = systems_of(study, rows)
+    styles = system_styles(study, rows)
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
-    figure = canvas(HEIGHT_IN)
-    above, below = figure.subplots(2, 1, sharex=True)
-    above.set_ylabel(f"time per {study.per} [µs]" if study.per else "time of a phase [s]")
-    below.set_ylabel(f"energy {f'per {study.per}' if study.per else 'of a phase'} [J]\n(points: above idle)")
-    rows_of = {
-        (phase, system): [row for row in rows if (row.phase, row.system) == (phase, system)]
-        for phase in phases
-        for system in looks
-    }
-    values = {bars: _of_bars(own, study.per) for bars, own in rows_of.items()}
+    figure, above, below = _two_panels(
+        f"time per {study.per} [µs]" if study.per else "time of a phase [s]",
+        f"energy per {study.per}" if study.per else "energy of a phase",
+    )
+    grouped = {(phase, system): rows_of(rows, phase, system) for phase in phases for system in styles}
+    values = {bars: _of_bars(group, study.per) for bars, group in grouped.items()}
     scale_upwards(above, [time for time, *_ in values.values()])
     scale_upwards(below, [energy_j for _, *energies in values.values() for energy_j in energies])
-    width = WIDTH / len(looks)
-    for (phase, system), own in rows_of.items():
-        x = phases.index(phase) + ([*looks].index(system) - (len(looks) - 1) / 2) * width
+    width = WIDTH / len(styles)
+    for (phase, system), group in grouped.items():
+        x = phases.index(phase) + ([*styles].index(system) - (len(styles) - 1) / 2) * width
         time, energy_j, marginal_energy_j = values[phase, system]
-        bar(above, own, time, x, width, looks[system])
-        u = joules_u(own, "energy_per_operation_j" if study.per else "energy_j")
-        bar(below, own, energy_j, x, width, looks[system], u)
+        bar(above, group, time, x, width, styles[system])
+        u = joules_u(group, "energy_per_operation_j" if study.per else "energy_j")
+        bar(below, group, energy_j, x, width, styles[system], u)
         point(below, marginal_energy_j, x)
+    _name_phases(above, below, phases)
+    return _with_legend(figure, study, styles)
+
+
+def cold_figure(study: StudyTable, place: Place) -> Figure:
+    """Two bars a system and phase, cold and repeated, with the ratio of both: seconds above and joules below."""
+    rows = [row for row in study.rows if row.place == place]
+    styles, phases = system_styles(study, rows), [phase for phase in study.phases if phase in study.cold]
+    figure, above, below = _two_panels("time [s]", "energy")
+    width = WIDTH / (2 * len(styles))
+    in_figure = [row for row in rows if row.phase in {*phases, *study.cold.values()}]
+    scale_upwards(above, [seconds([row]) for row in in_figure])
+    scale_upwards(below, [joules([row], name) for row in in_figure for name in ENERGIES])
+    for at, phase in enumerate(phases):
+        for number, (system, style) in enumerate(styles.items()):
+            pair = [rows_of(rows, name, system) for name in (study.cold[phase], phase)]
+            times_s, energies_j = map(seconds, pair), [joules(group, "energy_j") for group in pair]
+            us_j = [joules_u(group, "energy_j") for group in pair]
+            x = at + (2 * number + 0.5 - len(styles)) * width
+            _ratio(above, [*times_s], [None, None], x + width / 2)
+            _ratio(below, energies_j, us_j, x + width / 2)
+            for side, (group, opacity) in enumerate(zip(pair, (1.0, LIGHT), strict=True)):
+                shown, place_x = style | {"alpha": opacity}, x + side * width
+                bar(above, group, seconds(group), place_x, width, shown)
+                bar(below, group, energies_j[side], place_x, width, shown, us_j[side])
+                point(below, joules(group, "marginal_energy_j"), place_x)
     for axes in (above, below):
-        axes.set_xlim(-0.6, len(phases) - 0.4)
+        axes.set_ylim(top=axes.get_ylim()[1] * (ROOM if axes.get_yscale() == "log" else LINEAR_ROOM))
+    _name_phases(above, below, phases)
+    grey: dict[str, Any] = {"color": INK, "edgecolor": INK, "linewidth": 0.4}
+    both = patch(grey, "left: cold"), patch(grey | {"alpha": LIGHT}, "right: repeated")
+    return _with_legend(figure, study, styles, *both)
+
+
+def bars_figure(study: StudyTable, place: Place) -> Figure:
+    """A panel for each measure of [bars], and one for the joules of each of their phases; a bar a system, from 0."""
+    rows = [row for row in study.rows if row.place == place]
+    phases = list(dict.fromkeys(study.bars.values()))
+    figure = canvas(BARS_HEIGHT_IN)
+    panels = list(figure.subplots(1, len(study.bars) + len(phases), squeeze=False).flat)
+    styles = system_styles(study, rows)
+    for panel, (measure, phase) in zip(panels, study.bars.items(), strict=False):
+        panel.set_title(f"{phase}: {measure_words(measure)}", fontsize=8)
+        unit = measure_unit(measure) if "_per_" not in measure else "1"
+        for at, (system, style) in enumerate(styles.items()):
+            group = rows_of(rows, phase, system)
+            value = _mean([row.measures.get(measure) for row in group])
+            _bar_with_words(panel, group, value, None, unit, at, style)
+    for panel, phase in zip(panels[len(study.bars) :], phases, strict=True):
+        panel.set_title(f"{phase}: energy", fontsize=8)
+        for at, (system, style) in enumerate(styles.items()):
+            group = rows_of(rows, phase, system)
+            energy_j, u_j = joules(group, "energy_j"), joules_u(group, "energy_j")
+            _bar_with_words(panel, group, energy_j, u_j, "J", at, style)
+            point(panel, joules(group, "marginal_energy_j"), at)
+    for panel in panels:
+        panel.set_xlim(-0.6, len(styles) - 0.4)
+        panel.set_ylim(0.0, panel.get_ylim()[1] * 1.08)
+        panel.set_xticks([])
+        panel.set_yticks([])
+        panel.spines[["top", "right", "left"]].set_visible(False)
+    return _with_legend(figure, study, styles)
+
+
+def _two_panels(time_words: str, energy_words: str) -> tuple[Figure, Axes, Axes]:
+    """An empty figure: time above, energy below."""
+    figure = canvas(PHASES_HEIGHT_IN)
+    above, below = figure.subplots(2, 1, sharex=True)
+    above.set_ylabel(time_words)
+    below.set_ylabel(f"{energy_words} [J]\n(points: above idle)")
+    return figure, above, below
+
+
+def _name_phases(above: Axes, below: Axes, phases: Sequence[str]) -> None:
+    above.set_xlim(-0.6, len(phases) - 0.4)
     name_places(below, phases)
     above.tick_params(axis="x", length=0)
-    patches = [patch(looks_so, system) for system, looks_so in looks.items()]
-    legend(figure, [*patches, above_idle()], simulated=study.simulated, warnings=study.warnings)
+
+
+def _with_legend(
+    figure: Figure, study: StudyTable, styles: Mapping[str, Mapping[str, Any]], *more: Patch
+) -> Figure:
+    patches = [patch(style, system) for system, style in styles.items()]
+    points = Line2D([], [], label="above idle", **_POINT)
+    legend(figure, [*patches, *more, points], simulated=study.simulated, warnings=study.warnings)
     return figure
+
+
+def rows_of(rows: Sequence[PhaseRow], phase: str, system: str) -> list[PhaseRow]:
+    """The rows of one phase on one system."""
+    return [row for row in rows if (row.phase, row.system) == (phase, system)]
 
 
 def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | None, float | None]:
@@ -85,10 +189,10 @@ def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | 
     return time, energy_j, marginal_energy_j
 
 
-def systems_of(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[str, Any]]:
-    """The systems of some rows of a study -> how their bars look: the same in all of its figures."""
+def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[str, Any]]:
+    """The systems of some rows of a study -> the style of their bars, the same in all of its figures."""
     there = {row.system for row in rows}
-    return {system: _look(at) for at, system in enumerate(study.systems) if system in there}
+    return {system: _style(at) for at, system in enumerate(study.systems) if system in there}
 
 
 def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
@@ -112,12 +216,12 @@ def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
     """Expanded uncertainty of the same mean [J]; None where it is not known."""
-    found = [
+    pairs = [
         (value, _of_one_run(row.u, row, name))
         for row in rows
         if (value := _of_one_run(row.measures, row, name)) is not None
     ]
-    return mean_with_u(found)[1] if found else None
+    return mean_with_u(pairs)[1] if pairs else None
 
 
 def _of_one_run(numbers: Mapping[str, float], row: PhaseRow, name: str) -> float | None:
@@ -129,7 +233,7 @@ def _of_one_run(numbers: Mapping[str, float], row: PhaseRow, name: str) -> float
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
+    return fmean(known) if known else None
 
 
 def bar(
@@ -138,12 +242,12 @@ def bar(
     value: float | None,
     x: float,
     width: float,
-    look: Mapping[str, Any],
+    style: Mapping[str, Any],
     u: float | None = None,
 ) -> None:
     """One bar with its interval; in its place why there is none: n/s or a dash."""
     if value is not None and value > 0:
-        axes.bar(x, value, width * 0.92, **look)
+        axes.bar(x, value, width * 0.92, **style)
         if u is not None:
             low = min(u, (LOWEST if axes.get_yscale() == "log" else 1.0) * value)
             axes.errorbar(x, value, yerr=[[low], [u]], ecolor=INK, elinewidth=0.7, capsize=1.4)
@@ -161,13 +265,43 @@ def bar(
     )
 
 
+def _ratio(axes: Axes, pair: Sequence[float | None], us: Sequence[float | None], x: float) -> None:
+    """How many times the second the first is, above both and their intervals."""
+    cold, repeated = pair
+    if cold is None or repeated is None or repeated <= 0 or cold <= 0:
+        return
+    top = max(value + (u or 0.0) for value, u in zip((cold, repeated), us, strict=True))
+    words = rounded(cold / repeated, None, "1", 3)
+    _words_above(axes, f"\N{MULTIPLICATION SIGN}{words}", x, top)
+
+
+def _words_above(axes: Axes, words: str, x: float, y: float) -> None:
+    at: dict[str, Any] = {"xytext": (0, 2), "textcoords": "offset points", "ha": "center", "va": "bottom"}
+    axes.annotate(words, (x, y), fontsize=6.5, color=INK, **at)
+
+
+def _bar_with_words(
+    axes: Axes,
+    rows: Sequence[PhaseRow],
+    value: float | None,
+    u: float | None,
+    unit: str,
+    x: float,
+    style: Mapping[str, Any],
+) -> None:
+    """One bar with its value in words: linear axes of very unlike systems show little else."""
+    bar(axes, rows, value, x, WIDTH, style, u)
+    if value is not None and value > 0:
+        _words_above(axes, str(rounded(value, u, unit, 3)), x, value + (u or 0.0))
+
+
 def point(axes: Axes, value: float | None, x: float) -> None:
     """One point, of energy above idle."""
     if value is not None and value > 0:
-        axes.plot([x], [value], **_LOOK)
+        axes.plot([x], [value], **_POINT)
 
 
-def _look(number: int) -> dict[str, Any]:
+def _style(number: int) -> dict[str, Any]:
     return {
         "color": COLOURS[number % len(COLOURS)],
         "hatch": HATCHES[number % len(HATCHES)],
@@ -176,18 +310,13 @@ def _look(number: int) -> dict[str, Any]:
     }
 
 
-def patch(look: Mapping[str, Any], name: str) -> Patch:
+def patch(style: Mapping[str, Any], name: str) -> Patch:
     """The legend's entry of bars that look so."""
-    rest = dict(look)
+    rest = dict(style)
     return Patch(label=name, facecolor=rest.pop("color"), **rest)
 
 
-def above_idle() -> Line2D:
-    """The legend's entry of the points."""
-    return Line2D([], [], label="above idle", **_LOOK)
-
-
-_LOOK: Final[dict[str, Any]] = {
+_POINT: Final[dict[str, Any]] = {
     "marker": "D",
     "markersize": 3.2,
     "markerfacecolor": INK,

@@ -13,16 +13,14 @@ from matplotlib.lines import Line2D
 
 from opjoule.comparison.study.best import mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.comparison.value_words import measure_words
+from opjoule.comparison.value_words import measure_unit, measure_words
+from opjoule.plots.phases import Place, figure_name, rows_of
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5
 CURVES: Final = ("mean_s", "phase_energy_j")
 """Measures of a phase that are drawn over the size."""
 _HEIGHT_IN: Final = 2.1
-_UNITS: Final = {"s": "s", "j": "J", "bytes": "B", "w": "W"}
-
-Place = tuple[tuple[str, str], ...]
 
 
 def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
@@ -33,10 +31,10 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
     for place in dict.fromkeys(_beside(row, axis) for row in study.rows):
         for measure in study.best:
             if any(measure in row.measures for row in study.rows if _beside(row, axis) == place):
-                words = [study.name.rpartition("/")[2], *(f"{name}-{value}" for name, value in place)]
-                text = "-".join([*words, "by", axis, measure])
-                name = "".join(letter if letter.isalnum() else "-" for letter in text)
-                yield name, partial(series_figure, study, axis, place, measure)
+                yield (
+                    figure_name(study, place, "by", axis, measure),
+                    partial(series_figure, study, axis, place, measure),
+                )
 
 
 def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
@@ -46,9 +44,7 @@ def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]
         for phase in study.phases:
             rows = [row for row in study.rows if _beside(row, axis) == place and row.phase == phase]
             if any(CURVES[0] in row.measures for row in rows):
-                words = [study.name.rpartition("/")[2], *(f"{name}-{value}" for name, value in place)]
-                text = "-".join([*words, "by", axis, phase])
-                name = "".join(letter if letter.isalnum() or letter == "_" else "-" for letter in text)
+                name = figure_name(study, place, "by", axis, phase, also="_")
                 yield name, partial(curve_figure, study, axis, rows)
 
 
@@ -56,7 +52,7 @@ def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
     """Two panels with logarithmic axes: time [s] and energy [J] of one run of a phase."""
     figure = canvas(_HEIGHT_IN + 0.6)
     for panel, measure in zip(figure.subplots(1, len(CURVES)), CURVES, strict=True):
-        _panel(panel, f"{measure_words(measure)} [{_UNITS[measure.rpartition('_')[2]]}]")
+        _panel(panel, f"{measure_words(measure)} [{measure_unit(measure)}]")
         panel.set_xlabel(axis, fontsize=8)
         for number, system in enumerate(study.systems):
             line_rows = [row for row in rows if row.system == system and measure in row.measures]
@@ -98,10 +94,10 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
     for panel, phase in zip(panels.flat, phases, strict=False):
         _panel(panel, phase)
         for number, system in enumerate(systems):
-            line_rows = [row for row in rows if (row.phase, row.system) == (phase, system)]
+            line_rows = rows_of(rows, phase, system)
             _line(panel, line_rows, axis, measure, number)
-    unit = _UNITS.get(measure.rpartition("_")[2], "")
-    figure.supylabel(f"{measure_words(measure)}{f' [{unit}]' if unit else ''}", fontsize=8)
+    unit = measure_unit(measure)
+    figure.supylabel(measure_words(measure) + (f" [{unit}]" if unit != "1" else ""), fontsize=8)
     figure.supxlabel(axis, fontsize=8)
     handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(systems)]
     legend(figure, handles, simulated=study.simulated, warnings=study.warnings)

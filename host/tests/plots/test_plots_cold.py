@@ -9,7 +9,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.opened.quantities import NONE
-from opjoule.plots.cold import cold_figures
+from opjoule.plots.phases import cold_figures
 from opjoule.plots.style import SIMULATED, drawn
 
 TIMES = "\N{MULTIPLICATION SIGN}"

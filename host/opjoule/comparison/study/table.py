@@ -12,14 +12,13 @@ from rich.table import Table
 from opjoule.comparison.study.best import BEST_TABLE, Best, best_csv, best_systems
 from opjoule.comparison.study.csv_file import TABLE, as_csv
 from opjoule.comparison.study.rows import StudyTable, read_studies
-from opjoule.comparison.value_words import measure_words
+from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.files import write_whole
 from opjoule.opened.rounding import rounded
 
 ONE_RUN = "[1 run]"
 """Behind a value that rests on single runs."""
 _WIDEST = 1000
-_UNITS = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
@@ -105,13 +104,11 @@ def how_sure(study: StudyTable) -> list[str]:
 
 def value_words(value: float, u: float | None, measure: str) -> str:
     """A value with the unit that its name ends in."""
-    counted, is_rate, _ = measure.rpartition("_per_s")
-    last = (counted if is_rate else measure).rpartition("_")[2]
-    if is_rate:
-        return str(rounded(value, u, f"{_UNITS.get(last, '1')}/s"))
-    if last == "us":
+    if measure.endswith("_per_s"):
+        return str(rounded(value, u, f"{measure_unit(measure.removesuffix('_per_s'))}/s"))
+    if measure.endswith("_us"):
         return str(rounded(1e-6 * value, None if u is None else 1e-6 * u, "s"))
-    return str(rounded(value, u, _UNITS.get(last, "1")))
+    return str(rounded(value, u, measure_unit(measure)))
 
 
 def too_short(study: StudyTable) -> list[str]:
