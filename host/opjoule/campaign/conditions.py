@@ -20,11 +20,10 @@ from opjoule.campaign.campaign import Campaign, program_words
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.index import as_recorded, write_index
-from opjoule.comparison.index_file import INDEX
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput, Interrupted, OpJouleError
 from opjoule.measuring.plan import Plan
-from opjoule.record.directory import check_out, held
+from opjoule.record.directory import INDEX, check_out, held
 from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
 

@@ -15,8 +15,7 @@ from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.scales import Scale
 from opjoule.drawing.scatter import Point, scatter
-from opjoule.drawing.stretches import PhaseSpan
-from opjoule.drawing.tracks import SampleParts, Track, sampled_track
+from opjoule.drawing.tracks import PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
 from opjoule.files import write_whole
 from opjoule.report.page import banner, framed, section

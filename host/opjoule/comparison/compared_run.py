@@ -10,7 +10,6 @@ from typing import Any
 
 from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, measured_again, read_index
-from opjoule.comparison.index_file import has_index
 from opjoule.comparison.kept import kept
 from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
 from opjoule.comparison.value_words import label
@@ -18,6 +17,7 @@ from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
+from opjoule.record.directory import has_index
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
 

@@ -14,10 +14,10 @@ from typing import Any, Final
 from msgspec import Struct
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.index_file import INDEX, has_index
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.answer import open_answer
+from opjoule.record.directory import INDEX, has_index
 from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.run_record import RunRecord
 

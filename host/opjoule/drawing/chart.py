@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-from opjoule.drawing.library import page_script
 from opjoule.drawing.markup import Element, element, embedded_json
 from opjoule.drawing.packing import pack_times
-from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan, phase_kind
-from opjoule.drawing.tracks import Track
+from opjoule.drawing.tracks import Lane, LostStretch, PhaseSpan, Track, phase_kind
 
 
 def chart_scripts(content: Mapping[str, Any]) -> str:
@@ -108,3 +107,31 @@ _CHART_NOTE = (
     "Zoomed in, each sample is drawn over the time for which it counts. Hatched, and marked above: samples were "
     "lost, and nothing is drawn across."
 )
+
+
+_HERE: Final = Path(__file__).parent
+_SCRIPTS: Final = ("packing", "pyramid", "series", "marks", "panels", "readout", "touch", "chart")
+_PUBLIC: Final = (
+    "TimeChart, Pyramid, phaseButtons, shortestCell, unpackedTrack, unpackedTimes, indexAt, colour"
+)
+
+
+def library_style() -> str:
+    """Style sheet of every drawing, with the colours of light and dark pages."""
+    return _text("vendor/uPlot.min.css") + _text("assets/drawing.css")
+
+
+def library_script() -> str:
+    """Script that makes one name, `drawing`, whose `TimeChart` draws (assets/chart.js says how it is called)."""
+    parts = "\n".join(_text(f"assets/{name}.js") for name in _SCRIPTS)
+    made = f'const drawing = (() => {{\n"use strict";\n{parts}\nreturn {{ {_PUBLIC} }};\n}})();'
+    return f"{_text('vendor/uPlot.iife.min.js')}\n{made}"
+
+
+def page_script() -> str:
+    """Script that starts the chart of a page which holds its own data."""
+    return f"{library_script()}\n{_text('assets/page.js')}"
+
+
+def _text(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8")

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from opjoule.attribution.activities import background
 from opjoule.drawing.packing import Floats
-from opjoule.drawing.stretches import Lane
-from opjoule.drawing.tracks import Track
+from opjoule.drawing.tracks import Lane, Track
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.drawing.stretches import LostStretch
+from opjoule.drawing.tracks import LostStretch
 from opjoule.energy.baseline import IdlePower, idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -27,9 +27,8 @@ from opjoule.energy.window import Window
 from opjoule.errors import BadInput, RecordFault
 from opjoule.evaluation.trace_result import meter_to_host, no_uncertainty, unknown_sensor
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.recorded import corrected_trace
+from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace
 from opjoule.opened.stretch import StretchEnergy, stretch_energy
-from opjoule.opened.time_axis import TimeAxis, board_to_meter
 from opjoule.operations import schemas
 from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Cycle, Phase, worked_repeats

@@ -11,25 +11,22 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from opjoule.comparison.compared_run import gather
+from opjoule.comparison.compared_run import ComparedRun, gather
 from opjoule.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
 from opjoule.comparison.run_warnings import warnings_of
-from opjoule.comparison.study.best import BEST_TABLE, best_csv
-from opjoule.comparison.study.csv_file import TABLE, as_csv
-from opjoule.comparison.study.figures import figures_of_studies
+from opjoule.comparison.study.best import BEST_TABLE, TABLE, as_csv, best_csv
 from opjoule.comparison.study.rows import StudyTable, read_studies
 from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
-from opjoule.plots.bars import Drawn, bars
+from opjoule.plots.bars import Drawn, activity_bars, bars
 from opjoule.plots.grid import grid_figures
 from opjoule.plots.phases import cold_figures, study_figures
 from opjoule.plots.planes import energy_and_delay, energy_and_throughput
 from opjoule.plots.series import curve_figures, series_figures
-from opjoule.plots.stack import activity_bars
 from opjoule.plots.style import drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
-from opjoule.studies.definition import StudyFolder
+from opjoule.studies.definition import DEVICE, StudyFolder
 
 FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": lambda of: bars(
@@ -112,7 +109,7 @@ def write_figures(
             yield str(folder / f"{name}-{file}")
     for name, number in NEEDED.items():
         if not known(found.cells, number):
-            yield f"not drawn: {name}: no run states its {_words(found, number)}"
+            yield f"not drawn: {name}: no run states its {_number_name(found, number)}"
     for line in found.left_out:
         yield f"left out: {line}"
 
@@ -138,7 +135,7 @@ def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callabl
         raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
 
 
-def _words(found: Plotted, key: str) -> str:
+def _number_name(found: Plotted, key: str) -> str:
     """A number by name."""
     known_as = found.runs[0].quantities.get(key)
     return quantity_words(known_as) if known_as else measure_words(key)
@@ -166,3 +163,45 @@ def _of_phases(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
 def _studies(found: Plotted) -> list[StudyTable]:
     """The studies among some runs."""
     return read_studies([run.place for cell in found.cells for run in cell.runs])
+
+
+SCALE: Final = "scale"
+NAMED: Final = (SCALE, "journal")
+"""Axes whose values mean nothing without their name."""
+
+
+def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
+    """Name (`s1-figure-7`) -> its cells, by the study's own axes; those with one value of what they are about left out.
+
+    A figure that is not about boards is one for each board (`s1-figure-3-rpi4`). The records say themselves which
+    figures show them, and by which axes (`figures` of `asked` in run.json).
+    """
+    shown: dict[str, list[ComparedRun]] = {}
+    about: dict[str, list[str]] = {}
+    for run in runs:
+        for figure, by in (run.asked.get("figures") or {}).items():
+            name = f"{Path(str(run.asked['folder'])).name}-figure-{figure}"
+            shown.setdefault(name, []).append(run)
+            about[name] = [str(axis) for axis in by]
+    return {
+        part: plotted(few, words=_axis_words, axes=[*few[0].asked["cell"], SCALE])
+        for name, figure_runs in sorted(shown.items())
+        for part, few in _parts(name, figure_runs, about[name])
+        if any(len({run.value(axis) for run in few}) > 1 for axis in about[name])
+    }
+
+
+def _parts(
+    name: str, runs: Sequence[ComparedRun], about: Sequence[str]
+) -> Iterator[tuple[str, list[ComparedRun]]]:
+    """A figure whole, or board by board."""
+    boards = sorted({run.value(DEVICE) for run in runs})
+    if DEVICE in about or len(boards) == 1:
+        yield name, list(runs)
+        return
+    for board in boards:
+        yield f"{name}-{board}", [run for run in runs if run.value(DEVICE) == board]
+
+
+def _axis_words(run: ComparedRun, axis: str) -> str:
+    return f"{axis} {run.value(axis)}" if axis in NAMED else run.words(axis)

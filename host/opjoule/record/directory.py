@@ -162,3 +162,11 @@ def is_held(directory: Path) -> bool:
             return False
     except BadInput:
         return True
+
+
+INDEX: Final = "conditions.json"
+
+
+def has_index(directory: Path) -> bool:
+    """Does it hold runs in several conditions, rather than one record?"""
+    return (directory / INDEX).exists()

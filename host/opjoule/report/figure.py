@@ -9,9 +9,8 @@ import numpy as np
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.scales import Scale, limits_about
-from opjoule.drawing.stretches import phase_kind
 from opjoule.drawing.svg import WIDTH, area, drawing, line, numbered, steps, text, x_axis, y_axis
-from opjoule.drawing.tracks import joined
+from opjoule.drawing.tracks import joined, phase_kind
 from opjoule.opened.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Missing

@@ -17,9 +17,8 @@ from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.page import framed, section
 from opjoule.report.panels import panels
 from opjoule.report.phase_energies import phases_table
-from opjoule.report.provenance import losses, provenance
-from opjoule.report.repeats import repeats_table
-from opjoule.report.sensor_errors import sensor_errors
+from opjoule.report.provenance import losses, provenance, sensor_errors
+from opjoule.report.sections import repeats_table
 from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.units import Measured, Missing
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from string import Template
 
-from opjoule.drawing.library import library_style
+from opjoule.drawing.chart import library_style
 from opjoule.drawing.markup import Child, Element, element, text_of
 
 _HERE = Path(__file__).parent

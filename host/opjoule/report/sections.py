@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from statistics import fmean
 from typing import Any
 
 from opjoule.drawing.markup import Child, Element, element, row, table
-from opjoule.evaluation.quantities.definition import Definition, Topic
+from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.opened.answer import TRACE_ONLY, Answer, in_words
 from opjoule.opened.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.opened.rounding import percent, rounded
 from opjoule.operations.operation_table import Latency
+from opjoule.record.result import RepeatValues
 from opjoule.report.advice import shares
 from opjoule.report.head import head_lines
 from opjoule.report.page import banner
@@ -269,3 +271,34 @@ def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
         return []
     head = ("operation", *(definition.label.rpartition(", ")[2] for definition in known))
     return [table(head, body, "Latency of the run's operations, on the board's clock")]
+
+
+def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) -> list[Element]:
+    """One row a repeat, then mean and standard deviation; nothing for one repeat, or none listed."""
+    columns = [definition for definition in quantities.shown("column") if definition.key in listed]
+    shown = [listed[column.key] for column in columns]
+    count = max((repeat_values.n for repeat_values in shown), default=0)
+    if count < 2:
+        return []
+    body = [
+        row(
+            str(number + 1),
+            *(_figure(repeat_values, repeat_values.values[number]) for repeat_values in shown),
+        )
+        for number in range(count)
+    ]
+    body.append(
+        row("mean", *(_figure(repeat_values, fmean(repeat_values.values)) for repeat_values in shown))
+    )
+    body.append(
+        row(
+            "standard deviation",
+            *(_figure(repeat_values, repeat_values.standard_deviation, 2) for repeat_values in shown),
+        )
+    )
+    return [table(("repeat", *(column.column for column in columns)), body, f"Repeats (n = {count})")]
+
+
+def _figure(of: RepeatValues, value: float | None, digits: int = 4) -> Element:
+    text = NONE if value is None else str(rounded(value, None, of.unit, digits))
+    return element("span", text, class_="figure")

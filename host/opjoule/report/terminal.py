@@ -1,10 +1,11 @@
-"""The summary on the terminal: the answer in a sentence, a compact table, what limits it, where the record is."""
+"""The summary on the terminal: the answer in a sentence, tables, what limits the answer, and the record's path."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -12,15 +13,14 @@ from rich.text import Text
 
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, Banner, open_answer
-from opjoule.opened.quantities import NONE, row
+from opjoule.opened.quantities import NONE, is_quantity, quantity, quantity_text, row
+from opjoule.record.phases import Role
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.head import head_lines
-from opjoule.report.part_lines import part_rows
 from opjoule.report.phase_energies import HEAD, phase_rows
-from opjoule.report.trace_summary import print_trace
-from opjoule.units import Missing
+from opjoule.units import Measured, Missing, Quantity, Unstated
 
 BANNER_STYLES = {
     "simulated": "bold black on yellow",
@@ -54,11 +54,15 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
         print_trace(answer, console)
     elif answer.result:
         console.print()
-        console.print(_table(answer))
-        console.print()
-        _print_parts(answer, console)
-        _print_phases(answer, console)
-        _print_limits(answer, console)
+        tables = [
+            _table(lines(answer), *_NUMBER_COLUMNS),
+            _table(part_rows(answer), *_WORD_COLUMNS),
+            _table(phase_rows(answer.result), *({"header": name, "no_wrap": True} for name in HEAD)),
+        ]
+        for shown in (table for table in tables if table.row_count):
+            console.print(shown)
+            console.print()
+        console.print(_table(_limits(answer), *_WORD_COLUMNS))
     _print_places(answer.record.directory, console)
 
 
@@ -67,13 +71,23 @@ def _banner(banner: Banner) -> Text:
     return Text.assemble((f" {banner.title} ", BANNER_STYLES[banner.kind]), f" {words}")
 
 
-def _table(answer: Answer) -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column(no_wrap=True, style="bold")
-    table.add_column(style="dim", overflow="fold")
-    for name, value, note in lines(answer):
-        _add(table, name, value, note)
+_NUMBER_COLUMNS: Final = (
+    {"style": "dim", "no_wrap": True},
+    {"style": "bold", "no_wrap": True},
+    {"style": "dim", "overflow": "fold"},
+)
+"""Columns of a table of numbers: name, value, and what else belongs on the line."""
+_WORD_COLUMNS: Final = ({"style": "dim", "no_wrap": True, "min_width": 19}, {"overflow": "fold"})
+
+
+def _table(rows: Iterable[Sequence[str]], *columns: Mapping[str, Any]) -> Table:
+    """Rows of plain text; square brackets in a path or a reason are no markup."""
+    has_head = any("header" in column for column in columns)
+    table = Table(box=None, show_header=has_head, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
+    for column in columns:
+        table.add_column(**column)
+    for cells in rows:
+        table.add_row(*map(Text, cells))
     return table
 
 
@@ -111,42 +125,14 @@ def _alignment(alignment: StatedAlignment) -> str:
     return f"rms by {alignment.method or NONE}; {outcome}"
 
 
-def _print_parts(answer: Answer, console: Console) -> None:
-    """What one operation of each kind and what each activity drew, where the study knows of any."""
-    rows = part_rows(answer)
-    if not rows:
-        return
-    table = _plain_table()
-    for cells in rows:
-        _add(table, *cells)
-    console.print(table)
-    console.print()
-
-
-def _print_phases(answer: Answer, console: Console) -> None:
-    """The phases that a command has marked, where it has."""
-    rows = phase_rows(answer.result)
-    if not rows:
-        return
-    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
-    for heading in HEAD:
-        table.add_column(heading, no_wrap=True)
-    for cells in rows:
-        _add(table, *cells)
-    console.print(table)
-    console.print()
-
-
-def _print_limits(answer: Answer, console: Console) -> None:
-    table = _plain_table()
+def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
+    """The largest part of the uncertainty, and what would make the result better."""
     for largest in largest_parts(answer.result, answer.quantities)[:1]:
-        _add(table, "largest uncertainty", str(largest))
-    words = answer.wording
-    run = answer.run
+        yield "largest uncertainty", str(largest)
+    words, run = answer.wording, answer.run
     advice = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(advice):
-        _add(table, "to make it better" if number == 0 else "", remedy)
-    console.print(table)
+        yield "to make it better" if number == 0 else "", remedy
 
 
 def _print_places(record_dir: Path, console: Console) -> None:
@@ -156,13 +142,102 @@ def _print_places(record_dir: Path, console: Console) -> None:
         console.print(Text(f"report               {record_dir / 'report.html'}"), soft_wrap=True)
 
 
-def _add(table: Table, *cells: str) -> None:
-    """A row of plain text: square brackets in a path or a reason are no markup."""
-    table.add_row(*(Text(cell) for cell in cells))
+_SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
+_TOGETHER: Final = "unseparated"
+_NONE_OF_IT: Final = "not found: the engine"
+_OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
+_IN_BLOCKS: Final = "each, measured in randomised blocks"
 
 
-def _plain_table() -> Table:
-    table = Table(box=None, show_header=False, padding=(0, 2, 0, 0), pad_edge=False)
-    table.add_column(style="dim", no_wrap=True, min_width=19)
-    table.add_column(overflow="fold")
-    return table
+def part_rows(answer: Answer) -> list[tuple[str, str]]:
+    """(name, what it drew and what that is) of each kind and each activity; what never began is left out.
+
+    Parts that cannot be told apart have one row together. The last row says in short why they cannot; the report has
+    the reasons in full.
+    """
+    parts = [*_kinds(answer.result), *_activities(answer)]
+    unknown = {name: _in_short(number.reason) for name, number, _ in parts if isinstance(number, Missing)}
+    rows = [
+        (name, f"{quantity_text(number)}  {note}")
+        for name, number, note in parts
+        if name not in unknown and name != _TOGETHER
+    ]
+    together = answer.quantity(f"by_activity.{_TOGETHER}")
+    names = _of_together(answer, unknown)
+    if names and not isinstance(together, Missing):
+        note = "together" if len(names) > 1 else "what the other parts leave"
+        rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
+    reasons = [f"{name} ({why})" for name, why in unknown.items()]
+    return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
+
+
+def _of_together(answer: Answer, unknown: Iterable[str]) -> list[str]:
+    """The parts in the energy of those that cannot be told apart: no kinds where all kinds together are told."""
+    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
+    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
+    return [name for name in unknown if name not in kinds]
+
+
+def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
+    entries = result.get("by_operation")
+    if not isinstance(entries, Mapping) or is_quantity(entries):
+        return []
+    rows = []
+    for kind, entry in entries.items():
+        energy = quantity(result, f"by_operation.{kind}.energy_per_operation_j")
+        note = _IN_BLOCKS if entry.get("measured_in") == Role.BLOCKS else "each, while it is carried out"
+        rows.append((kind, energy, note))
+    return rows
+
+
+def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
+    rows = []
+    for definition in answer.quantities.below("by_activity"):
+        if (
+            definition.topic is not Topic.PART
+            or definition.label in _SHOWN_ELSEWHERE
+            or definition.top not in answer.result
+        ):
+            continue
+        energy = answer.quantity(definition.key)
+        never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
+        if not never:
+            rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
+    return rows
+
+
+def _in_short(reason: str) -> str:
+    """The reason without the repeat it was found in and without figures: "too few windows"."""
+    return _OF_A_REPEAT.sub("", reason, count=1).partition(":")[0]
+
+
+SIMULATED_TRACE = "SIMULATED: a program was at the other end of the port, not a meter"
+CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter": "the meter's own clock"}
+
+
+def print_trace(answer: Answer, console: Console | None = None) -> None:
+    """Prints a line for each number; simulated ones say so above.
+
+    Args:
+        answer: of a record without a workload.
+        console: where to print; stdout if None.
+    """
+    console = console or Console(highlight=False, markup=False)
+    if answer.record.simulated:
+        console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))
+    table = _table(trace_lines(answer), *_NUMBER_COLUMNS)
+    if table.row_count:
+        console.print(table)
+
+
+def trace_lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
+    """Name, value with interval, and what must be known of it."""
+    for definition in answer.quantities.shown("traced"):
+        key, number = definition.key, answer.quantity(definition.key)
+        if key not in answer.result:
+            continue
+        note = number.reason if isinstance(number, Missing | Unstated) else f"k = {number.k:.3g}"
+        if key == "duration_s" and isinstance(number, Measured):
+            clock = answer.concluded.timebase.clock
+            note = f"k = 2, by {CLOCKS.get(clock, clock)}"
+        yield definition.traced, quantity_text(number), note

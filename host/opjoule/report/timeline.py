@@ -9,12 +9,10 @@ from typing import TypeVar
 import numpy as np
 
 from opjoule.drawing.packing import Floats
-from opjoule.drawing.stretches import Lane, LostStretch, PhaseSpan
-from opjoule.drawing.tracks import SampleParts, Track, sampled_track
+from opjoule.drawing.tracks import Lane, LostStretch, PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
 from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, run_operations, system_track
-from opjoule.opened.recorded import corrected_trace, table_of
-from opjoule.opened.time_axis import TimeAxis, board_to_meter
+from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace, table_of
 from opjoule.operations.operation_table import Latency, OperationTable
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations

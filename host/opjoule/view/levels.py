@@ -18,12 +18,11 @@ import pyarrow as pa
 
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.pyramid import POWER, WHOLE, Pyramid
-from opjoule.drawing.stretches import LostStretch
-from opjoule.drawing.tracks import SampleParts, Track, sample_cells
+from opjoule.drawing.tracks import LostStretch, SampleParts, Track, sample_cells
 from opjoule.energy.step_integral import NS
 from opjoule.files import rewriting
+from opjoule.opened.recorded import TimeAxis
 from opjoule.opened.run import OpenedRun
-from opjoule.opened.time_axis import TimeAxis
 from opjoule.record.run_record import DIGEST
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.stretch_reader import StretchReader, around

@@ -17,8 +17,7 @@ from opjoule.opened.answer import open_answer
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.power_trace import Float64Array, Int64Array
 from opjoule.units import Missing, Unstated
-from opjoule.view.growing import GrowingNotes, GrowingPower
-from opjoule.view.growing_phases import GrowingPhases
+from opjoule.view.growing import GrowingNotes, GrowingPhases, GrowingPower
 from opjoule.view.replies import asked_columns, asked_stretch, power_values, report_of, rounded, stated_row
 
 BEING_MEASURED: Final = "being measured"

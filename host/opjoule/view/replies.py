@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,17 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.drawing.pyramid import POWER
-from opjoule.drawing.stretches import phase_kind
-from opjoule.drawing.tracks import Track
-from opjoule.errors import BadInput
+from opjoule.drawing.tracks import Track, phase_kind
+from opjoule.errors import BadInput, DataFault
 from opjoule.opened.answer import open_answer
 from opjoule.opened.quantities import quantity_text
+from opjoule.opened.run import OpenedRun
 from opjoule.opened.run_list import ListedRun
 from opjoule.record.run_record import reading
 from opjoule.report.html import render
 from opjoule.report.timeline import read_timeline
+from opjoule.trace.power_trace import Float64Array
 from opjoule.units import Missing, Quantity
-from opjoule.view.running import running_energy
 from opjoule.view.runs_folder import RunsFolder, ShownRun
 
 MOST_COLUMNS: Final = 4000
@@ -229,3 +229,40 @@ def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | 
     """As JSON has them: None for NaN."""
     exact = np.asarray(values, np.float64)
     return [None if math.isnan(value) else value for value in np.round(exact, digits).tolist()]
+
+
+@dataclass(frozen=True)
+class RunningEnergy:
+    """Energy from the beginning of a stretch to each of some moments in it."""
+
+    time_s: Float64Array
+    """Since the stretch began [s], shape (n,); the first is 0."""
+    energy_j: Float64Array
+    """All of it [J], shape (n,); the last is what `OpenedRun.energy` gives for the stretch."""
+    marginal_energy_j: Float64Array | None
+    """Less idle power times the time so far [J]; None where idle power is not known."""
+
+
+def running_energy(run: OpenedRun, start_s: float, end_s: float, moments: int) -> RunningEnergy:
+    """How a stretch's joules add up, at equally spaced moments.
+
+    Args:
+        start_s, end_s: on the run's time axis [s].
+        moments: at least 2.
+    Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
+        DataFault: its energy is withheld.
+    """
+    stretch = run.energy(start_s, end_s)
+    if isinstance(stretch.energy_j, Missing):
+        raise DataFault(stretch.energy_j.reason)
+    edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(moments, 2)).astype(np.int64)
+    steps_j = run.cells.power.between_edges(edge_ns)
+    # On the meter's seconds; the whole is on the best clock's.
+    energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
+    energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
+    share = np.linspace(0.0, 1.0, edge_ns.size)
+    above_j = stretch.marginal_energy_j
+    marginal = None
+    if not isinstance(above_j, Missing):
+        marginal = energy_j - share * (stretch.energy_j.value - above_j.value)
+    return RunningEnergy(share * (end_s - start_s), energy_j, marginal)

@@ -23,8 +23,7 @@ from string import Template
 from typing import Any, Final
 from urllib.parse import parse_qsl, urlsplit
 
-from opjoule.drawing.chart import chart_frame
-from opjoule.drawing.library import library_script, library_style
+from opjoule.drawing.chart import chart_frame, library_script, library_style
 from opjoule.drawing.markup import text_of
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.report.page import asset

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
-from opjoule.comparison.answers import answers_of
 from opjoule.comparison.compared_run import gather
+from opjoule.comparison.comparison import answers_of
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.index import ConditionRun, write_index

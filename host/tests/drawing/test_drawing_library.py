@@ -6,7 +6,7 @@ from pathlib import Path
 
 import opjoule
 import pytest
-from opjoule.drawing.library import library_script, library_style
+from opjoule.drawing.chart import library_script, library_style
 from opjoule.drawing.svg import KINDS
 from opjoule.report import panels
 

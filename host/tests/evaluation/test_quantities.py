@@ -20,7 +20,6 @@ from opjoule.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.result_file import result_json
 from opjoule.evaluation.wording import by_study as results
-from opjoule.evaluation.wording.wording import of_version
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable

@@ -8,7 +8,7 @@ import zipfile
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.opened.exports.redaction import Redaction
+from opjoule.opened.exports.bundle import Redaction
 from opjoule.plots import figures
 from opjoule.record.run_record import RunRecord
 from plotted_runs import make_campaign

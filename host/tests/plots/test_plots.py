@@ -18,7 +18,7 @@ from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.plotted import NOT_TOLD, plotted
 from opjoule.errors import BadInput
-from opjoule.plots import figures, stack
+from opjoule.plots import bars, figures
 from opjoule.plots.figures import FIGURES, write_figures
 from opjoule.plots.forest import forest
 from opjoule.plots.style import FORMATS, drawn, save
@@ -227,9 +227,9 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
 
 
 def test_many_bars_lie_below_each_other_with_their_names_beside_them(found, monkeypatch):
-    monkeypatch.setattr(stack, "LETTERS_MAX", 1000)
+    monkeypatch.setattr(bars, "LETTERS_MAX", 1000)
     upright = figure("energy-by-activity", found)
-    monkeypatch.setattr(stack, "LETTERS_MAX", 90)
+    monkeypatch.setattr(bars, "LETTERS_MAX", 90)
     lying = figure("energy-by-activity", found)
     one, other = upright.axes[0], lying.axes[0]
     assert [bar.get_height() for bar in one.patches] == [bar.get_width() for bar in other.patches]

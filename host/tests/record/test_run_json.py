@@ -14,7 +14,7 @@ import pytest
 from opjoule.cli.report.command import run_report
 from opjoule.errors import RecordFault
 from opjoule.opened.quantities import quantity
-from opjoule.opened.time_axis import board_to_meter
+from opjoule.opened.recorded import board_to_meter
 from opjoule.record.json_file import write_json
 from opjoule.record.result import read_result
 from opjoule.record.run import Run

@@ -11,7 +11,7 @@ from opjoule.evaluation.wording.ycsb import WORDING
 from opjoule.opened.quantities import quantity
 from opjoule.operations.schemas import ATTRIBUTION
 from opjoule.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts
-from opjoule.report.part_lines import part_rows
+from opjoule.report.terminal import part_rows
 from opjoule.trace.parquet_file import write_parquet
 from report_record import make_record
 

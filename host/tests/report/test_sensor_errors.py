@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.meters.chips.ina219 import INA219
-from opjoule.report.sensor_errors import sensor_errors
+from opjoule.report.provenance import sensor_errors
 
 UNKNOWN = replace(
     INA219.error_bounds(

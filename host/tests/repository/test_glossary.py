@@ -36,7 +36,7 @@ HOMES = {
             "evaluation/evidence.py",
             "measuring/supply_path.py",
             "opened/board_tracks.py",
-            "opened/time_axis.py",
+            "opened/recorded.py",
         ),
     ],
 }

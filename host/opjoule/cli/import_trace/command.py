@@ -14,7 +14,7 @@ from opjoule.meters.registry import import_sensors, usual_sensors
 from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
 from opjoule.record.run_record import RunRecord
-from opjoule.report.trace_summary import print_trace
+from opjoule.report.terminal import print_trace
 from opjoule.trace.csv_import import ImportedTrace, import_csv
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap

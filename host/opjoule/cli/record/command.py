@@ -21,7 +21,7 @@ from opjoule.opened.answer import open_answer
 from opjoule.record.directory import check_out
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
-from opjoule.report.trace_summary import print_trace
+from opjoule.report.terminal import print_trace
 from opjoule.scripts import script_name
 
 _POLL_S = 0.1

@@ -10,8 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opjoule.comparison.index_file import has_index
 from opjoule.errors import RecordFault
+from opjoule.record.directory import has_index
 from opjoule.record.run_record import RunRecord, reading
 
 if TYPE_CHECKING:

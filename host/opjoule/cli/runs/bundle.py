@@ -13,11 +13,20 @@ from typing import Final
 
 from opjoule.campaign.campaign import program_words
 from opjoule.cli.planning import ROOT
-from opjoule.comparison.index_file import INDEX
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput
-from opjoule.opened.exports.bundle import RECORDS, Described, copy_runs, describe, newest, pack, unpack
-from opjoule.opened.exports.redaction import KeptNames, Redaction
+from opjoule.opened.exports.bundle import (
+    RECORDS,
+    Described,
+    KeptNames,
+    Redaction,
+    copy_runs,
+    describe,
+    newest,
+    pack,
+    unpack,
+)
+from opjoule.record.directory import INDEX
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import StudyFolder
 

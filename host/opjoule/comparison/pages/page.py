@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from opjoule.comparison.answers import answers_of
 from opjoule.comparison.comparable import SIDE
-from opjoule.comparison.comparison import notes
+from opjoule.comparison.comparison import answers_of, notes
 from opjoule.comparison.conclusion import conclusions, verdict
 from opjoule.comparison.contrasts import Compared
 from opjoule.comparison.index import ConditionRun, read_index

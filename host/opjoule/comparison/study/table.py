@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from opjoule.comparison.study.best import BEST_TABLE, Best, best_csv, best_systems
-from opjoule.comparison.study.csv_file import TABLE, as_csv
+from opjoule.comparison.study.best import BEST_TABLE, TABLE, Best, as_csv, best_csv, best_systems
 from opjoule.comparison.study.rows import StudyTable, read_studies
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.files import write_whole

@@ -9,8 +9,7 @@ import numpy as np
 
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
-from opjoule.drawing.stretches import PhaseSpan
-from opjoule.drawing.tracks import Track
+from opjoule.drawing.tracks import PhaseSpan, Track
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
 from opjoule.report.page import banner, framed, section

@@ -16,8 +16,7 @@ import pyarrow as pa
 from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault, RecordFault
-from opjoule.opened.recorded import corrected_trace, table_of
-from opjoule.opened.time_axis import board_to_meter
+from opjoule.opened.recorded import board_to_meter, corrected_trace, table_of
 from opjoule.operations import schemas
 from opjoule.operations.board_files import load_changes
 from opjoule.operations.tables import read_parquet
