@@ -10,19 +10,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
+from msgspec.structs import replace
 
 from opjoule.files import rewriting
-from opjoule.opened.run_list import Caution, ListedRun, listed, run_folders
-from opjoule.record.notes import NOTES, Notes
-from opjoule.units import Measured, from_json
+from opjoule.opened.run_list import ListedRun, listed, run_folders
+from opjoule.record.notes import NOTES
 
 INDEX: Final = "runs.index"
-VERSION: Final = 1
+VERSION: Final = 2
 WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
 """After so many records that were read anew the index is written, in case the program ends before all are."""
@@ -33,12 +32,16 @@ Mark = tuple[tuple[int, int, int], ...]
 
 class _Entry(msgspec.Struct):
     mark: Mark
-    run: dict[str, Any]
+    run: ListedRun
 
 
 class _Kept(msgspec.Struct):
     version: int
     entries: dict[str, _Entry]
+
+
+_DECODER: Final = msgspec.json.Decoder(_Kept, dec_hook=lambda kind, text: kind(text))
+"""Reads paths, which JSON has as texts."""
 
 
 class RunIndex:
@@ -93,23 +96,23 @@ class RunIndex:
 
     def _read(self) -> dict[str, tuple[Mark, ListedRun]]:
         try:
-            kept = msgspec.json.decode((self.folder / INDEX).read_bytes(), type=_Kept)
-            if kept.version != VERSION:
-                return {}
-            return {
-                name: (entry.mark, _run(entry.run, self.folder / name))
-                for name, entry in kept.entries.items()
-            }
-        except (OSError, msgspec.MsgspecError, TypeError, KeyError, ValueError, AttributeError):
+            kept = _DECODER.decode((self.folder / INDEX).read_bytes())
+        except (OSError, msgspec.MsgspecError):
             return {}
+        if kept.version != VERSION:
+            return {}
+        return {
+            name: (entry.mark, replace(entry.run, path=self.folder / name))
+            for name, entry in kept.entries.items()
+        }
 
     def _keep(self, known: dict[str, tuple[Mark, ListedRun]]) -> None:
         """Writes the index beside the records; a record that is the folder itself gets none."""
         if (self.folder / "run.json").exists():
             return
-        entries = {name: _Entry(mark, _plain(run)) for name, (mark, run) in known.items()}
+        entries = {name: _Entry(mark, run) for name, (mark, run) in known.items()}
         with suppress(OSError), rewriting(self.folder / INDEX) as file:
-            file.write(msgspec.json.encode(_Kept(VERSION, entries)))
+            file.write(msgspec.json.encode(_Kept(VERSION, entries), enc_hook=str))
 
 
 def _mark(path: Path) -> Mark:
@@ -121,30 +124,3 @@ def _mark(path: Path) -> Mark:
         except OSError:
             stats.append((0, 0, 0))
     return tuple(stats)
-
-
-def _plain(run: ListedRun) -> dict[str, Any]:
-    """All fields but the path, which is the entry's name, as JSON values."""
-    entry: dict[str, Any] = {
-        field.name: getattr(run, field.name) for field in fields(run) if field.name != "path"
-    }
-    headline = run.headline
-    entry["headline"] = {
-        "value": headline.value,
-        "u": headline.u,
-        "unit": headline.unit,
-        "k": headline.k if isinstance(headline, Measured) else None,
-        "reason": getattr(headline, "reason", ""),
-    }
-    return entry
-
-
-def _run(entry: dict[str, Any], path: Path) -> ListedRun:
-    """What `_plain` wrote. Raises: ValueError, KeyError, TypeError: it is something else."""
-    typed = {
-        "path": path,
-        "headline": from_json(entry["headline"]),
-        "cautions": tuple(Caution(**caution) for caution in entry["cautions"]),
-        "notes": msgspec.convert(entry["notes"], Notes),
-    }
-    return ListedRun(**{**entry, **typed})

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from opjoule.errors import RecordFault
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import quantity_text
 from opjoule.record.directory import is_held
+from opjoule.record.json_file import plain
 from opjoule.record.notes import NO_NOTES, Notes, read_notes
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.units import Missing, Quantity
+from opjoule.units import Missing, Quantity, from_json
 
 UNREADABLE: Final = "unreadable"
 """In the place of a status: no readable run.json."""
@@ -23,8 +26,7 @@ ONE_RUN: Final = "one run: the interval does not include the spread between runs
 TOO_SHORT: Final = "too short"
 
 
-@dataclass(frozen=True)
-class Caution:
+class Caution(Struct, frozen=True):
     """Something to know before the headline is believed."""
 
     kind: str
@@ -33,33 +35,38 @@ class Caution:
     """In full."""
 
 
-@dataclass(frozen=True)
-class ListedRun:
+class ListedRun(Struct, frozen=True):
     """One record as a list shows it; texts are empty where it does not say."""
 
     path: Path
     status: str
     """complete, partial, failed, or unreadable."""
-    simulated: bool
-    started_utc: str
-    """ISO 8601."""
-    subject: str
-    """What was measured: a database, a command line."""
-    db: str
-    device: str
-    storage: str
-    headline: Quantity
-    label: str
+    title: str
+    """What was measured on which board and medium, with SIMULATED where it was."""
+    number: dict[str, Any]
+    """The headline as a number of result.json."""
+    label: str = ""
     """What the headline is."""
+    simulated: bool = False
+    started_utc: str = ""
+    """ISO 8601."""
+    subject: str = ""
+    """What was measured: a database, a command line."""
+    db: str = ""
+    device: str = ""
+    storage: str = ""
     goes_on: bool = False
     """A measurement, or one that was killed and never analysed: its run.json has no checksums."""
     why: str = ""
     """Why it is unreadable."""
-    title: str = ""
-    """What was measured on which board and medium, with SIMULATED where it was."""
     cautions: tuple[Caution, ...] = ()
     notes: Notes = NO_NOTES
     """What the user wrote about it."""
+
+    @property
+    def headline(self) -> Quantity:
+        """The headline with its uncertainty, or why there is none."""
+        return from_json(self.number)
 
     @property
     def started(self) -> datetime | None:
@@ -111,21 +118,8 @@ def listed(directory: Path) -> ListedRun:
         with reading(directory):
             run = _of(open_answer(RunRecord.open(directory)), directory)
     except (RecordFault, OSError) as fault:
-        nothing = Missing(str(fault))
-        run = ListedRun(
-            directory,
-            UNREADABLE,
-            False,
-            "",
-            "",
-            "",
-            "",
-            "",
-            nothing,
-            "",
-            why=str(fault),
-            title=directory.name,
-        )
+        why = str(fault)
+        run = ListedRun(directory, UNREADABLE, directory.name, {"value": None, "reason": why}, why=why)
     try:
         return replace(run, notes=read_notes(directory))
     except (RecordFault, OSError) as fault:
@@ -136,22 +130,20 @@ def _of(answer: Answer, directory: Path) -> ListedRun:
     run, record = answer.run, answer.record
     table = answer.quantities
     shown = (table.shown("headline") or table.shown("traced"))[0]
-    headline: Quantity = Missing(answer.problem or "no result")
-    if answer.result:
-        headline = answer.quantity(shown.key)
+    headline = answer.quantity(shown.key) if answer.result else Missing(answer.problem or "no result")
     return ListedRun(
         directory,
         record.status,
+        answer.title,
+        plain(headline),
+        shown.headline or shown.traced,
         record.simulated,
         run.found.started_utc or "",
         answer.wording.subject(run),
         run.asked.db or "",
         run.asked.device or "",
         run.found.storage or run.asked.storage or "",
-        headline,
-        shown.headline or shown.traced,
         not record.is_finished,
-        title=answer.title,
         cautions=tuple(_cautions(answer)),
     )
 
