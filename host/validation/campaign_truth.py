@@ -26,8 +26,9 @@ from typing import Final
 HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST)]
 
-from opjoule.comparison.compared_run import ComparedRun, gather  # noqa: E402  # path set above
+from opjoule.comparison.compared_run import ComparedRun  # noqa: E402  # path set above
 from opjoule.comparison.contrasts import Compared, Contrast, Question, compare  # noqa: E402
+from opjoule.comparison.index import gather  # noqa: E402
 from opjoule.energy.comparison import ratio  # noqa: E402
 from opjoule.opened.rounding import with_limits  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402

@@ -11,7 +11,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import Compared, Question, compare, judged_together
 from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.index import (
@@ -22,12 +22,13 @@ from opjoule.comparison.index import (
     measured_again,
     names_of,
     read_index,
+    with_result,
 )
 from opjoule.comparison.methods import SIMULATED
 from opjoule.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.comparison.run_warnings import RunWarning, warnings_of
 from opjoule.comparison.winners import winner_lines
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.errors import OpJouleError
 from opjoule.opened.quantities import quantity_text
 from opjoule.units import from_json
 
@@ -59,15 +60,8 @@ class Answers:
         return list(dict.fromkeys([*winners, *deciding_lines(self.compared)]))
 
 
-def answers_of(folder: Path) -> Answers:
-    """The comparisons of a folder with an index.
-
-    Raises: RecordFault: no readable index.
-    """
-    try:
-        runs, _ = gather([str(folder)])
-    except BadInput:  # no run has left a record; the index says why
-        runs = []
+def answers_of(runs: Sequence[ComparedRun]) -> Answers:
+    """The comparisons of the runs of a campaign that have a result."""
     troubles: list[str] = []
     cells, refused = None, ""
     try:
@@ -116,7 +110,7 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
     """Blocks with a result, of all: a run that was cut off and measured again is one block."""
     condition_runs = [run for run in runs if run.name == name]
-    with_result = {run.block for run in condition_runs if run.result is not None}
+    with_result = {run.block for run in condition_runs if run.run}
     return f"{len(with_result)} of {len({run.block for run in condition_runs})}"
 
 
@@ -129,9 +123,9 @@ def notes(runs: Sequence[ConditionRun]) -> list[str]:
     lines = []
     again = measured_again(runs)
     for run in runs:
-        if run.result is not None and run.status == COMPLETE:
+        if run.run and run.status == COMPLETE:
             continue
-        outcome = run.status if run.result is not None else f"no result: {run.why}"
+        outcome = run.status if run.run else f"no result: {run.why}"
         counted_as = f"; measured again as {again[run.folder]}" if run.folder in again else ""
         lines.append(f"{run.folder} (block {run.block}, {run.name}): {outcome}{counted_as}")
     return lines
@@ -144,7 +138,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     """
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
-    answers = answers_of(directory)
+    answers = answers_of(with_result(runs))
     if simulated:
         console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
     for warning in answers.warnings:

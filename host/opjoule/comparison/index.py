@@ -5,8 +5,9 @@ Schema: docs/reference/run-record.md.
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -14,9 +15,9 @@ from typing import Any, Final
 from msgspec import Struct
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.errors import OpJouleError, RecordFault
+from opjoule.comparison.compared_run import ComparedRun, read_compared
+from opjoule.errors import BadInput, OpJouleError, RecordFault
 from opjoule.evaluation.quantities.definition import Definition
-from opjoule.opened.answer import open_answer
 from opjoule.record.directory import INDEX, has_index
 from opjoule.record.json_file import Schema, as_value, read_json, write_json
 from opjoule.record.run_record import RunRecord
@@ -38,9 +39,8 @@ class ConditionRun:
     why: str = ""
     """Why there is no result; empty where there is one, or where it has not been measured yet."""
     status: str = NOT_MEASURED
-    result: Mapping[str, Any] | None = None
-    compared: Sequence[Definition] = field(default=(), repr=False)
-    """What its study compares, the headline first."""
+    run: ComparedRun | None = field(default=None, repr=False)
+    """Its result; None where there is none."""
     rank: int = 0
     """Place of the condition among all, as they were asked for."""
 
@@ -163,20 +163,80 @@ def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
     place = directory / run.folder
     if not (place / "run.json").exists():
         return replace(run, why=run.why or NOT_MEASURED, status=NOT_MEASURED)
+    status = "unreadable"
     try:
         record = RunRecord.open(place)
+        status = record.status
+        return replace(run, why="", status=status, run=read_compared(record, run))
     except OpJouleError as error:
-        return replace(run, why=str(error), status="unreadable")
-    recorded = replace(run, status=record.status)
+        return replace(run, why=run.why or str(error), status=status)
+
+
+def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
+    """The runs of records, of folders that hold several, and of patterns of either; why others have no result.
+
+    Raises: BadInput: a place that holds none. RecordFault: an index that is damaged.
+    """
+    by_place: dict[Path, ComparedRun] = {}
+    left_out: dict[Path, str] = {}
+    for place in places:
+        read = [run for match in _matching(place) for run in _inside(match)]
+        if not read:
+            raise BadInput(
+                f"{place} holds no record: give runs/NAME, a campaign's folder, or a pattern of them"
+            )
+        for path, run, why in read:
+            if run is None:
+                left_out.setdefault(path.resolve(), f"{path}: {why}")
+            else:
+                by_place.setdefault(path.resolve(), run)
+    return list(by_place.values()), [line for path, line in left_out.items() if path not in by_place]
+
+
+def _matching(place: str) -> list[Path]:
+    """The place itself, or what its pattern stands for. Raises: BadInput: nothing of that name."""
+    path = Path(place)
+    if place and path.exists():
+        return [path]
     try:
-        answer = open_answer(record)
-        if not answer.result:
-            return replace(recorded, why=run.why or "; ".join(record.faults) or answer.problem)
-        headline = answer.quantities.headline.key
-        compared = sorted(answer.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
-        return replace(recorded, why="", result=answer.result, compared=compared)
-    except OpJouleError as error:
-        return replace(recorded, why=run.why or "; ".join(record.faults) or str(error))
+        paths = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if place else []
+    except (ValueError, NotImplementedError, IndexError):  # what glob makes of "a**", of "" and of roots
+        paths = []
+    if not paths:
+        raise BadInput(f"{place}: there is no such record or folder")
+    return paths
+
+
+def _inside(place: Path) -> Iterator[tuple[Path, ComparedRun | None, str]]:
+    """Every record in or below a folder: its directory, the run, and why there is none."""
+    for name, below, files in os.walk(place):
+        folder = Path(name)
+        below.sort()
+        if has_index(folder):
+            below.clear()
+            index = read_index(folder)[0]
+            again = measured_again(index)
+            for run in index:
+                if run.folder in again:
+                    yield (
+                        folder / run.folder,
+                        None,
+                        f"ended early and was measured again as {again[run.folder]}",
+                    )
+                elif run.status != NOT_MEASURED:
+                    yield folder / run.folder, run.run, run.why
+        elif "run.json" in files:
+            below.clear()
+            try:
+                yield folder, read_compared(RunRecord.open(folder)), ""
+            except OpJouleError as error:
+                yield folder, None, str(error)
+
+
+def with_result(runs: Sequence[ConditionRun]) -> list[ComparedRun]:
+    """The runs with a result, without those that were measured again."""
+    again = measured_again(runs)
+    return [run.run for run in runs if run.run and run.folder not in again]
 
 
 def names_of(runs: Sequence[ConditionRun]) -> list[str]:
@@ -186,12 +246,10 @@ def names_of(runs: Sequence[ConditionRun]) -> list[str]:
 
 def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
     """What the studies of the runs compare, each quantity once."""
-    return list({quantity.key: quantity for run in runs for quantity in run.compared}.values())
+    return list({quantity.key: quantity for run in runs if run.run for quantity in run.run.compared}.values())
 
 
 def means_of(runs: Sequence[ConditionRun], name: str) -> dict[str, Any]:
     """Mean of every compared quantity over one condition's runs, by its key (comparison/cell_mean.py)."""
-    again = measured_again(runs)
-    condition_runs = [run for run in runs if run.name == name and run.folder not in again]
-    results = [run.result for run in condition_runs if run.result]
+    results = [run.numbers for run in with_result([run for run in runs if run.name == name])]
     return {quantity.key: cell_mean(results, quantity) for quantity in compared_by(runs)}

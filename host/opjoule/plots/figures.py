@@ -11,7 +11,8 @@ from typing import Final
 
 from matplotlib.figure import Figure
 
-from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.index import gather
 from opjoule.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
 from opjoule.comparison.run_warnings import warnings_of
 from opjoule.comparison.study.best import BEST_TABLE, TABLE, as_csv, best_csv

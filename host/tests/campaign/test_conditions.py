@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from opjoule.campaign import conditions
@@ -14,10 +15,9 @@ from opjoule.campaign.conditions import asked_values, run_conditions
 from opjoule.cli import arguments
 from opjoule.cli.planning import make_plans
 from opjoule.cli.report.command import run_report
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
-from opjoule.comparison.index import ConditionRun, means_of, read_index
+from opjoule.comparison.index import ConditionRun, gather, means_of, read_index
 from opjoule.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
 from opjoule.evaluation.wording.ycsb import QUANTITIES
 from opjoule.record.run_record import RunRecord
@@ -32,7 +32,10 @@ def result(value: float, u: float | None, **changed) -> dict:
 
 
 def compared(results):
-    runs = [ConditionRun(1, {"storage": "sd"}, "", result=each, compared=COMPARED) for each in results]
+    runs = [
+        ConditionRun(1, {"storage": "sd"}, "", run=SimpleNamespace(numbers=each, compared=COMPARED))
+        for each in results
+    ]
     return means_of(runs, "sd")
 
 

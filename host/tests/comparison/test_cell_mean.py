@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Question, compare
-from opjoule.comparison.index import means_of, read_index
+from opjoule.comparison.index import gather, means_of, read_index
 from opjoule.comparison.plotted import plotted
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic

@@ -14,8 +14,7 @@ from compared_records import KEY, made, several
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import gather
-from opjoule.comparison.index import ConditionRun, write_index
+from opjoule.comparison.index import ConditionRun, gather, write_index
 from opjoule.comparison.plotted import plotted
 from opjoule.energy.comparison import Side, holm, same_probability
 from opjoule.energy.repeats import T_95, student_probability

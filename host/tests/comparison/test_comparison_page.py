@@ -12,9 +12,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import Question, compare, judged_together
-from opjoule.comparison.index import as_recorded, means_of, read_index, write_index
+from opjoule.comparison.index import as_recorded, gather, means_of, read_index, write_index
 from opjoule.comparison.pages.drift import drift_of
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.comparison.plotted import plotted
@@ -89,7 +89,7 @@ def test_a_cut_off_run_that_was_measured_again_counts_nowhere(folder: Path, tmp_
     assert [run.place for run in after] == [run.place for run in before]
     assert any("measured again as sqlite-ssd-usb3-1" in line for line in left_out)
     index, _ = read_index(runs)
-    assert any(each.folder == "failed" and each.result for each in index), "its record has a result"
+    assert any(each.folder == "failed" and each.run for each in index), "its record has a result"
     assert means_of(index, "sqlite ssd-usb3") == means_of(read_index(folder)[0], "sqlite ssd-usb3")
     assert ">PARTIAL<" not in write_campaign_page(runs).read_text()
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from compared_records import made
 from opjoule.comparison.comparable import SIDE
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
+from opjoule.comparison.index import gather
 from opjoule.comparison.sentences import follows_words, sentence
 from opjoule.evaluation.quantities.definition import Definition
 from plotted_runs import ABOVE_IDLE, make_campaign

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import gather
+from opjoule.comparison.index import gather
 from opjoule.plots import figures
 from opjoule.plots.figures import figures_of_studies
 from report_record import RESULT, make_record

@@ -9,11 +9,10 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.comparison import answers_of
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.deciding import deciding_lines
-from opjoule.comparison.index import ConditionRun, write_index
+from opjoule.comparison.index import ConditionRun, gather, write_index
 from opjoule.comparison.winners import winner_lines
 from report_record import put_result
 

@@ -14,8 +14,8 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from opjoule.cli import arguments
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Question, compare
+from opjoule.comparison.index import gather
 from opjoule.comparison.plotted import NOT_TOLD, plotted
 from opjoule.errors import BadInput
 from opjoule.plots import bars, figures

@@ -14,7 +14,7 @@ import pytest
 from opjoule.cli.arguments import parse
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import gather
+from opjoule.comparison.index import gather
 from opjoule.measuring.plan import Plan
 from opjoule.plots.figures import figures_of_studies
 from opjoule.studies.folder import find_study

@@ -8,7 +8,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "validation"))
 
 import pytest
 from campaign_truth import tell_ratios, tell_records
-from opjoule.comparison.compared_run import gather
+from opjoule.comparison.index import gather
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.supply import COURSE
 from usual_phases import usual_phase

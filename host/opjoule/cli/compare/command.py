@@ -10,9 +10,10 @@ from functools import partial
 from pathlib import Path
 
 from opjoule.comparison.comparable import SIDE, allowed_groups
-from opjoule.comparison.compared_run import ComparedRun, gather
+from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
 from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
+from opjoule.comparison.index import gather
 from opjoule.comparison.pages.page import comparison_page
 from opjoule.comparison.settings import GROUPS
 from opjoule.errors import BadInput

@@ -13,8 +13,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.comparison.compared_run import gather
 from opjoule.comparison.contrasts import Contrast
+from opjoule.comparison.index import gather
 from opjoule.comparison.study.rows import read_studies
 from opjoule.comparison.study.verdicts import (
     PaperVerdict,

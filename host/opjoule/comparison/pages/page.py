@@ -12,7 +12,7 @@ from opjoule.comparison.comparable import SIDE
 from opjoule.comparison.comparison import answers_of, notes
 from opjoule.comparison.conclusion import conclusions, verdict
 from opjoule.comparison.contrasts import Compared
-from opjoule.comparison.index import ConditionRun, read_index
+from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
 from opjoule.comparison.pages.tables import all_cells, all_runs
@@ -100,7 +100,7 @@ def write_campaign_page(folder: Path, named: str = "") -> Path:
     Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    answers = answers_of(folder)
+    answers = answers_of(with_result(index))
     page = Page(
         folder.resolve().name,
         "OpJoule campaign",
@@ -125,7 +125,7 @@ def rendered(page: Page) -> str:
     """The page's source."""
     mark = " (SIMULATED)" if page.simulated else ""
     banners = [banner("simulated", "SIMULATED", SIMULATED)] if page.simulated else []
-    lacking = sorted({run.name for run in page.runs} - {e.name for e in page.runs if e.result})
+    lacking = sorted({run.name for run in page.runs} - {run.name for run in page.runs if run.run})
     if lacking:
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
     banners += [banner(warning.kind, warning.title, warning.words) for warning in page.warnings]
@@ -166,7 +166,7 @@ def _about_campaign(index: Sequence[ConditionRun]) -> str:
             axes.setdefault(noun([axis]), {})[label(axis, value)] = None
     blocks = len({run.block for run in index})
     cells = {(run.block, run.name): False for run in index}
-    cells |= {(run.block, run.name): True for run in index if run.result}
+    cells |= {(run.block, run.name): True for run in index if run.run}
     shown = "; ".join(f"{axis}: {', '.join(values)}" for axis, values in axes.items())
     return f"{shown}; {counted(blocks, 'block')}, {sum(cells.values())} of {len(cells)} cells with a result"
 
