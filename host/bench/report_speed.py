@@ -70,9 +70,11 @@ def make(directory: Path, minutes: float, operations: int) -> None:
     run_s = 60 * minutes
     ends_s = np.cumsum([IDLE_S, run_s, SETTLE_S, IDLE_S]).tolist()
     names = ("idle-before", "run", "settle", "idle-after")
+    roles = dict(zip(names, ("baseline", "work", "drain", "baseline"), strict=True))
     phases = [
         {
             "name": name,
+            "role": roles[name],
             "repeat": 1,
             "start_board_ns": BOARD_NS + round(start_s * SECOND),
             "end_board_ns": BOARD_NS + round(end_s * SECOND),

@@ -19,6 +19,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal, to_parquet
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_trace import Gap
+from usual_phases import ROLES
 
 PERIOD_NS = 1_064_000
 METER_START_NS = 5_000_000_000
@@ -178,6 +179,7 @@ def _phase(name: str, start_s: float, end_s: float) -> dict[str, Any]:
     count = int((end_s - start_s) * RATE_PER_S) if name == "run" else 0
     return {
         "name": name,
+        "role": ROLES[name],
         "repeat": 1,
         "start_board_ns": _board_ns(start_s),
         "end_board_ns": _board_ns(end_s),
