@@ -9,6 +9,8 @@ from typing import Any
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.quantities import quantity
+from opjoule.record.json_file import plain
+from opjoule.units import Unstated, exact
 
 COUNTED = (Topic.USAGE, Topic.LATENCY)
 """Topics of counted quantities: one repeat states no uncertainty; only the spread of runs does."""
@@ -22,24 +24,12 @@ def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
             exact for its own run.
     Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
     """
-    number = _number(numbers, of.key)
-    if of.topic in COUNTED and number.get("value") is not None and number.get("u") is None:
-        number = {**number, "u": 0.0}
+    number = quantity(numbers, of.key)
+    if of.topic in COUNTED and isinstance(number, Unstated):
+        number = exact(number.value, number.unit)
     shared = numbers.get("shared", {})
     repeats = numbers.get("by_repeat", {}).get(of.key, {})
-    return Side.of(number, shared.get(of.budget or of.key), repeats.get("values", ()))
-
-
-def _number(numbers: Mapping[str, Any], path: str) -> Mapping[str, Any]:
-    """The number at a path; the reason of a missing group is that of its parts, and a bare count is exact."""
-    entry: Any = numbers
-    for name in path.split("."):
-        if isinstance(entry, Mapping) and {"value", "u", "unit"} <= entry.keys():
-            break
-        entry = entry.get(name, {}) if isinstance(entry, Mapping) else {}
-    if isinstance(entry, int | float) and not isinstance(entry, bool):
-        return {"value": entry, "u": 0.0 if isinstance(entry, int) else None, "unit": "1"}
-    return entry if isinstance(entry, Mapping) else {}
+    return Side.of(plain(number), shared.get(of.budget or of.key), repeats.get("values", ()))
 
 
 def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
