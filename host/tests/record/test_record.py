@@ -10,7 +10,7 @@ from opjoule.errors import BadInput, RecordFault
 from opjoule.evaluation.result_file import result_json, write_result
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.record.result import read_result
-from opjoule.record.run_record import RunRecord
+from opjoule.record.run_record import RunRecord, with_digest
 from opjoule.units import Measured, Missing, exact
 
 
@@ -63,6 +63,11 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
     assert [line.rsplit(": ")[-1] for line in opened.verify()] == ["missing", "changed since the run ended"]
 
 
+def run_json(**entries):
+    """A run.json of today's version with its checksum."""
+    return json.dumps(with_digest({"schema": {"name": "run", "version": 3}, **entries})).encode()
+
+
 @pytest.mark.parametrize(
     ("content", "said"),
     [
@@ -71,11 +76,9 @@ def test_finish_states_checksums_of_all_files_and_verify_finds_a_change(record):
         (b'{"schema": {"name": "run", "ver', "corrupt"),
         (b"\xff\xfe\x00", "corrupt"),
         (b"[1, 2]", "corrupt"),
-        (
-            b'{"schema": {"name": "run", "version": 1}, "status": "partial"}',
-            "missing required field `simulated`",
-        ),
-        (b'{"schema": {"name": "run", "version": 1}, "status": "fine", "simulated": true}', "'fine'"),
+        (run_json(status="partial"), "missing required field `simulated`"),
+        (run_json(status="fine", simulated=True), "'fine'"),
+        (b'{"schema": {"name": "run", "version": 1}, "status": "partial"}', "version 1"),
         (b'{"schema": {"name": "run", "version": 9}, "status": "partial", "simulated": true}', "version 9"),
     ],
 )

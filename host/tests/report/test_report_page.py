@@ -52,7 +52,7 @@ def place(browser: Browser, time_s: float) -> tuple[float, float]:
 
 
 def drawn_power(browser: Browser) -> list[list[float | None]]:
-    """Times, mean, lowest and highest of the cells that the power panel draws."""
+    """Times, lowest, highest and mean of the cells that the power panel draws."""
     return [
         list(column)
         for column in browser.run("timeChart.panels[0].plot.data.map((column) => Array.from(column))")
@@ -92,7 +92,7 @@ def test_lost_stretches_stay_empty_and_are_marked(browser: Browser) -> None:
     for start_s, lost in GAPS_S:
         length_s = lost * 1.064e-3
         browser.run(f"timeChart.show({start_s - length_s}, {start_s + 2 * length_s})")
-        times, mean, _, _ = drawn_power(browser)
+        times, _, _, mean = drawn_power(browser)
         # The last time only closes the last cell.
         empty = [time for time, value in zip(times[:-1], mean[:-1], strict=True) if value is None]
         assert len(empty) >= 1, f"gap at {start_s} s is bridged"
@@ -131,7 +131,7 @@ def test_a_gap_of_three_samples_is_visible_with_the_whole_run_in_view(browser: B
 
 
 def test_a_spike_of_one_sample_survives_the_whole_view(browser: Browser) -> None:
-    times, _, _, highest = drawn_power(browser)
+    times, _, highest, _ = drawn_power(browser)
     assert len(times) < 3000, "zoomed out, samples are joined"
     volts = round((5.1 - 0.05 * SPIKE_A) / 0.004) * 0.004
     assert max(value for value in highest if value is not None) == pytest.approx(SPIKE_A * volts, rel=1e-4)
@@ -156,7 +156,7 @@ def test_no_level_spreads_a_value_over_a_long_hole(browser: Browser) -> None:
 
 def test_full_resolution_when_zoomed_in(browser: Browser) -> None:
     browser.run("timeChart.show(17.48, 17.52)")
-    times, mean, lowest, highest = drawn_power(browser)
+    times, lowest, highest, mean = drawn_power(browser)
     assert mean == lowest == highest
     steps = [later - earlier for earlier, later in pairwise(times)]  # type: ignore[operator]
     assert steps == pytest.approx([1.064e-3] * len(steps), abs=2e-6)

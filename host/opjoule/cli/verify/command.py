@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.errors import RecordFault
+from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
+from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.journal import read_edges
@@ -59,6 +61,7 @@ def _unreadable(record: RunRecord) -> list[str]:
         "operations.parquet": lambda: run.operations,
         "events.parquet": lambda: run.events,
         "system.parquet": lambda: run.system,
+        "attribution.parquet": lambda: table_of(record, "attribution", ATTRIBUTION_VERSION),
         "result.json": lambda: read_result(record.directory),
     }
     for name, read in readers.items():

@@ -30,10 +30,9 @@ function makePanel(panel, chart, isLast) {
       y: { range: lanes.length ? () => [0, 1] : (u, low, high) => yRange(low, high, panel, chart) },
     },
     axes: [timeAxis(isLast), valueAxis(lanes, chart)],
-    series: [{}, ...series.flatMap(seriesOptions)],
+    ...seriesOptions(series),
     hooks: {
       drawClear: [(u) => { drawPhases(u, chart.phases); drawChosen(u, chart.chosen); if (panel.gaps) drawGaps(u, chart.gaps); }],
-      drawAxes: [(u) => drawEnvelopes(u, series)],
       draw: [(u) => {
         if (panel.first) drawPhaseNames(u, chart.phases);
         drawLevels(u, panel.levels ?? []);
@@ -42,7 +41,7 @@ function makePanel(panel, chart, isLast) {
       setCursor: [(u) => chart.onCursor(u)],
     },
   };
-  const empty = [[chart.start, chart.end], ...series.flatMap(() => [[null, null], [null, null], [null, null]])];
+  const empty = [[chart.start, chart.end], ...options.series.slice(1).map(() => [null, null])];
   chart.stack.append(panelHead(panel, series));
   return new uPlot(options, empty, chart.stack);
 }
