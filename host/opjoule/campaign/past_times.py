@@ -72,7 +72,7 @@ def size_of(asked: Mapping[str, Any]) -> int:
     """Sum of all counts of a cell's options: of its parts, or of a workload's records and operations."""
     parts = asked.get("parts")
     if parts:
-        return sum(sum(each) for part in parts for each in part.values() if isinstance(each, list | tuple))
+        return sum(sum(count) for part in parts for count in part.values() if isinstance(count, list | tuple))
     return int(asked.get("records") or 0) + int(asked.get("operations") or 0)
 
 
@@ -84,22 +84,22 @@ def past_times(runs: Path, asked: Mapping[str, Any]) -> list[PastTime]:
         asked: options of a cell: `folder`, `device`, `storage`, `simulate`.
     """
     alike = ("folder", "device", "storage")
-    found = []
+    times = []
     for path in [*runs.glob("*/run.json"), *runs.glob("*/*/run.json")]:
         record = _read(path)
-        own = record.get("asked", {})
-        same = all(str(own.get(name)) == str(asked.get(name)) for name in alike)
-        same = same and bool(own.get("simulate")) == bool(asked.get("simulate"))
+        options = record.get("asked", {})
+        same = all(str(options.get(name)) == str(asked.get(name)) for name in alike)
+        same = same and bool(options.get("simulate")) == bool(asked.get("simulate"))
         if same and record.get("status") == "complete":
-            found += list(_past(record))
-    return found
+            times += list(_past(record))
+    return times
 
 
 def _read(path: Path) -> dict[str, Any]:
     """A run.json; empty where it cannot be read."""
     with suppress(OSError, ValueError):
-        found = json.loads(path.read_text(encoding="utf-8"))
-        return found if isinstance(found, dict) else {}
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        return contents if isinstance(contents, dict) else {}
     return {}
 
 
@@ -109,9 +109,9 @@ def _past(record: Mapping[str, Any]) -> Iterator[PastTime]:
         ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
         took_s = (ends[1] - ends[0]).total_seconds()
         growing_s = sum(
-            1e-9 * (each["end_board_ns"] - each["start_board_ns"])
-            for each in record["phases"]
-            if each["role"] in GROWING
+            1e-9 * (phase["end_board_ns"] - phase["start_board_ns"])
+            for phase in record["phases"]
+            if phase["role"] in GROWING
         )
         cell = tuple(sorted((str(axis), str(value)) for axis, value in record["asked"]["cell"].items()))
         size = size_of(record["asked"])
@@ -126,19 +126,19 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
         cells: each as often as it is measured.
     """
     by_cell: dict[tuple[tuple[str, str], ...], list[PastTime]] = {}
-    for each in past:
-        by_cell.setdefault(each.cell, []).append(each)
+    for past_time in past:
+        by_cell.setdefault(past_time.cell, []).append(past_time)
     known = [_needed(cell, by_cell) for cell in cells]
-    own = [each for each in known if each]
-    if not own:
+    estimates = [estimate for estimate in known if estimate]
+    if not estimates:
         return None
-    fixed_s, growing_s = (fmean(values) for values in zip(*own, strict=True))
-    lacking = len(known) - len(own)
+    fixed_s, growing_s = (fmean(values) for values in zip(*estimates, strict=True))
+    lacking = len(known) - len(estimates)
     return TimeNeeded(
-        sum(each[0] for each in own) + lacking * fixed_s,
-        sum(each[1] for each in own) + lacking * growing_s,
+        sum(estimate[0] for estimate in estimates) + lacking * fixed_s,
+        sum(estimate[1] for estimate in estimates) + lacking * growing_s,
         len(known),
-        len(own),
+        len(estimates),
     )
 
 

@@ -84,49 +84,51 @@ def write_figures(
     Returns: the warnings of the runs, a line for each thing written, and for each record that was left out.
     Raises: BadInput: no run with a result, or what a comparison would refuse.
     """
-    found = plotted(*gather(places))
-    yield from map(str, warnings_of(cell.runs for cell in found.cells))
+    layout = plotted(*gather(places))
+    yield from map(str, warnings_of(cell.runs for cell in layout.cells))
     allowed = frozenset(although)
-    for shown in (found, *figures_of_studies(found.runs).values()):
+    for shown in (layout, *figures_of_studies(layout.runs).values()):
         yield from check_drawable(shown, allowed)
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    everything = chain(_of_runs(found), *map(_of_phases, _studies(found)))
-    for name, draw in _of_paper(found, study) if study else everything:
+    everything = chain(_of_runs(layout), *map(_of_phases, _studies(layout)))
+    for name, draw in _of_paper(layout, study) if study else everything:
         made = save(drawn(draw), folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for name, text in (
-        ("table.csv", csv_table(found)),
-        ("table.tex", latex_table(found)),
-        ("methods.txt", methods(found)),
+        ("table.csv", csv_table(layout)),
+        ("table.tex", latex_table(layout)),
+        ("methods.txt", methods(layout)),
     ):
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for table in _studies(found):
+    for table in _studies(layout):
         name = Path(table.name).name
         for file, text in ((TABLE, as_csv(table)), (BEST_TABLE, best_csv(table))):
             write_whole(folder / f"{name}-{file}", text.encode())
             yield str(folder / f"{name}-{file}")
     for name, number in NEEDED.items():
-        if not known(found.cells, number):
-            yield f"not drawn: {name}: no run states its {_number_name(found, number)}"
-    for line in found.left_out:
+        if not known(layout.cells, number):
+            yield f"not drawn: {name}: no run states its {_number_name(layout, number)}"
+    for line in layout.left_out:
         yield f"left out: {line}"
 
 
-def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_paper(layout: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """The figures that stand for those of a paper, numbered in its order.
 
     Raises: BadInput: these records have none of them.
     """
-    of_runs, tables = dict(_of_runs(found)), _studies(found)
-    some, media = False, {run.value("storage") for run in found.runs}
+    of_runs, tables = dict(_of_runs(layout)), _studies(layout)
+    some, media = False, {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
-        if part.media and not all(any(fnmatch(medium, each) for each in part.media) for medium in media):
+        if part.media and not all(
+            any(fnmatch(medium, pattern) for pattern in part.media) for medium in media
+        ):
             continue
         there = dict(of_runs)
-        for table in [each.with_phases(part.phases) for each in tables]:
+        for table in [study_table.with_phases(part.phases) for study_table in tables]:
             there |= dict([*_of_phases(table), *curve_figures(table)])
         for name in [name for name in there if any(fnmatch(name, pattern) for pattern in part.drawn)]:
             some = True
@@ -136,21 +138,21 @@ def _of_paper(found: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callabl
         raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
 
 
-def _number_name(found: Plotted, key: str) -> str:
+def _number_name(layout: Plotted, key: str) -> str:
     """A number by name."""
-    known_as = found.runs[0].quantities.get(key)
+    known_as = layout.runs[0].quantities.get(key)
     return quantity_words(known_as) if known_as else measure_words(key)
 
 
-def _of_runs(found: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_runs(layout: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Figures of any runs, or of a workload study's figures: the name of the files, and what draws them."""
-    figures = figures_of_studies(found.runs)
+    figures = figures_of_studies(layout.runs)
     for of, shown in figures.items():
         for name, draw in OF_A_STUDY.items():
             if name in FIGURES:
                 yield f"{of}-{name}", partial(draw, shown)
-    others = [run for run in found.runs if not figures or not run.asked.get("figures")]
-    rest = found if not figures else plotted(others) if others else None
+    others = [run for run in layout.runs if not figures or not run.asked.get("figures")]
+    rest = layout if not figures else plotted(others) if others else None
     for name, draw in FIGURES.items() if rest else ():
         if rest and (name not in NEEDED or known(rest.cells, NEEDED[name])):
             yield name, partial(draw, rest)
@@ -161,9 +163,9 @@ def _of_phases(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
     yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 
 
-def _studies(found: Plotted) -> list[StudyTable]:
+def _studies(layout: Plotted) -> list[StudyTable]:
     """The studies among some runs."""
-    return read_studies([run.place for cell in found.cells for run in cell.runs])
+    return read_studies([run.place for cell in layout.cells for run in cell.runs])
 
 
 SCALE: Final = "scale"
