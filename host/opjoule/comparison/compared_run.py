@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.kept import kept
@@ -17,9 +17,6 @@ from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
-
-if TYPE_CHECKING:
-    from opjoule.comparison.index import ConditionRun
 
 
 @dataclass(frozen=True)
@@ -84,9 +81,14 @@ class ComparedRun:
         return comparison_side(self.numbers, quantity)
 
 
-def read_compared(record: RunRecord, condition: ConditionRun | None = None) -> ComparedRun:
+def read_compared(
+    record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0
+) -> ComparedRun:
     """Reads what a comparison takes of a record.
 
+    Args:
+        condition: axis -> value, as the index of the record's folder says; None for a record of its own.
+        rank: place of the condition among those of the index.
     Raises: RecordFault: unreadable, changed since it ended, or without a result.
     """
     answer = open_answer(record)
@@ -95,9 +97,9 @@ def read_compared(record: RunRecord, condition: ConditionRun | None = None) -> C
     return ComparedRun(
         record.directory,
         record.simulated,
-        condition.condition if condition else {},
-        record.directory.parent if condition else None,
-        condition.rank if condition else 0,
+        condition or {},
+        None if condition is None else record.directory.parent,
+        rank,
         answer.subject.name,
         record.status,
         record.run.found.started_utc or "",

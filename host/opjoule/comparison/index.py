@@ -167,7 +167,7 @@ def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
     try:
         record = RunRecord.open(place)
         status = record.status
-        return replace(run, why="", status=status, run=read_compared(record, run))
+        return replace(run, why="", status=status, run=read_compared(record, run.condition, run.rank))
     except OpJouleError as error:
         return replace(run, why=run.why or str(error), status=status)
 
