@@ -96,8 +96,8 @@ def background_s(
 ) -> dict[str, Float64Array]:
     """Seconds of each activity in each window, shape (n,).
 
-    A sync that lies inside a flush, compaction or checkpoint is waited for by it: those seconds are the sync's. Two
-    syncs at once are one: what is waited for is the medium. In an engine with one thread for its background work, the
+    A flush, compaction or checkpoint waits for the syncs inside it: those seconds count for the sync. Concurrent syncs
+    count once, for all of them wait for the same medium. In an engine with one thread for its background work, the
     seconds of a flush inside a compaction are the flush's.
     """
     seconds = {name: overlap_s(edge_board_ns, of.start_ns, of.end_ns) for name, of in activities.items()}

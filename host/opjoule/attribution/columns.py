@@ -20,13 +20,12 @@ FEW: Final = 16
 def beyond_count(
     count: Float64Array, busy_s: Float64Array, group: Groups
 ) -> tuple[Float64Array, Float64Array]:
-    """Operations that a window's busy time would usually hold, less those that it held, each of shape (n, kinds).
+    """Excess of a window's busy time, as a number of usual operations, near and far; each of shape (n, kinds).
 
-    An operation that takes longer than others does more, or it waits: for a compaction beside it, for a processor that
-    runs slower. As a number of operations it means the same in either state. The first is against what is usual in the
-    neighbourhood, where all kinds are taken to be slowed alike; the second against what is usual with the same
-    background work in all of the run, and sums to nothing over it, so that it takes up scatter and moves no energy
-    between kinds and activities.
+    A longer operation does more work, or it waits, for a compaction or a slower processor. The near excess is relative
+    to the usual time in the neighbourhood, where all kinds are assumed to be slowed alike. The far excess is relative
+    to the usual time with the same background work in the whole run. It sums to zero over the run, so that it absorbs
+    scatter and moves no energy between kinds and activities.
     """
     usual_s = np.stack(
         [
@@ -96,9 +95,10 @@ class ColumnSets:
 class PartColumns:
     """Activity in each window, by part.
 
-    A kind of operation has three columns: its operations, and twice how much longer than usual they took, once within
-    groups of neighbouring windows, where longer is more work, and once between them, where it may be waiting and have
-    either sign. An activity has two, between groups and within them: its power need not be the same while it lasts.
+    A kind of operation has three columns: the number of its operations, and their excess of busy time within and
+    between groups of neighbouring windows. Within groups an excess is more work; between groups it may be waiting, and
+    its coefficient may have either sign. An activity has two columns, between and within groups, for its power may
+    change while it lasts.
     """
 
     of_kind: Mapping[str, Float64Array]
@@ -106,9 +106,9 @@ class PartColumns:
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
     usual_s: Float64Array
-    """Time that the operations of each window usually take, of all kinds together, shape (n,). It counts within groups
-    and belongs to no part: pauses, clocks that are a little off and a frequency that changes let neighbours overstate
-    what all kinds draw together by a per cent or two, which groups at other times do not (fit.NEIGHBOURS_U)."""
+    """Usual time of the operations of each window, all kinds together, shape (n,). It counts within groups and belongs
+    to no part. It absorbs a bias: pauses, clock errors and frequency changes let neighbours overstate the power of all
+    kinds by one or two per cent (fit.NEIGHBOURS_U)."""
     group: Groups
 
     @classmethod

@@ -55,8 +55,8 @@ class Counters:
     def _knots(self) -> tuple[Float64Array, Float64Array]:
         """Moments between which bytes went evenly.
 
-        Writing that begins or ends between two samples goes at the rate of the full sample beside it: it fills the part
-        of the time next to that, and the rest is a pause.
+        Writing that begins or ends between two samples is assumed to have the rate of the neighbouring full interval:
+        it fills the time next to that interval, and the rest is a pause.
         """
         sampled_ns = (self.board_ns - self.board_ns[0]).astype(np.float64)
         length_ns, grown = np.diff(sampled_ns), np.diff(self.written_bytes)

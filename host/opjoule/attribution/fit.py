@@ -104,7 +104,7 @@ def fits(
 ) -> list[Fit]:
     """Shares the windows' energy out among parts, with intervals: in all windows together, then in each run.
 
-    What a part draws while it is at work is the same in all runs; how long it is at work is each run's own.
+    The power of a part at work is the same in all runs; the time for which it is at work differs.
 
     Args:
         columns: what went on in each window, shape (n, p).

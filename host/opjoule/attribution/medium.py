@@ -66,9 +66,9 @@ class Writing:
     def tail_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
         """Seconds of each stretch in which the tail goes on.
 
-        A pause that lasts as long as the tail shows all of it. In a pause that is cut short, and between the writes of
-        one stretch, the medium may hold the tail's power or not. Where writes follow on such a long pause, it is not
-        known when in the first sample of the counters they came.
+        A pause that is longer than the tail contains all of it. In a shorter pause, and between the writes of one
+        stretch, the medium may or may not keep the tail's power. After a long pause, the time of the first writes
+        within the first sample of the counters is unknown.
 
         Args:
             length_s: of the tail, from the last write on.
@@ -103,8 +103,8 @@ WORTH: Final = 10.0
 likelihood by this, or more."""
 
 REFUTED: Final = 30.0
-"""The same for another part of the tail's power to be no rival any more. It is more, for what a fit leaves goes on from
-one group of windows to the next, which the likelihood does not know."""
+"""The same limit for rejecting another fraction of the tail's power. It is larger, for residuals of neighbouring groups
+are correlated, which the likelihood ignores."""
 SEEN_SAMPLES: Final = 2.0
 """Least length of a tail that pauses can show, in samples of the counters."""
 
@@ -119,9 +119,8 @@ class MediumColumns:
     """Seconds of the tail outside of syncs, shape (n,); zeros: it has no tail."""
     tail_length_s: float | None
     also_s: Float64Array
-    """Seconds of the tail besides, at least and at most, that no window tells from the writing itself: a medium that is
-    quicker than any rate that was seen is busy for less of the time, and writes may come early or late in a sample.
-    Shape (2, n)."""
+    """Range of further seconds of the tail that the windows do not distinguish from writing: a medium faster than any
+    observed rate is busy for less of the time, and writes may come early or late in a sample. Shape (2, n)."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
@@ -254,9 +253,9 @@ class _Search:
     def models(self) -> MediumModels:
         """The best model, and its rivals.
 
-        Where bytes went between two samples was not seen: such rivals count however likely they are. What the medium
-        draws in pauses that are cut short shows where such pauses come and go: another part of the tail's power is a
-        rival unless the windows speak clearly against it, or always, where the tail is hardly longer than a sample.
+        The placement of bytes between two samples is unobserved: its rivals count whatever their likelihood. The power
+        in short pauses is observed if such pauses come and go: another fraction of the tail's power is a rival unless
+        the windows clearly reject it, or in any case if the tail is hardly longer than a sample.
         """
         best = self._best()
         tried = sorted(self.tried, key=self._without_worth)

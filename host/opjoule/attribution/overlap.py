@@ -50,10 +50,10 @@ def _since(edge_ns: Int64Array, moment_ns: Int64Array, weight: Float64Array) -> 
 
 @dataclass(frozen=True)
 class SeenClock:
-    """Time as a meter counts it that converts the current in part of each sample period only.
+    """Clock of a meter that converts the current only in part of each sample period.
 
-    It agrees with the board's clock at the bounds of cells, runs faster while a conversion lasts and stands still
-    outside: the integral of power over it is what the meter takes for energy.
+    It agrees with the board's clock at the bounds of cells, runs faster during a conversion and stands still otherwise.
+    The integral of power over it is the energy that the meter reports.
     """
 
     board_ns: Int64Array
@@ -126,7 +126,7 @@ def operations_in(
 ) -> tuple[Float64Array, Float64Array]:
     """Operations and their busy seconds by window and kind, each of shape (n, kinds).
 
-    An operation that is under way at an edge counts on both sides, as much as it lasted there.
+    An operation across an edge is split between both windows in proportion to its time in each.
 
     Args:
         edge_ns: edges of the windows on the board's clock, increasing, shape (n + 1,).

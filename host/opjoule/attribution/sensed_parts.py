@@ -34,7 +34,7 @@ class SensedParts:
     def of(cls, medium: SensedMedium, budget: SensorBudget) -> SensedParts:
         """The parts of the windows, scaled to the energy that the sensor states.
 
-        A range within which the truth lies anywhere has its middle, and half of it over the root of 3 for its standard
+        A quantity known to lie in a range is taken as its middle, with half of the range over the root of 3 as standard
         uncertainty.
         Source: JCGM 100:2008, 4.3.7.
         """

@@ -181,9 +181,9 @@ def _tail_range_j(
 ) -> tuple[Float64Array, Float64Array]:
     """Least and most energy of the tail in each piece, shape (m,) each.
 
-    Where no byte went for a sample of the counters on either side, and no sync just before, all is the tail's. Anywhere
-    else it is no more than the tail's power there, and no less than what is left when the medium was busy in the
-    moments at which it drew most, for as long as its bytes take at the highest rate that was seen.
+    All energy counts for the tail if no byte was written within a sample of the counters on either side, and no sync
+    came just before. Elsewhere the upper bound is the tail's power; the lower bound is the remainder if the medium was
+    busy at the moments of greatest power, for as long as its bytes take at the highest observed rate.
     """
     alone = ~pieces.waited
     alone_j = pieces.energy_j * alone

@@ -1,9 +1,7 @@
-"""The windows as neighbours and as groups of neighbours: two sets of equations that tell different things.
-
-What kinds of operation differ by shows in neighbouring windows, which differ in their mix and in little else. What an
-activity draws shows in the mean of all windows in which it was at work against all others: its power may rise and fall
-while it lasts, so that its edges alone would mislead. So activities are fitted between groups, kinds within and
-between them.
+"""Windows as neighbours and as groups of neighbours: two sets of equations with different information. Neighbouring
+windows differ in their mix of operations and in little else, so they determine the differences between kinds. The power
+of an activity may rise and fall while it lasts, so that its edges alone would mislead: it is determined by the mean of
+all windows with it against all others. So activities are fitted between groups, kinds within and between them.
 """
 
 from __future__ import annotations
@@ -90,8 +88,8 @@ class Groups:
 def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: Int64Array) -> Int64Array:
     """Moments between which windows are at about the same time.
 
-    They are moments at which the board's counters were read, where there are some: between two such what went to the
-    medium is known exactly, at any other moment it is a guess that would blur what the stretches differ by.
+    They are readings of the board's counters if there are any: the bytes between two readings are known exactly, while
+    those up to another moment would be interpolated and blur the difference between stretches.
 
     Args:
         start_ns, end_ns: of run and settle.

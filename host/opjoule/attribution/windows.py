@@ -55,8 +55,8 @@ class Windows:
     ) -> Windows:
         """Windows of about one length; every edge but the outermost lies on the bound of a cell.
 
-        A converter integrates over its conversion: a window of whole conversions holds their energy exactly, where an
-        edge inside one would share it out evenly and blur what the two sides differ by.
+        A converter integrates over its conversion: a window of whole conversions holds their energy exactly. An edge
+        inside a conversion would split it evenly and blur the difference between both sides.
 
         Args:
             length_ns: of a window, at most.

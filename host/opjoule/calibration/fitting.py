@@ -236,9 +236,8 @@ def _line(
 def _worst(
     points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None
 ) -> tuple[int, LineFit]:
-    """Place of the point without which the others are nearest to a line, and that line.
-
-    Its own distance would not tell: a wrong point at the end of the range draws the line to itself.
+    """Place of the point whose removal leaves the best line, and that line. Its own residual is no criterion: a wrong
+    point at the end of the range attracts the line.
     """
     others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
     without = {

@@ -1,4 +1,4 @@
-"""A line, with a bow if wanted, through points that are uncertain in both variables; the parameters' covariance.
+"""Fits a line, optionally with curvature by heating, to points that are uncertain in both variables.
 
     reference = (offset + gain * reading) / (1 + heating * warmth)
 

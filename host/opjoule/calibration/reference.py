@@ -126,7 +126,7 @@ def multimeter(name: str, *, current: Accuracy | None, voltage: Accuracy | None,
 def over_resistor(name: str, *, ohm: float, resistor: Accuracy, voltage: Accuracy, stated: str) -> Reference:
     """A voltmeter on the board's voltage and on the drop over a known resistor in series, which tells the current.
 
-    One voltmeter: a share that it gets wrong is in current and voltage alike, and twice in the power.
+    With a single voltmeter, a relative error affects current and voltage alike, and the power twice.
     """
     common = [
         CommonError(

@@ -1,8 +1,8 @@
 """Thermal time constant of a shunt, from its sensor's readings while steady loads warm it.
 
-The reading at a steady load moves by heating * warmth; the heating is known from the bow of all points. What is left of
-the movement says which time constant fits. A load that moves by itself leaves more, and the time constant then stays as
-uncertain as it was before.
+The reading at a steady load changes by heating * warmth; the heating is known from the curvature over all points. The
+residuals of that change determine the time constant. If the load itself changes, the residuals are larger, and the time
+constant stays as uncertain as its prior.
 """
 
 from __future__ import annotations

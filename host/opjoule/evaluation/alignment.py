@@ -160,7 +160,7 @@ class ClockEvidence:
 def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
     """The map board -> meter with the least stated uncertainty over the run, cross-checked with every other.
 
-    That is sync edges before the load signature before exchanges, unless something disturbed the better kind.
+    Usually sync edges are best, then the load signature, then exchanges.
 
     Args:
         over_board_ns: start and end of the run on the board clock [ns].

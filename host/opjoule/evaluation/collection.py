@@ -57,8 +57,8 @@ def collect(
 ) -> T | None:
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
-    The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial".
-    What takes long to write is written beside the analysis.
+    The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial". Large files
+    are written concurrently with the analysis.
 
     Args:
         drawn: what else is made of the corrected trace and the operations, beside the analysis: the report's timeline.

@@ -1,7 +1,7 @@
 """The phases that the work marked inside its own, from the marks on the disk.
 
-The board's events hold every mark, but come to the record at the end of a repeat. Of a repeat that was killed before
-that there is what the host heard, which it writes down as it arrives (raw/marks.jsonl).
+The board's events hold every mark, but they reach the record only at the end of a repeat. For a repeat that was killed
+earlier there are the marks that the host received, which it writes as they arrive (raw/marks.jsonl).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Energies of one repeat from aligned windows, as docs/method/energy.md defines them.
 
-`run_energy_j` is that of the run's window. Settle, with the medium's tail, counts above idle alone: waiting is nobody's
-operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle power times the run's duration, too.
+`run_energy_j` is that of the run's window. Only the energy above idle of settle, with the medium's tail, counts:
+waiting belongs to no operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle power times the
+run's duration, too.
 """
 
 from __future__ import annotations

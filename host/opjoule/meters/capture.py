@@ -27,8 +27,8 @@ from opjoule.trace.power_trace import Gap
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1
 SILENCE_LIMIT_S = 30.0
-"""No sample for so long from a running meter is a fault of its own, never a quiet trace. A simulated one waits for what
-its board did, which takes seconds to come on a busy computer."""
+"""Longest time without a sample; beyond it a running meter has a fault. A simulated meter waits for its board's
+activity, which takes seconds on a busy computer."""
 UNANSWERED = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "sensor_reset")
 """Counters of the meter that say its sensor was away for a while."""
 OSCILLATES = "sync_oscillates"

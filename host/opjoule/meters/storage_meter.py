@@ -1,7 +1,7 @@
 """A second meter in the storage medium's supply, recorded beside the board's as one further sensor of it.
 
-Each meter has a clock of its own. A sample of the second one is taken to the host's clock and from there to the first
-meter's, by the exchanges of time stamps that both give while they run.
+Each meter has a clock of its own. The times of the second meter's samples are mapped to the host's clock and from there
+to the first meter's, by the exchanges of time stamps of both.
 """
 
 from collections import deque

@@ -19,8 +19,8 @@ HOLE_PERIODS: Final = 1.01
 class ArrivalExchanges:
     """One exchange each 0.2 s, from the data that came soonest after their last sample.
 
-    That sample ended before its data arrived, and not longer before than they take at most to be gathered and
-    fetched: the same as a question sent then and answered on arrival.
+    That sample ended before its data arrived, by at most the longest time of gathering and transfer. This is equivalent
+    to a request sent that much earlier and answered on arrival.
     """
 
     def __init__(self, delivery_ns: int) -> None:

@@ -1,7 +1,8 @@
 """A simulated bench: a sensor with errors of its own on loads that are set one after the other, a multimeter beside it.
 
 The sensor is the real firmware in the rig simulator, which plays all loads at once and as fast as it can: a point is a
-minute of the sensor's time, not of the user's. What the multimeter shows goes where a person would type it. SIMULATED.
+minute of the sensor's time, not of the user's. The multimeter's readings take the place of what a person would type.
+SIMULATED.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Carries a board's activity and sync edges to the rig simulator, in order of their time stamps.
 
 The probe writes its samples and its virtual sync line into two FIFOs, medium-sim the work of the medium into a third.
-The feed turns samples and work into supply current, a while after they came where the model asks for that. It passes
-everything on only up to a watermark. That lies `MARGIN_NS` behind the newest sample, so that an edge whose writer was
-held up for less than that still finds its place, and never after what medium-sim has told. The rig runs `DELAY_NS`
-behind the board: a busy computer makes it wait and catch up, but moves no sample and no edge.
+The feed turns samples and work into supply current, after a delay if the model asks for one. It passes everything on up
+to a watermark: `MARGIN_NS` before the newest sample, so that an edge whose writer was delayed by less is still in
+order, and never later than the reports of medium-sim. The rig runs `DELAY_NS` behind the board: a busy computer makes
+it wait and catch up, but moves no sample and no edge.
 """
 
 from __future__ import annotations

@@ -82,8 +82,8 @@ def own_stretches(
 ) -> list[tuple[int, int]]:
     """Start and end of the stretches [ns] of one event in which it is at work itself.
 
-    Its thread does something else in what lies inside it and inside nothing shorter: a sync, or in an engine with one
-    thread for its background work a flush inside a compaction.
+    Its thread waits during the activities directly inside it: syncs, or in an engine with one background thread a flush
+    inside a compaction.
     """
     left, at = [], start_ns
     for begin, finish in _pauses(activities, name, start_ns, end_ns, one_thread=one_thread):

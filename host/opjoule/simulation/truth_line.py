@@ -123,8 +123,8 @@ def truth_lines(record: Path) -> list[str]:
 def known_figures(record: Path) -> list[KnownFigure]:
     """The figures of a simulated record whose true value is known.
 
-    Kinds of operation and activities are among them, told or not, where the simulated board knew what they drew; an
-    energy of which the estimate states no interval is left out.
+    They include kinds of operation and activities, identifiable or not, if the simulated board knows their energy. An
+    energy without a stated interval is left out.
     """
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return []

@@ -21,11 +21,11 @@ UNEXPLAINED_NS: Final = 5_000_000
 
 
 class SampleClock:
-    """Numbers the observations of one run since the device's start, everything lost counted in.
+    """Numbers the observations of one run since the device's start, lost ones included.
 
     The device converts once each 200 us whatever happens: a sample's number is its time on the device's own crystal.
     Samples that its queue of 16 could not hold are in its drop count, packets that the host lost in their sequence
-    number. What neither tells of still shows against the clock of arrival.
+    number. Any other loss shows in the arrival times.
     """
 
     def __init__(self, delays: DelayWatch) -> None:

@@ -1,4 +1,4 @@
-"""Meters that are read over and over: a counter or a sensor that the operating system shows.
+"""Meters that are polled: counters or sensors that the operating system exposes.
 
 Those of the operating system run on the board that they measure, so their own work is part of what they see; it is
 counted and stated.
@@ -199,7 +199,7 @@ class PolledMeter:
     def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
         """A mean since the last poll, shared out over the periods of a fixed grid: late polls move no energy.
 
-        Whole periods inside one long poll have lost their shape, but not their charge: a gap that says so.
+        Of whole periods inside one long poll the charge is known, but not the course: they become a gap.
         """
         if last_ns is None:
             return []

@@ -3,8 +3,8 @@
 Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
 the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
 
-One damaged frame in 65,536 passes its check sum. So a frame that leaves out conversions or time is believed only once
-others go on from it; until then what was known before it counts.
+One damaged frame in 65,536 passes its check sum. So a frame with a jump in its count or time is believed only once
+further frames continue from it.
 """
 
 from typing import Final

@@ -1,4 +1,4 @@
-"""Powers of board and medium by least squares: measured power on what the power model says each watt does.
+"""Powers of board and medium by least squares: measured power is regressed on the activities of the power model.
 
 Idle power is the mean of the baselines. Above it, no part draws less than nothing. The length of the medium's tail is
 the one that explains the power best. Source: docs/method/twin.md.
@@ -293,7 +293,8 @@ def _mean_u_w(seen: Observed) -> float:
 
 
 def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) -> tuple[float, float, float]:
-    """Shortest and longest tail that the windows do not tell from the best one, and how much that beats no tail.
+    """Shortest and longest tail that fit as well as the best one, and the deviance that the best one gains over no
+    tail.
 
     Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
     """

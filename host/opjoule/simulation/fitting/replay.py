@@ -1,4 +1,4 @@
-"""The twin's power model on recorded activity, without a simulator: what it says the board drew, window by window.
+"""The twin's power model applied to recorded activity, window by window, without a simulator.
 
 `PowerModel` and `MediumCourse` are those of a simulated measurement: what is fitted here is what is simulated there.
 """
@@ -59,9 +59,9 @@ def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
 def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     """When the medium was busy, by the board's counters and the syncs that waited for it; in order of time.
 
-    What a window moved takes its time at the medium's rates, at most the whole window: it was done by the window's end.
-    It lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends
-    with the flush of the medium's cache.
+    The bytes of a window take their time at the medium's rates, at most the whole window: they were done by its end. It
+    lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends with
+    the flush of the medium's cache.
     """
     stretches = [
         *(MediumStretch(*span, MediumMode.WRITING) for span in _moved(medium, one.windows)),
