@@ -33,9 +33,8 @@ _BEHIND: Final[list[_Three]] = list(itertools.combinations(range(1, 2 * NEIGHBOU
 def near_their_neighbours(
     source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, *, bends: bool
 ) -> npt.NDArray[np.bool_]:
-    """False for pairs that are off from the parabolas through most threes of their neighbours.
-
-    A clock that warms up changes its rate by 2 ppm in a second: a straight line would leave its best pairs out.
+    """Mask that is False for pairs away from the parabolas through most triples of their neighbours. A clock that warms
+    up changes its rate by 2 ppm in a second: straight lines would reject its best pairs.
 
     Args:
         source_ns, target_ns: the pairs, shape (n,), increasing.

@@ -1,4 +1,5 @@
-"""From one stretch that two recordings share to all of their edges: outward with the rate of the edges just matched.
+"""Extends one matching stretch of two recordings to all of their edges, outwards, with the rate of the edges just
+matched.
 
 A clock that wanders keeps its rate from one edge to the next: where the next ones must lie is predicted from the last
 half minute. After a gap, where they may lie grows with its length, and the shift that fits most of them decides.

@@ -1,4 +1,4 @@
-"""Whether two clocks ran as their oscillators allow, over every stretch of a run.
+"""Whether the rates of two clocks were plausible for their oscillators, over every stretch of a run.
 
 A round trip encloses the far clock's reading, so that it bounds where the far clock was. If no two clocks within their
 makers' bounds fit all round trips, one of them stood still, was set, or was simulated at another pace: a computer that

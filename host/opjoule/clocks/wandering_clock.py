@@ -1,9 +1,9 @@
 """Course of one clock against another, from scattered comparisons; its rate does a random walk.
 
-The two-state clock model: an offset, and a rate that changes by a random walk. The Kalman filter and smoother give
-the offset and the rate at every comparison, in gaps between them and at the ends, each with its variance. How much
-the rate walks is not known beforehand: every strength of a grid is tried, and each counts by how well it foretells
-the comparisons, so that a steady clock gets a line and a wandering one a curve.
+The two-state clock model: an offset, and a rate that changes by a random walk. The Kalman filter and smoother give the
+offset and the rate at every comparison, in gaps between them and at the ends, each with its variance. The strength of
+the walk is unknown: every strength of a grid is tried and weighted by its likelihood, so that a steady clock gets a
+line and a wandering one a curve.
 
 Source: Zucca and Tavella, IEEE Trans. UFFC 52, 289 (2005) for the model; Bierman, Automatica 9, 503 (1973) for the
 smoother; Wahba, J. R. Stat. Soc. B 45, 133 (1983) for what such intervals cover when the truth is a smooth curve.
@@ -183,8 +183,8 @@ def _solve(series: Series, walks: Float64Array) -> _Solved:
 def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) -> dict[float, float]:
     """Lag [s] -> the walk that the rates at such a distance show [ns^2/s^3].
 
-    What a clock does from second to second says little of what it does in minutes, as air conditioning comes on or a
-    board warms up. Where nothing is seen for long, the changes seen over times up to as long count.
+    Changes from second to second say little about those over minutes, as air conditioning starts or a board warms up.
+    For long gaps, the changes seen over times up to that length count.
     """
     walks: dict[float, float] = {}
     lag_s, span_s = LAG_MIN_S, float(time_s[-1] - time_s[0])

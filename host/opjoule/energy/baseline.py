@@ -103,9 +103,9 @@ def marginal_energy(
 ) -> MarginalEnergy:
     """Energy of a window less idle power times `idle_s`: the window's whole duration, or a part of it.
 
-    Errors that run and idle share act on the difference alone, as far as idle power is taken away: gain on the energy,
-    an offset of the current on the change of the supply voltage, cut codes of the voltage on the change of the current,
-    the supply's resistance. What idle would have drawn in just this stretch strays from its mean as idle does.
+    Errors common to run and idle act on their difference only: a gain on the energy above idle, an offset of the
+    current on the change of the supply voltage, truncated codes of the voltage on the change of the current, the
+    supply's resistance. Idle power in this stretch would differ from its mean as idle power varies.
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s

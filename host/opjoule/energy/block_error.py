@@ -36,9 +36,9 @@ def standard_error(values: Float64Array) -> float:
 def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
     """Standard error of the mean of each stretch of one noise, widened so that k = 2 means 95.45 % (Student's t).
 
-    A fifth of a stretch is one block: what stays correlated for seconds, or comes a few times a minute, lies inside
-    blocks and not across many of them. All stretches tell the noise together, with four degrees of freedom each.
-    0 for a stretch of fewer than 5 values.
+    A block is a fifth of a stretch, long enough that correlations over seconds and events of a few times a minute lie
+    inside blocks. All stretches together give the noise, with four degrees of freedom each. 0 for a stretch of fewer
+    than 5 values.
     Source: Ibragimov and Mueller, J. Business Econ. Stat. 28, 453 (2010): few long groups and Student's t, which holds
     also where the groups scatter unequally.
     """

@@ -1,9 +1,9 @@
-"""Two figures against each other, without what both get wrong alike.
+"""Comparison of two figures, without their common errors.
 
-A source that both rest on (one sensor, one calibration, two calibrations against one reference) moves both figures
-together: of it only the difference of its two contributions is left, and nothing of a gain in their ratio. All else is
-independent and adds in quadrature. How much repeats differ is known from a few of them only: intervals are as wide as
-Student's t says for the degrees of freedom that are left of both figures together (Welch and Satterthwaite).
+A common source (one sensor, one calibration, two calibrations against one reference) moves both figures together: only
+the difference of its two contributions remains, and a common gain cancels in their ratio. All else is independent and
+adds in quadrature. The spread of repeats is estimated from a few of them: Student's t widens the intervals, for the
+effective degrees of freedom of both figures together (Welch and Satterthwaite).
 Source: JCGM 100:2008, 5.2.2 (correlated inputs), F.1.2.3 (covariance of figures that share an input), G.4 (effective
 degrees of freedom).
 """
@@ -205,10 +205,8 @@ def _crossing(excess: Callable[[float], float], inside: float, outside: float) -
 
 
 def differ(a: Side, b: Side) -> bool | None:
-    """Whether the two are found different: a - b lies outside of its interval around 0.
-
-    Of two that are the same it says so in 4.55 of 100 comparisons. None where one of them is a single run: how much
-    runs of it differ is then not known.
+    """Whether the two differ significantly: a - b lies outside of its interval around 0. Under the null hypothesis that
+    happens in 4.55 of 100 comparisons. None if either is a single run, whose spread is unknown.
     Raises: ValueError: they have different units.
     """
     gap = difference(a, b)
@@ -216,9 +214,8 @@ def differ(a: Side, b: Side) -> bool | None:
 
 
 def same_probability(a: Side, b: Side) -> float | None:
-    """How probable a difference at least as large is, either way, if the two are the same: what Holm's rule compares.
-
-    None where one of them is a single run: how much runs of it differ is then not known.
+    """Two-sided p-value of the difference under the null hypothesis, for Holm's rule. None if either is a single run,
+    whose spread is unknown.
     Raises: ValueError: they have different units.
     """
     apart = difference(a, b).value
@@ -231,8 +228,8 @@ def same_probability(a: Side, b: Side) -> float | None:
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:
-    """The probabilities as they count when all of them were looked at, in their order: with those below a limit taken
-    for differences, a false one is among them at most as often as the limit says.
+    """The p-values adjusted for multiple comparisons, in their order: if those below a limit are taken for differences,
+    the probability of any false one is at most the limit.
 
     Source: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), 65-70.
     """

@@ -35,11 +35,11 @@ class LeastVoltage:
 def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None:
     """The least voltage of all samples and readings; None if there is none.
 
-    Where the voltage is read only now and then, the load line tells it between readings: that counts where it lies
-    below every reading by more than its own doubt (k = 2). The doubt is R's uncertainty times the current's distance
-    from that of the readings around, and the scatter of V0 from reading to reading: a current that moved during a
-    reading makes a V0 that never was, so that a median of those around stands for it. What is shorter than a conversion
-    is not seen.
+    If the voltage is read only now and then, the load line gives it between readings: that counts if it lies below
+    every reading by more than its own uncertainty (k = 2). That uncertainty combines R's uncertainty times the
+    current's distance from that of the readings around, and the scatter of V0 from reading to reading. A current that
+    changed during a reading gives a wrong V0, so the median of those around is used. Dips shorter than a conversion are
+    not seen.
     """
     good = trace.good
     if not good.any():

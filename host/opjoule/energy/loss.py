@@ -1,4 +1,4 @@
-"""What can have flowed while samples were lost.
+"""Charge while samples were lost, and its uncertainty.
 
 A gap whose charge the meter recovered is exact when it lies inside the window. Of any other gap the current is
 taken as the mean of the samples next to it, and bounded in two ways, of which the wider counts: by the least and

@@ -1,8 +1,8 @@
 """Warns of bursts shorter than a conversion that may have exceeded the meter's range, which no sample shows.
 
 A converter cuts such a burst off at every moment, so that the conversion's mean is too small although it lies inside
-the range. Its peak is taken two standard deviations of the unseen movement above the mean: what a burst that is on for
-a fifth of the time has.
+the range. Its peak is estimated as two standard deviations of the unseen variation above the mean, as for a burst that
+is on for a fifth of the time.
 """
 
 from __future__ import annotations

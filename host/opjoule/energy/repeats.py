@@ -45,7 +45,7 @@ def student_t(degrees_of_freedom: float) -> float:
 
 
 def student_probability(t: float, degrees_of_freedom: float) -> float:
-    """How probable a value at least as far from 0 as `t` is, either way, in Student's distribution.
+    """Two-sided tail probability of `t` in Student's distribution.
 
     By the angle whose tangent is t over the root of the degrees of freedom, of which the distribution's density is a
     power of the cosine; with infinitely many degrees of freedom it is the normal distribution.

@@ -1,4 +1,4 @@
-"""A shunt that its own current heats: the reading grows with the warmth that the current has left in it.
+"""Self-heating of a shunt: the reading grows with the shunt's warmth.
 
     reading = (true - offset) / gain * (1 + per_a2 * warmth)      steady: a bow of per_a2 * I^3
 

@@ -1,4 +1,4 @@
-"""Errors that one sensor makes in everything it measures: gain and offset, source by source, with their sign.
+"""Systematic errors of a sensor: gain and offset, source by source, with their sign.
 
 Two figures of one sensor share these sources, so that only the difference of their contributions counts in a
 comparison (`opjoule.energy.comparison`); marginal energy is such a difference within one run.

@@ -1,4 +1,4 @@
-"""Which clock the seconds of an energy come from, and how wrong they can be.
+"""Clock of an energy's seconds, and its uncertainty.
 
 A sample's place is known on the meter's clock, and a microcontroller's resonator can be thousands of ppm off. So the
 length of a window is taken from a better clock wherever there is one: the board's, on which the window was

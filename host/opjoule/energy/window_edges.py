@@ -53,10 +53,9 @@ class _CutSample:
 
     @property
     def missing_j(self) -> float:
-        """What the window lacks where one step of the load made the sample what it is; negative: what it has too much.
-
-        The sample's mean says where the step was; shared out evenly, the sample gives the window too little of it,
-        most where the step was just at the edge.
+        """Energy missing from the window if a single step of the load lies inside the sample; negative: excess. The
+        sample's mean determines the position of the step. An even split of the sample gives the window too little, most
+        of all if the step is at the edge.
         """
         above_w, below_w = self.own_w - self.outside_w, self.inside_w - self.own_w
         if above_w * below_w <= 0:  # no one step makes such a sample
