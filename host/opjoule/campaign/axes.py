@@ -44,7 +44,7 @@ AXES: Final[Mapping[str, Axis]] = {
 
 
 def axis(name: str) -> Axis:
-    """The axis of this name; one with a dot is a property of its own (`leveldb.compression`).
+    """The axis of a name; a name with a dot is a property of an engine (`leveldb.compression`).
 
     Raises: BadInput: no such axis; names the nearest.
     """

@@ -58,11 +58,11 @@ class Cell:
     status: int = 0
     """Exit status of its last measurement."""
     failures: int = 0
-    """Records of it that came to an end of their own without being complete."""
+    """Number of its records that ended by themselves without being complete."""
 
     @property
     def identity(self) -> Identity:
-        """What a record of it says."""
+        """Identity that its records share."""
         return identity(self.plan.sha256, self.plan.asked)
 
     @property
@@ -72,7 +72,7 @@ class Cell:
 
     @property
     def is_complete(self) -> bool:
-        """Has it a run that came to its end?"""
+        """True if one of its runs is complete."""
         return any(run.status == "complete" for run in self.runs)
 
 
@@ -85,7 +85,7 @@ class Campaign:
     retries: int
     simulated: bool
     took_s: dict[str, list[float]] = field(default_factory=dict)
-    """Condition in words -> how long each of its measurements took [s]."""
+    """Condition -> duration of each of its measurements [s]."""
     programs: dict[str, None] = field(default_factory=dict)
     """Versions of OpJoule that its records were made by, in order."""
     others: list[ConditionRun] = field(default_factory=list)
@@ -103,7 +103,7 @@ class Campaign:
         resume: bool = False,
         shared: bool = False,
     ) -> Campaign:
-        """What the records of a folder say of it.
+        """Reads the state of a campaign from the records of its folder.
 
         Args:
             plans: one a condition; `repeats` is the number of blocks.
@@ -141,7 +141,7 @@ class Campaign:
             ]
 
     def take_in(self, record: RunRecord) -> Cell | None:
-        """A record that lies in the folder: its cell, with one more run; None where it is of no cell."""
+        """Adds a record of the folder to its cell; None if it belongs to no cell."""
         cell = self._by_identity.get(identity(record.run.plan_sha256, record.document.get("asked", {})))
         if cell is None:
             return None
@@ -172,7 +172,7 @@ class Campaign:
 
     @property
     def remaining_s(self) -> float | None:
-        """About how long what is missing takes [s], by what its conditions took; None before the first is measured."""
+        """Estimated time of the missing cells [s], from what their conditions took; None before the first one."""
         if not self.took_s:
             return None
         mean_s = fmean(length_s for took in self.took_s.values() for length_s in took)
@@ -181,7 +181,7 @@ class Campaign:
 
     @property
     def exit_status(self) -> int:
-        """0 if every cell came to its end without a fault, else that of the first that did not, or 6."""
+        """0 if every cell finished without a fault, else the status of the first that did not, or 6."""
         statuses = [cell.status or (0 if cell.is_complete else OpJouleError.exit_code) for cell in self.cells]
         cut_short = [status for status in statuses if status not in (0, FAULTY_EXIT)]
         return cut_short[0] if cut_short else max(statuses, default=0)
@@ -224,7 +224,7 @@ class Campaign:
         cell.runs.append(self._new(cell, like, self.free_place(name).name))
 
     def free_place(self, name: str) -> Path:
-        """A directory for a further record: not there, and not what a run without a record is listed under."""
+        """A free directory for another record: it does not exist, and the index lists no run under its name."""
         return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
 
     @staticmethod
@@ -239,12 +239,12 @@ class Campaign:
 
 
 def program_words(version: str | None, commit: str | None) -> str:
-    """A version of OpJoule, in words."""
+    """A version of OpJoule with its commit."""
     return f"{version or 'unknown'} ({commit})" if commit else version or "unknown"
 
 
 def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:
-    """The records of a folder by what they are runs of, in the order in which they began; unreadable ones aside."""
+    """Readable records of a folder by identity, in order of their start."""
     records: list[RunRecord] = []
     for place in sorted(folder.iterdir()) if folder.is_dir() else []:
         try:

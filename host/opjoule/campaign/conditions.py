@@ -48,7 +48,7 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
 
 
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:
-    """A plan that is one of several, and says so; `rank` is its place among them.
+    """Marks a plan as one of several; `rank` is its place among them.
 
     What a study's job goes through itself is in `asked` as its parts: an option may have the name of a count.
     """
@@ -73,7 +73,7 @@ def run_conditions(
     resume: bool = False,
     shared: bool = False,
 ) -> int:
-    """Measures every plan in blocks and prints all side by side; one that fails costs the others nothing.
+    """Measures every plan in blocks and prints all results side by side; a failed one does not stop the others.
 
     Args:
         plans: one a condition; `repeats` is the number of blocks.
@@ -95,7 +95,7 @@ def run_conditions(
 
 
 def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
-    """Warns, once, of runs made by several versions of the program; gives what has been told."""
+    """Warns once if the runs were made by several versions of the program; gives the warning."""
     line = campaign.changed_program()
     if line and line != warned:
         print(f"{script_name()}: warning: {line}", file=sys.stderr)

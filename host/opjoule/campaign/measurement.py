@@ -58,7 +58,7 @@ def measure(
     calibrations: Calibrations | None = None,
     storage_meter: str | None = None,
 ) -> RunRecord:
-    """Runs the plan and writes the record, whatever happens on the way.
+    """Carries out the plan and writes the record, whatever happens.
 
     Args:
         meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
@@ -109,7 +109,7 @@ def measure(
 
 
 def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
-    """Executes the plan under capture; what there is when it ends, in whatever way, is collected."""
+    """Executes the plan under capture; what was recorded is collected, however it ends."""
     recording = Recording(record, meter, board.probe.clock_exchange)
     progress.watch(recording.capture.history)
     progress.expect(expected_phases(plan))
@@ -136,7 +136,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
 
 @contextmanager
 def _probed(board: Board, record: RunRecord) -> Iterator[None]:
-    """In the end the probe ends, and what files it still has come to the record."""
+    """Ends the probe at last, and fetches its files to the record."""
     try:
         yield
     finally:
@@ -145,7 +145,7 @@ def _probed(board: Board, record: RunRecord) -> Iterator[None]:
 
 @contextmanager
 def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
-    """Under the state gate; every limit that the run broke is a fault of it."""
+    """Runs under the state gate; every broken limit becomes a fault of the run."""
     if state is None:
         yield
         return

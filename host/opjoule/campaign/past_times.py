@@ -49,7 +49,7 @@ class TimeNeeded:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """Total time [s]."""
         return self.fixed_s + self.growing_s
 
     def scale_within(self, limit_s: float, scale: float) -> float:
@@ -145,7 +145,7 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
 def _needed(
     asked: Mapping[str, Any], by_cell: Mapping[tuple[tuple[str, str], ...], Sequence[PastTime]]
 ) -> tuple[float, float] | None:
-    """(fixed, growing) of one cell [s], by the records of it that are nearest in size."""
+    """(fixed, growing) time of one cell [s], from its records nearest in size."""
     cell = tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
     size = size_of(asked)
     past = by_cell.get(cell)

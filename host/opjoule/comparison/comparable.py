@@ -1,4 +1,4 @@
-"""Which runs may stand beside each other: in a comparison, and in a figure."""
+"""Checks whether runs may be compared with each other, or drawn in one figure."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check_comparable(
     *,
     cells: bool = False,
 ) -> list[str]:
-    """Checks that runs differ in nothing but what they are compared by.
+    """Checks that runs differ in nothing but the axes by which they are compared.
 
     Args:
         strata: groups that are held against each other, each a list of runs of the same.

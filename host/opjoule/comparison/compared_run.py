@@ -26,7 +26,7 @@ class ComparedRun:
     place: Path
     simulated: bool
     condition: Mapping[str, str]
-    """Axis -> value, as its index says; empty of a record of its own."""
+    """Axis -> value, as its index says; empty for a record outside a campaign."""
     index: Path | None
     """The folder whose index names it."""
     rank: int
@@ -51,7 +51,7 @@ class ComparedRun:
     """How it ended, its faults and its notes."""
 
     def value(self, axis: str) -> str:
-        """What it was in an axis, or in a group of settings, in words."""
+        """The run's value of an axis, or of a group of settings, as text."""
         if axis in self.condition:
             return self.condition[axis]
         known = self.settings.get(axis, {})
@@ -64,7 +64,7 @@ class ComparedRun:
         return " ".join(known.values()) or "default"
 
     def words(self, axis: str) -> str:
-        """The same for a figure: database and medium by their own names, nothing for what was not said."""
+        """The value for a figure: full names of databases and media, empty if nothing was stated."""
         if axis in ("db", SYSTEM):
             return self.subject
         known = self.value(axis)

@@ -38,7 +38,7 @@ class Answers:
     """The comparisons of one folder."""
 
     runs: Sequence[ComparedRun]
-    """Those with a result."""
+    """Runs with a result."""
     compared: Sequence[Compared]
     """One for each axis with several values, the one with the fewest strata first."""
     cells: Plotted | None
@@ -50,7 +50,7 @@ class Answers:
 
     @property
     def warnings(self) -> list[RunWarning]:
-        """Those of all runs."""
+        """Warnings of all runs."""
         return warnings_of(cell.runs for cell in self.cells.cells) if self.cells else []
 
     @cached_property
@@ -119,7 +119,7 @@ def _cell(number: Mapping[str, Any]) -> str:
 
 
 def notes(runs: Sequence[ConditionRun]) -> list[str]:
-    """Why a run has no result, or came to its end with faults; one line each."""
+    """One line for each run that has no result or ended with faults."""
     lines = []
     again = measured_again(runs)
     for run in runs:

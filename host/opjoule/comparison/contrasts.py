@@ -41,7 +41,7 @@ class Question:
     metrics: tuple[str, ...] = ()
     """Keys of quantities; empty for the headline of their study."""
     against: str = ""
-    """The value that all others are held against; empty for every pair."""
+    """Reference value of the axis; empty for every pair."""
     although: frozenset[str] = frozenset()
     """Groups of settings that may differ."""
     tolerance: float = 0.0
@@ -70,7 +70,7 @@ class Contrast:
     probability: float | None = None
     """p-value of the difference under the null hypothesis; None where the contrast is not judged."""
     adjusted: float | None = None
-    """The same by Holm's rule, among all contrasts."""
+    """p-value adjusted by Holm's rule, among all contrasts."""
     judged: int = 1
     """Number of contrasts that were judged together."""
     cannot: str = ""
@@ -88,13 +88,13 @@ class Contrast:
 
     @cached_property
     def limits_together(self) -> tuple[float, float] | None:
-        """The same of so wide an interval that those of all that were looked at hold together."""
+        """Simultaneous interval of the ratio (Bonferroni); None if the contrast is not judged."""
         if self.ratio is None or self.adjusted is None:
             return None
         return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
 
     def turned(self) -> Contrast:
-        """The same contrast with its sides exchanged."""
+        """The contrast with its sides exchanged."""
         return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
 
     @property
@@ -119,7 +119,7 @@ class Compared:
 
     @property
     def warnings(self) -> list[RunWarning]:
-        """Those of its runs."""
+        """Warnings of its runs."""
         return warnings_of(group.runs for group in self.groups)
 
     def mean(self, key: str, group: int) -> dict[str, Any]:
@@ -223,7 +223,7 @@ def _contrasts(
     question: Question,
     notes: list[str],
 ) -> list[Contrast]:
-    """The contrast of two groups, within blocks where they were measured on several rigs; none without such a block."""
+    """Contrast of two groups, within blocks if they were measured on several rigs; empty without a common block."""
     sides: tuple[Side, Side] | None = means
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
     if on_several_rigs([*a.runs, *b.runs]) and not apart:
@@ -285,7 +285,7 @@ def _order(
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
-    """(a, b): numbers of two groups of one stratum, b the one that a is held against."""
+    """Pairs (a, b) of group numbers within one stratum; `b` is the reference group."""
     pairs = [
         (b, a)
         for a, b in itertools.combinations(range(len(groups)), 2)
@@ -350,7 +350,7 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
 
 
 def _probability(a: Side, b: Side, tolerance: float) -> float | None:
-    """That of a difference beyond the tolerated one; 1 inside of it."""
+    """p-value of a difference beyond the tolerance; 1 within it."""
     limit = b.scale(1 + tolerance if a.value > b.value else 1 - tolerance)
     probability = same_probability(a, limit)
     inside = (a.value - b.value) * (a.value - limit.value) < 0

@@ -1,4 +1,4 @@
-"""What a ranking depends on: idle power, which energy above idle leaves out, and what follows the last operation."""
+"""What a ranking depends on: idle power, which energy above idle excludes, and the energy after the last operation."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AFTERWARDS: Final = "write_back_energy_j"
 
 
 def deciding_lines(answers: Sequence[Compared]) -> list[str]:
-    """What rankings of the same runs depend on, each once.
+    """What the rankings of some runs depend on, each line once.
 
     That is idle power, which energy above idle leaves out, and what is drawn after the last operation.
     """

@@ -52,7 +52,7 @@ class ConditionRun:
 
     @property
     def name(self) -> str:
-        """The condition in words."""
+        """The condition as text."""
         return " ".join(self.condition.values())
 
 
@@ -65,7 +65,7 @@ def is_one_of_several(record: Path) -> bool:
 
 
 def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
-    """Folder of each run that did not come to its end -> that of the complete one that was measured in its place.
+    """Folder of each unfinished run -> folder of the complete run that was measured in its place.
 
     Only the complete one counts, whatever can still be told from the other's raw files.
     """

@@ -37,7 +37,7 @@ class Number(Mapping[str, Any]):
 
 
 def kept(contents: Any) -> Any:
-    """The same contents of a JSON file, in less memory."""
+    """The contents of a JSON file in less memory."""
     if isinstance(contents, str):
         return sys.intern(contents)
     if isinstance(contents, Mapping):
@@ -48,7 +48,7 @@ def kept(contents: Any) -> Any:
 
 
 def once(texts: Mapping[str, str]) -> Mapping[str, str]:
-    """The same texts by their names; runs with equal ones share them."""
+    """Shared copy of equal texts by their names."""
     return _once(tuple(texts.items()))
 
 

@@ -1,4 +1,4 @@
-"""How several runs were made, from what their records say: what a paper's section on methods needs."""
+"""Methods section of a paper: how several runs were made, from their records."""
 
 from __future__ import annotations
 

@@ -17,7 +17,9 @@ from opjoule.opened.quantities import quantity
 from opjoule.units import Measured, Missing, Quantity, Unstated, from_json
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
-"""What runs can differ in, beside the axes of their campaign; the first that differs tells bars apart, others place."""
+"""Axes in which runs may differ, besides those of their campaign. The first that differs gives the series, the others
+the groups.
+"""
 ENERGY: Final = "marginal_energy_per_operation_j"
 THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
@@ -61,7 +63,7 @@ class PlottedCell:
 
     @cached_property
     def parts(self) -> dict[str, float]:
-        """Joules above idle of each part that is known; what is left of the whole is `not told apart`."""
+        """Energy above idle of each known part [J]; the remainder is `not told apart`."""
         total = self.number(TOTAL).value
         if total is None:
             return {}
@@ -74,7 +76,7 @@ class PlottedCell:
         return {name: value for name, value in joules.items() if abs(value) > 1e-3 * abs(total)}
 
     def _known_in_every_run(self, path: str) -> float | None:
-        """Mean of a part that every run tells; a part that one of them refuses is not drawn."""
+        """Mean of a part that every run states; None if one run withholds it."""
         known = [of.value for of in self.numbers(path)]
         return None if None in known else self.number(path).value
 
@@ -93,13 +95,13 @@ class PlottedCell:
 
 @dataclass(frozen=True)
 class Plotted:
-    """All cells, and which axes they are laid out by."""
+    """All cells, and the axes by which they are laid out."""
 
     cells: Sequence[PlottedCell]
     series_axes: Sequence[str]
-    """Told apart by colour, hatching and legend."""
+    """Axes shown by colour, hatching and legend."""
     group_axes: Sequence[str]
-    """Told apart by place."""
+    """Axes shown by position."""
     left_out: Sequence[str] = ()
     """Why records are not among them, a line each."""
 
@@ -110,7 +112,7 @@ class Plotted:
 
     @property
     def warnings(self) -> str:
-        """Those of its runs in one line, for a figure; empty without one."""
+        """Warnings of its runs in one line, for a figure; empty without one."""
         return summary_of(cell.runs for cell in self.cells)
 
     @property
@@ -141,7 +143,7 @@ class Plotted:
         return ", ".join(name for name in (self.series_of(cell), self.group_of(cell)) if name)
 
     def cell(self, series: str, group: str) -> PlottedCell | None:
-        """The cell of a series in a group; None where there is no run of it."""
+        """The cell of a series in a group; None without a run of it."""
         matching = (
             cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group)
         )
@@ -154,7 +156,7 @@ def plotted(
     words: Callable[[ComparedRun, str], str] = ComparedRun.words,
     axes: Sequence[str] = (),
 ) -> Plotted:
-    """The runs by their settings, in the order in which their campaign was asked for, else by name.
+    """Groups runs into cells by their settings, in the campaign's order, else by name.
 
     Args:
         left_out: why other records have no result, a line each.
@@ -184,7 +186,7 @@ def plotted(
 
 
 def check_drawable(layout: Plotted, although: Iterable[str] = ()) -> list[str]:
-    """Checks that the cells differ in nothing but the axes they are laid out by, as a comparison would.
+    """Checks that cells differ only in the axes by which they are laid out, as a comparison would.
 
     Args:
         although: groups of settings that may differ.

@@ -44,7 +44,7 @@ class RunWarning:
     """Class of its banner on a page."""
     title: str
     text: str
-    """That of the first run; the others differ in their numbers."""
+    """Text of the first run; that of the others differs in its numbers."""
     runs: tuple[str, ...]
     """Names of the records; empty for a warning about cells."""
 

@@ -104,7 +104,7 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
 
 
 def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
-    """Where a contrast holds, to begin a sentence with: "on SQLite, workload a, "; empty without other axes."""
+    """Place of a contrast as the beginning of a sentence: "on SQLite, workload a, "; empty without other axes."""
     if not stratum:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
@@ -161,7 +161,7 @@ def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
 
 
 def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
-    """Where a contrast holds, and its two sides, as labels: ("LevelDB", "SD card", "eMMC")."""
+    """Labels of a contrast: its place and its two sides, as ("LevelDB", "SD card", "eMMC")."""
     groups = [group for group in compared.groups if group.stratum == contrast.stratum]
     labels = {group.name: label_of(group, compared) for group in groups}
     where = (

@@ -13,7 +13,7 @@ from opjoule.comparison.kept import once
 from opjoule.studies.definition import SYSTEM
 
 Settings = Mapping[str, Mapping[str, str]]
-"""Group -> key -> value, in words."""
+"""Group -> key -> value."""
 
 _WORKLOAD_GROUPS: Final = {
     "recordcount": "records",
@@ -39,7 +39,7 @@ _STUDY_OWN: Final = (
     "files",
     "reset",
 )
-"""What another group tells of a study."""
+"""Keys of a study that belong to other groups."""
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:
@@ -96,7 +96,7 @@ def _study(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _reset(document: Mapping[str, Any]) -> dict[str, str]:
-    """Where a database came from; nothing of a study without one."""
+    """Origin of the database; empty for a study without one."""
     return {"reset": str(_at(document, "plan.study.reset") or "load")} if _summary(document) else {}
 
 
@@ -137,7 +137,7 @@ GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = 
     "firmware": _values(firmware="found.meter.firmware_version", meter="found.meter.kind"),
     "kernel": _values(kernel="found.device.kernel", system="found.device.system"),
 }
-"""What must be the same in runs that are compared, unless it is what they are compared by."""
+"""Groups of settings that must be equal in compared runs, except those by which they are compared."""
 VERSIONS: Final = ("opjoule", "database", "firmware", "kernel")
 """Groups that a change of a program shows in, as before and after it."""
 GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
@@ -158,7 +158,7 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
 
 
 def value_bytes(known: Mapping[str, str]) -> str:
-    """The group `value_size` in words: fields times their length; as it is where one is not a number."""
+    """The group `value_size` as text: number of fields times their length; unchanged if one is not a number."""
     try:
         return f"{int(known['fieldcount']) * int(known['fieldlength'])} B"
     except (KeyError, ValueError):

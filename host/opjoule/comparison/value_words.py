@@ -67,7 +67,7 @@ def quantity_words(of: Definition) -> str:
 
 
 def measure_words(key: str) -> str:
-    """A measure of a study's job in words: its name without its unit."""
+    """Name of a job's measure without its unit."""
     known = {
         "energy_per_operation_j": "energy per operation",
         "marginal_energy_per_operation_j": "energy above idle per operation",

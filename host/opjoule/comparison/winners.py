@@ -1,4 +1,4 @@
-"""Which medium, which database costs least: the conclusion of a comparison in a line or two."""
+"""Conclusion of a comparison in a line or two: which medium or database used least."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Ranking:
 
 
 def winner_lines(compared: Compared) -> list[str]:
-    """Which group is best, by what factor, how sure: a line for each stratum, or one for all where they are many."""
+    """The best group, by what factor and how surely: a line for each stratum, or one for all if there are many."""
     if compared.question.by == (SIDE,):
         return [sentence(contrast, compared) for contrast in compared.contrasts]
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
@@ -107,7 +107,7 @@ def _ranking(
     ordered: Sequence[str],
     contrasts: Mapping[tuple[tuple[tuple[str, str], ...], frozenset[str]], Contrast],
 ) -> Ranking:
-    """One stratum; groups of which no contrast is judged are left aside.
+    """Ranks one stratum; groups without a judged contrast are set aside.
 
     Args:
         ordered: names of its groups, the best mean first.
@@ -236,7 +236,7 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
 
 
 def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
-    """Where some rankings hold."""
+    """Places in which some rankings hold."""
     axes = tuple(rankings[0].stratum)
     if len(rankings) == count:
         return f"on every {noun(axes)}" if len(axes) == 1 and axes[0] in NAMED else f"in all {count} cases"

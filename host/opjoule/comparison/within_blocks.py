@@ -31,7 +31,7 @@ def on_several_rigs(runs: Sequence[ComparedRun]) -> bool:
 def sides_within_blocks(
     a: Sequence[ComparedRun], b: Sequence[ComparedRun], quantity: Definition
 ) -> tuple[Side, Side] | None:
-    """Both means over the blocks that both have on one rig; None where there is no such block.
+    """Means of both groups over the blocks that both have on one rig; None without such a block.
 
     The spread of their difference, and of their ratio, is that from block to block, with one degree of freedom less
     than there are blocks: each side has half of its variance and half of those degrees.

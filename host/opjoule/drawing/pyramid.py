@@ -11,7 +11,7 @@ from opjoule.drawing.tracks import SampleParts, Track, grouped, joined, sampled_
 POWER: Final = "power_w"
 FACTOR: Final = 4
 COARSEST: Final = 2000
-"""A level of so few cells has no further level above it."""
+"""A level with this few cells has no level above it."""
 FINEST: Final = 16
 """Samples in a cell of the finest level of a trace that is longer than WHOLE."""
 WHOLE: Final = 1 << 16

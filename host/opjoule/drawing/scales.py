@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 REACH: Final = 2.5
-"""An axis from zero, or of ratios, goes no further beyond the values than this factor for the sake of an interval."""
+"""An axis from zero, or of ratios, extends at most by this factor beyond the values to show an interval."""
 REACH_TOGETHER: Final = 1.5
-"""The same for the sake of a wider interval that holds for all ratios at once."""
+"""The same factor for the simultaneous interval of all ratios."""
 REACH_ABOUT: Final = 2.0
-"""The same on an axis about points: a factor if it is logarithmic, else spans of the values."""
+"""Extension of an axis around points: a factor if it is logarithmic, else spans of the values."""
 DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 Limits = tuple[float, float]
@@ -42,7 +42,7 @@ class Scale:
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """At most `most` + 1 round numbers (1, 2 or 5 times a power of ten apart) between two values."""
+    """At most `most` + 1 round numbers (steps of 1, 2 or 5 times a power of ten) between two values."""
     span = (high - low) or 1.0
     steps = [digit * 10.0**power for power in range(-6, 10) for digit in (1, 2, 5)]
     step = next((step for step in steps if span / step <= most), span)

@@ -57,8 +57,9 @@ def ratio_strip(
     differs: bool,
     single: bool,
 ) -> Element:
-    """A ratio: full where the two are found different, hollow where not; thick is its own interval, thin that of all
-    together; an arrow where an interval goes on beyond the axis."""
+    """A ratio with its intervals: filled if the two differ, hollow if not. Thick is its own interval, thin the
+    simultaneous one; an arrow means that an interval continues beyond the axis.
+    """
     parts = [_at(axis(1.0), "reference")]
     if together is not None:
         parts.append(_span(axis, *together, "interval together"))
@@ -125,7 +126,7 @@ def _span(axis: Scale, low: float, high: float, class_: str) -> Element:
 
 
 def _arrows(axis: Scale, low: float, high: float) -> list[Element]:
-    """At the ends beyond which an interval goes on."""
+    """Arrows at the ends beyond which an interval continues."""
     arrows = []
     if low < axis.low * (1 - 1e-9):
         arrows.append(element("span", "\N{LEFTWARDS ARROW}", class_="beyond left"))

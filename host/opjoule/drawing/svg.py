@@ -108,16 +108,16 @@ STYLE: Final = (
     ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
     ".whisker{stroke:#a83f06;stroke-width:.8}"
 )
-"""Style sheet of a drawing that is a file of its own, on white."""
+"""Style sheet of a drawing in a file of its own, on white."""
 
 
 def file_text(drawn: Element) -> str:
-    """Source of a drawing that is a file of its own."""
+    """Source of a drawing in a file of its own."""
     return ElementTree.tostring(drawn, encoding="unicode")
 
 
 def standalone(title: str, *parts: Child, height: float) -> Element:
-    """The frame of a drawing that is a file of its own."""
+    """Frame of a drawing in a file of its own."""
     made = drawing(
         element("title", title),
         element("style", STYLE),

@@ -1,4 +1,4 @@
-"""The answer of a run in words: what was measured, in one sentence, and what must be known before believing it."""
+"""The answer of a run in words: one sentence, and what a reader must know before believing it."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Answer:
         return quantity(self.result, path)
 
     def knows(self, path: str) -> bool:
-        """Is there such a number, or could there be: one of the study's, of a kind of operation, a part, a sensor?"""
+        """True if the path names a number of this study: of the run, a kind of operation, a part or a sensor."""
         number = self.quantity(path)
         if not isinstance(number, Missing) or number.reason != ABSENT or self.quantities.get(path):
             return True
@@ -148,7 +148,7 @@ class Answer:
 
     @property
     def covers(self) -> str:
-        """What the intervals hold, for beside them."""
+        """Coverage factors and number of runs behind the stated intervals."""
         runs = self.concluded.repeats
         k = k_words([self.quantity(definition.key) for definition in self.quantities.shown("headline")])
         if runs == 1:
@@ -197,7 +197,7 @@ _PARTIAL = "This run ended early. Shown is what was recorded until then."
 
 
 def open_answer(of: Path | RunRecord) -> Answer:
-    """Reads run.json and result.json of a record, whatever state its run ended in.
+    """Reads run.json and result.json of a record, however its run ended.
 
     Args:
         of: the record, or its directory.

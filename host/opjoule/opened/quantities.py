@@ -19,12 +19,14 @@ NONE = "\N{EM DASH}"
 POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
 """Units of quantities that have no negative values."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
-"""What a further sensor sees of a quantity."""
+"""A quantity as an additional sensor measures it."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity in words: `text` is its rounded value with unit, `reason` why it or its uncertainty is missing."""
+    """One quantity with its label: `text` is the rounded value with unit, `reason` why it or its uncertainty is
+    missing.
+    """
 
     path: str
     label: str

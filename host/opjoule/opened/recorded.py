@@ -56,7 +56,7 @@ class TimeAxis:
 
     @classmethod
     def of(cls, trace: PowerTrace) -> TimeAxis:
-        """That of a trace."""
+        """The time axis of a trace."""
         axis = cls(int(trace.meter_ns[0]) - trace.period_ns // 2, [])
         axis.lost = [
             LostStretch(*axis._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)

@@ -18,7 +18,7 @@ PRINTED_UNITS = {"1": "", "1/s": "/s"}
 MINUS = "\N{MINUS SIGN}"
 OPERATIONS = "operations/s"
 LARGE = 100
-"""From which on the hundredths of an exact number tell nobody anything."""
+"""Above this an exact number is rounded to a tenth."""
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,13 @@ class Columns:
 
 @dataclass(frozen=True)
 class OpenedRun:
-    """One record: its numbers, phases and tables, and the energy of any stretch of it."""
+    """One record: its numbers, phases and tables, and the energy of any stretch."""
 
     path: Path
     answer: Answer = field(repr=False)
-    """What report and summary say of it."""
+    """The answer as report and summary give it."""
     known_axis: TimeAxis | None = field(default=None, repr=False)
-    """That of its trace, where it is known without reading that."""
+    """The trace's time axis, if it is known without reading the trace."""
 
     @property
     def title(self) -> str:
@@ -119,7 +119,7 @@ class OpenedRun:
 
     @property
     def marked_phases(self) -> tuple[RunPhase, ...]:
-        """Those that the work marked inside its own."""
+        """The phases that the work marked inside its own."""
         return self._phases_of(self._record.run.marked_phases)
 
     def phase(self, name: str, repeat: int = 1) -> RunPhase:
@@ -172,7 +172,7 @@ class OpenedRun:
         return self._timed(self._parquet("system", schemas.SYSTEM_VERSION))
 
     def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
-        """What was drawn from `start` to `end_s` on the run's time axis, or in one phase.
+        """Energy from `start` to `end_s` on the run's time axis, or of one phase.
 
         Operations count where they began. Marginal energies are above idle power of the repeat that the stretch's
         middle lies in, or is nearest to.
@@ -228,7 +228,7 @@ class OpenedRun:
         return self._supply[1]
 
     def forget_samples(self) -> None:
-        """Lets go of what energies do not need of the trace; it is read again where it is asked for."""
+        """Drops the samples that energies do not need; they are read again on demand."""
         _ = self.cells, self.axis, self._sensor
         self.__dict__.pop("_supply", None)
 
@@ -247,7 +247,7 @@ class OpenedRun:
 
     @property
     def origin_ns(self) -> int:
-        """Where the time axis begins on the meter's clock [ns]."""
+        """Origin of the time axis on the meter's clock [ns]."""
         return self.axis.origin_ns
 
     def meter_ns(self, time_s: float) -> int:
@@ -311,7 +311,7 @@ class OpenedRun:
         return np.asarray(table["board_ns"].to_numpy())
 
     def _idle_at(self, board_ns: int) -> IdlePower | None:
-        """Idle power of the repeat that a moment lies in, or is nearest to; None where none was measured."""
+        """Idle power of the repeat nearest to a moment; None if none was measured."""
         phases = self._record.run.phases
 
         def distance(repeat: int) -> int:
@@ -340,7 +340,7 @@ class OpenedRun:
 
 
 def open_run(path: str | Path) -> OpenedRun:
-    """Opens the record in a directory, whatever state its run ended in. Nothing is written.
+    """Opens the record in a directory, however its run ended. Nothing is written.
 
     Raises: RecordFault: no readable record. NewerSchema: it is of a newer version.
     """

@@ -1,4 +1,4 @@
-"""Which records there are, each in one line: what was measured, when, how it ended, headline, what to know first."""
+"""List of records, one entry each: what was measured, when, how it ended, its headline, and cautions."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def run_folders(place: Path) -> Iterator[Path]:
 
 
 def listed(directory: Path) -> ListedRun:
-    """One record; only run.json, result.json and notes.json of it are read."""
+    """Reads one entry; only run.json, result.json and notes.json are opened."""
     try:
         with reading(directory):
             run = _of(open_answer(RunRecord.open(directory)), directory)

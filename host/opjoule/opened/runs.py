@@ -132,7 +132,7 @@ class OpenedRuns:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        """Where each table is a view over the files of all records."""
+        """Database in which each table is a view over the files of all records."""
         try:
             import duckdb  # noqa: PLC0415  # of this module alone
         except ImportError:

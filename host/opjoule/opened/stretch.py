@@ -22,9 +22,9 @@ class StretchEnergy:
 
     duration_s: Quantity
     energy_j: Quantity
-    """All of it [J], idle power in it."""
+    """Energy [J], idle power included."""
     marginal_energy_j: Quantity
-    """Less idle power times the stretch's length [J]; idle is that of the repeat in which its middle lies."""
+    """Energy above idle [J]: idle power of the repeat that holds the stretch's middle is subtracted."""
     power_w: Quantity
     """Mean [W]."""
     operations: int
@@ -43,7 +43,7 @@ def stretch_energy(
     withheld: Mapping[str, str],
     unstated: str = "",
 ) -> StretchEnergy:
-    """What one window of a trace drew.
+    """Energy, mean power and energy per operation of one window of a trace.
 
     Args:
         cells: of the trace.

@@ -148,7 +148,7 @@ ROW_IN: Final = 0.17
 
 
 def activity_bars(plotted: Plotted) -> Figure:
-    """One bar a cell; the interval (95 %) is that of the whole."""
+    """One bar a cell; the interval (95 %) is that of the total."""
     cells = plotted.cells
     named = [plotted.name_of(cell) for cell in cells]
     lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX

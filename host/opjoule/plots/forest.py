@@ -80,7 +80,7 @@ def _numbers(contrast: Contrast) -> str:
 
 
 def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
-    """An arrow stands where an interval goes on beyond the axes."""
+    """Draws a ratio; an arrow means that an interval continues beyond the axes."""
     ratio = contrast.ratio
     if ratio is None:
         return

@@ -33,7 +33,7 @@ LIGHT: Final = 0.4
 ROOM: Final = 4.0
 """Greatest value times this is where a logarithmic axis ends: ratios stand above the bars."""
 LINEAR_ROOM: Final = 1.15
-"""The same for an axis from zero."""
+"""Factor of room above the bars on an axis from zero."""
 _CALLS: Final = "calls"
 """The job's own figure: operations of a phase in one of its runs."""
 
@@ -196,7 +196,7 @@ def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict
 
 
 def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
-    """An axis for bars of these values, with its lines: from zero, or logarithmic where they lie far apart."""
+    """Sets up an axis for bars: from zero, or logarithmic if the values lie far apart."""
     known = [value for value in values if value is not None and value > 0]
     if known and max(known) > LINEAR_RANGE * min(known):
         axes.set_yscale("log")

@@ -92,7 +92,7 @@ def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> 
 
 
 def _equal_products(axes: Axes) -> Line2D:
-    """Dashed lines on which energy times delay is the same, a factor of ten apart; gives the legend's entry."""
+    """Draws lines of equal energy-delay product, a factor of ten apart; gives the legend's entry."""
     x, y = axes.get_xlim(), axes.get_ylim()
     along = np.geomspace(*x, 100)
     style: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}

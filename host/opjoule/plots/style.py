@@ -29,7 +29,7 @@ SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a p
 WARNING_LETTERS: Final = 95
 """Most letters in a line of warnings."""
 WARNING_LINE_IN: Final = 0.14
-"""Height of such a line, which a figure is higher by."""
+"""Height of a line of warnings, which is added to the figure."""
 LETTERS_A_LINE: Final = 85
 """That fit side by side into the width."""
 COLUMNS: Final = 6
@@ -57,7 +57,7 @@ _SETTINGS: Final[Any] = {
 
 
 def drawn(draw: Callable[[], Figure]) -> Figure:
-    """A figure drawn with these settings, whatever those of the user's own are."""
+    """Draws a figure with these settings instead of the user's own."""
     with mpl.rc_context(_SETTINGS):
         return draw()
 
@@ -109,7 +109,7 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings:
 
 
 def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
-    """Where an axis of some values ends: at 0 or beyond, so far out that intervals fit or reach far beyond all values.
+    """Limits of an axis that begins at 0 or below; an interval may reach far beyond all values and is then cut.
 
     Intervals of very few runs are many times their value; one that leaves the axis has no cap there.
     """

@@ -52,7 +52,7 @@ class FileChecks:
         self._found: dict[str, Future[str | None]] = {}
 
     def begin(self) -> None:
-        """Looks at all files from now on, the small ones first, beside whatever else goes on."""
+        """Begins to compare all files in background threads, the small ones first."""
         with self._lock:
             left = sorted(self._known.keys() - self._found.keys(), key=self._size)
         waiting = iter(left)

@@ -74,7 +74,7 @@ def free_directory(base: Path, taken: Collection[str] = ()) -> Path:
 
 @contextmanager
 def made_directory(base: Path) -> Iterator[Path]:
-    """Makes the first of `base`, `base-2`, ... that nobody else has made; removed in the end where it stayed empty.
+    """Makes the first of `base`, `base-2`, ... that does not exist yet; removes it at the end if it stayed empty.
 
     Raises: OSError: it cannot be made.
     """

@@ -5,6 +5,6 @@ from typing import Final
 ENERGY: Final = "energy"
 """Every energy and power of the run's windows."""
 ABOVE_IDLE: Final = "above_idle"
-"""Whatever idle power or the end of settle is part of."""
+"""Every figure that rests on idle power or on the end of settle."""
 PER_OPERATION: Final = "per_operation"
-"""Whatever is counted or divided by operations."""
+"""Every figure that counts operations or is divided by their number."""

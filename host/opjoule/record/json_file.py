@@ -35,7 +35,7 @@ DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticE
 _STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Control characters but newline and tab, and marks of the direction of writing. Source: ECMA-48; Unicode UAX 9."""
 _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""The same in a text of JSON, where control characters are escapes; finds some others, too."""
+"""The same characters in JSON text, where control characters are escaped; matches some harmless escapes, too."""
 
 
 def read_json(path: Path, schema: Schema) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def as_value(entry: Any, kind: type[T], path: Path) -> T:
 
 
 def visible(value: Any) -> Any:
-    """The same value, with what would steer a terminal or turn a text round shown as its number in every text.
+    """The value with its control characters and direction marks escaped in every text.
 
     A record may be a stranger's, and its texts are printed.
     """
@@ -101,7 +101,7 @@ def _visible(value: Any) -> Any:
 
 
 def plain(value: object) -> Any:
-    """As JSON holds it: values as objects, keys as text, numbers of numpy as Python's."""
+    """Builtin values for JSON: structs become objects, keys become text, numpy numbers become Python's."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_foreign)
 
 

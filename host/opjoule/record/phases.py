@@ -21,13 +21,13 @@ class Role(StrEnum):
     BASELINE = "baseline"
     """Idle power, before and after the work."""
     WORK = "work"
-    """What is measured: one a repeat. It may mark phases of its own inside."""
+    """The measured work, one phase a repeat. It may mark phases of its own inside."""
     BLOCKS = "blocks"
-    """The same work in randomised blocks, once: what kinds of operation draw may rest on it, nothing else does."""
+    """The same work in randomised blocks, once. Only the power of the kinds of operation may rest on it."""
     DRAIN = "drain"
     """What was begun comes to its end: writes, background work, the medium's tail."""
     CONTROL = "control"
-    """The same without what is measured, or a signal for the clocks: what the measuring itself costs."""
+    """A run without the measured work, or a signal for the clocks: it shows what the measuring itself costs."""
 
 
 WORKED: Final = (Role.WORK, Role.BLOCKS)
@@ -69,7 +69,7 @@ class Cycle:
 
     @classmethod
     def of(cls, phases: Sequence[Phase], repeat: int) -> Cycle | None:
-        """The cycle of one repeat; None without work that came to its end."""
+        """The cycle of one repeat; None if its work did not finish."""
         of_repeat = [phase for phase in phases if phase.repeat == repeat]
         work = next((phase for phase in of_repeat if phase.role in WORKED), None)
         if work is None:
@@ -80,7 +80,7 @@ class Cycle:
 
 
 def worked_repeats(phases: Sequence[Phase]) -> list[int]:
-    """Numbers of the repeats whose work came to its end, in order."""
+    """Numbers of the repeats whose work finished, in order."""
     return sorted({phase.repeat for phase in phases if phase.role is Role.WORK})
 
 
@@ -90,7 +90,7 @@ def blocks_repeat(phases: Sequence[Phase]) -> int | None:
 
 
 def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[Phase]:
-    """The phases of an interrupted measurement without those of a repeat that did not come to its end.
+    """The phases of an interrupted measurement, without those of an unfinished repeat.
 
     A repeat has come to its end when the baseline after its work, or whatever follows that, is in the trace.
     """

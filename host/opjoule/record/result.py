@@ -23,7 +23,7 @@ NUMBER_MAX: Final = 1e300
 
 
 class StatedAlignment(Struct, frozen=True):
-    """`alignment`, its numbers apart."""
+    """`alignment` without its numbers."""
 
     method: str | None = None
     """Evidence that the map is made from."""
@@ -33,10 +33,10 @@ class StatedAlignment(Struct, frozen=True):
 
 
 class StatedTimebase(Struct, frozen=True):
-    """`timebase`, its numbers apart."""
+    """`timebase` without its numbers."""
 
     clock: str = "meter"
-    """Which one gave the seconds: board, host or meter."""
+    """Clock that gave the seconds: board, host or meter."""
 
 
 class RepeatValues(Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""run.json as a value: what readers of a record rely on, with its units; further keys are kept and not read."""
+"""Typed value of run.json: the fields that readers rely on, with their units. Other keys are kept and not read."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Generator(Struct, frozen=True):
 
 
 class DeviceFacts(Struct, frozen=True):
-    """The board; it tells far more of itself, which is shown and not read."""
+    """Facts of the board that are read; the record has more, which a report shows."""
 
     connection: str | None = None
     model: str | None = None
@@ -77,7 +77,7 @@ class MeterFacts(Struct, frozen=True):
     firmware_version: str | None = None
     sensors: tuple[MeterSensor, ...] = ()
     voltage_at: str = ""
-    """Where it reads the voltage; empty where it does not."""
+    """Point at which it reads the voltage; empty if it does not."""
 
 
 class SupplyFacts(Struct, frozen=True):
@@ -96,19 +96,19 @@ class Simulation(Struct, frozen=True):
 
 
 class Imported(Struct, frozen=True):
-    """Where a trace that another program recorded comes from."""
+    """Origin of a trace that another program recorded."""
 
     voltage_stated: bool = False
     """The user stated the voltage, nothing measured it."""
 
 
 class StorageSensor(Struct, frozen=True):
-    """The further sensor that sees the medium alone."""
+    """The additional sensor in the supply of the storage medium."""
 
     number: int
     """From 1."""
     supply: Literal["board", "own"] = "board"
-    """Whose the medium draws from: what the board draws is part of the board's figures."""
+    """Supply of the medium: from the board (its energy is part of the board's) or its own."""
 
 
 class Found(Struct, frozen=True):
@@ -132,7 +132,7 @@ class Found(Struct, frozen=True):
     simulation: Simulation = Simulation()
     imported: Imported = Imported()
     calibrations: dict[str, str] = {}
-    """Sensor -> its calibration in words: date and reference."""
+    """Sensor -> its calibration: date and reference."""
     warnings: tuple[str, ...] = ()
     """Lines that stand above the figures."""
 
@@ -200,7 +200,7 @@ class LeastVoltageFound(Struct, frozen=True):
     limit_v: float | None = None
     """Least voltage that the board allows [V]."""
     unchecked: str = ""
-    """Why it was not held against a limit."""
+    """Reason why it was not checked against a limit."""
 
 
 class UntilOutcome(Struct, frozen=True):

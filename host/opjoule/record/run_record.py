@@ -37,7 +37,7 @@ class RunRecord:
         """Raises: RecordFault: the document holds what no run writes."""
         self.directory = directory
         self.document = document
-        """run.json as it stands, whatever else it holds with it; changed through `update` alone."""
+        """All of run.json, unknown keys included; changed through `update` alone."""
         self._checks: FileChecks | None = None
         self._known: dict[str, str] = {}
         """SHA-256 of files that do not change any more: raw ones of a closed run, and those that are written whole."""
@@ -74,7 +74,7 @@ class RunRecord:
 
     @classmethod
     def open(cls, directory: Path) -> RunRecord:
-        """The record in a directory, whatever state its run ended in.
+        """Opens the record in a directory, however its run ended.
 
         Raises: RecordFault: no run.json, or one that is corrupt, was changed, or is of a newer schema.
         """
@@ -97,7 +97,7 @@ class RunRecord:
 
     @property
     def status(self) -> Status:
-        """How the run ended; "partial" while it goes on and after a crash."""
+        """How the run ended; "partial" while it is running and after a crash."""
         return self._run.status
 
     @property
@@ -115,7 +115,7 @@ class RunRecord:
         return self.directory / name
 
     def update(self, **entries: object) -> None:
-        """Sets top-level entries of run.json, fields of Run; a mapping is merged into the mapping that is there.
+        """Sets top-level entries of run.json; a mapping is merged into the existing one.
 
         Raises: TypeError: Run has no such field. RecordFault: the field holds something else.
         """
@@ -147,7 +147,7 @@ class RunRecord:
                 self._write()
 
     def add_warning(self, line: str) -> None:
-        """Adds one line to what has to be known before the figures are believed; it withholds none of them."""
+        """Adds a line that readers must see above the figures; it withholds none of them."""
         self.update(found={"warnings": [*self.run.found.warnings, line]})
 
     @property
@@ -173,7 +173,7 @@ class RunRecord:
 
     @property
     def is_finished(self) -> bool:
-        """False while the run goes on, and when its program was killed."""
+        """False while the run is going on, and after its program was killed."""
         return self._run.checksums is not None
 
     @contextmanager
@@ -211,7 +211,7 @@ class RunRecord:
         return self.directory / name
 
     def check_beside(self) -> None:
-        """Begins to compare all files with their checksums in threads: whoever asks for one then waits less."""
+        """Begins to compare all files with their checksums in background threads, so that later checks wait less."""
         self._checked().begin()
 
     def raw_files(self, pattern: str) -> list[Path]:
@@ -245,7 +245,7 @@ class RunRecord:
 
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
-    """Around whatever reads a record: content that no run writes is one line, not a traceback.
+    """Context for reading a record: damaged content gives one line, not a traceback.
 
     Raises: RecordFault: in the place of what the content did to the reader.
     """

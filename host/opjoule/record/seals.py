@@ -110,8 +110,7 @@ class Closed:
     said: list[str] = field(default_factory=list)
     """One line for each file that was cut off, and one for what came after the last seals."""
     damaged: dict[str, str] = field(default_factory=dict)
-    """What is wrong with each file that was changed since it was recorded, or is missing, by its path in the record.
-    With raw/seals.csv among them nothing can be told of any file."""
+    """Reason why a file is damaged (changed since it was recorded, or missing), by its path in the record."""
     sha256: dict[str, str] = field(default_factory=dict)
     """Hash of each sound file, by its path in the record."""
 
@@ -166,7 +165,7 @@ def changed_since_sealed(directory: Path) -> list[str]:
 
 
 def _raw_files(raw: Path) -> list[Path]:
-    """Every raw file, the seals and files that are still arriving apart."""
+    """Every raw file except the seals and files that are still arriving."""
     return [
         path
         for path in sorted(raw.rglob("*"))

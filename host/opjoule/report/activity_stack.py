@@ -1,4 +1,4 @@
-"""Where the joules went, drawn: what each kind and activity drew above idle, in total and over time."""
+"""Energy above idle by kind of operation and activity, in total and over time, as a drawing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
 def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element]:
-    """The stacked view of each repeat; nothing where the record has no attribution, or the result tells no part.
+    """Stacked view of each repeat; empty without an attribution, or if no part was identified.
 
     Args:
         result: result.json; a part that it does not tell has no colour of its own.
@@ -53,7 +53,7 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
 
 
 def told_parts(result: Mapping[str, Any]) -> set[str]:
-    """Kinds of operation and activities whose energy result.json tells."""
+    """Kinds of operation and activities whose energy result.json states."""
     parts = {str(name): entry for name, entry in (result.get("by_activity") or {}).items()}
     for kind, entry in (result.get("by_operation") or {}).items():
         if isinstance(entry, Mapping):
@@ -64,7 +64,7 @@ def told_parts(result: Mapping[str, Any]) -> set[str]:
 def _of_identified(
     courses: Mapping[str, Float64Array], identified: Container[str]
 ) -> dict[str, Float64Array]:
-    """The courses of told parts, then the sum of the others as one."""
+    """Courses of the identified parts, then the sum of all others."""
     known = {name: course for name, course in courses.items() if name in identified}
     others = [course for name, course in courses.items() if name not in identified]
     return known | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})

@@ -1,4 +1,4 @@
-"""Which part of the uncertainty is largest, and what would make the answer better."""
+"""The largest part of the uncertainty, and advice on how to improve the result."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[Lar
 def remedies(
     result: Mapping[str, Any], quantities: Quantities, more: str, apart: str = "", idle_s: float = 15.0
 ) -> list[str]:
-    """What would make the result better, most useful first; empty without a budget.
+    """Advice on how to improve the result, most useful first; empty without a budget.
 
     Args:
         more: what to ask for who wants more of it measured, in the words of its study.
@@ -116,7 +116,7 @@ def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
-    """What would tell kinds of operation apart that the data cannot."""
+    """Advice that would make unidentified kinds of operation identifiable."""
     entries = result.get("by_operation")
     kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
     energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}

@@ -32,7 +32,7 @@ class _Panel:
     points: Sequence[FilePoint]
     correction: Correction
     place: int
-    """of its gain among the parameters; its offset is two behind"""
+    """Index of its gain among the parameters; the offset follows two places behind."""
 
 
 def write_residuals(path: Path, file: CalibrationFile) -> Path:

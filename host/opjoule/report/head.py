@@ -46,7 +46,7 @@ def _board(run: Run) -> str:
 
 
 def _shunt(run: Run) -> str:
-    """Which one the current was measured with, and who says so; empty for a meter that has its own."""
+    """The shunt and the source of its value; empty for a meter that has its own."""
     shunt = run.sensor.shunt if run.sensor else None
     if shunt is None or not shunt.origin:
         return ""

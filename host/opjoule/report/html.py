@@ -24,7 +24,7 @@ from opjoule.units import Measured, Missing
 
 
 def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
-    """Writes `report.html` of a run record, whatever state the run ended in.
+    """Writes `report.html` of a run record, however the run ended.
 
     Args:
         of: the record, or its directory; parts that are missing or unreadable are named in the page.

@@ -1,4 +1,4 @@
-"""Which panels the time chart has, from top to bottom, and what each shows; drawing/assets/panels.js draws them."""
+"""Panels of the time chart from top to bottom; drawing/assets/panels.js draws them."""
 
 from __future__ import annotations
 

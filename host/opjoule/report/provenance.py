@@ -1,4 +1,4 @@
-"""Where the numbers of a run come from: what was asked and found, clocks, checks, faults, and how to repeat it."""
+"""Origin of a run's numbers: settings, findings, clocks, checks, faults, and the command that repeats it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "cloc
 
 
 def provenance(answer: Answer) -> list[Element]:
-    """All of it, in order of reading."""
+    """All sections, in order of reading."""
     return [
         *command(answer.run),
         *faults(answer),
@@ -247,7 +247,7 @@ def sensor_errors(answer: Answer) -> list[Element]:
 
 
 def _bounds(sensor: ErrorBounds) -> dict[str, str]:
-    """Bounds of what is not calibrated, in words; the wire's stays with a calibration."""
+    """Bounds of the errors that are not calibrated, as text; the wire's bound stays with a calibration."""
     wire = {WIRE: f"{sensor.wire_max_ohm:g} ohm"} if sensor.wire_max_ohm else {}
     if sensor.calibration:
         return wire
@@ -260,7 +260,7 @@ def _bounds(sensor: ErrorBounds) -> dict[str, str]:
 
 
 def _contributions(result: Mapping[str, Any], sensor: ErrorBounds) -> dict[str, float]:
-    """Error -> what one standard uncertainty of it adds to the energy [J], where the record lists them."""
+    """Error -> its contribution to the energy [J] for one standard uncertainty, where the record lists them."""
     shared = result.get("shared")
     budget = shared.get("budget") if isinstance(shared, Mapping) else None
     contributions = budget.items() if isinstance(budget, Mapping) else ()

@@ -85,7 +85,7 @@ def _tile(answer: Answer, shown: Definition) -> Element:
 
 
 def quantities(answer: Answer) -> list[Element]:
-    """Every quantity of result.json that has no table of its own; a missing one with its reason."""
+    """Every quantity of result.json that has no table of its own; a missing one has its reason."""
     own_tables = tuple({f"{quantity.top}." for quantity in answer.quantities if quantity.topic is Topic.PART})
     all_rows = rows(answer.result, answer.quantities)
     lines = [line for line in all_rows if not line.path.startswith(own_tables)]
@@ -166,8 +166,7 @@ def components(answer: Answer) -> list[Element]:
 def _told(
     kinds: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[str]]]:
-    """The rows of a table, and reason -> names of those that are missing for it where it is that of several, but not
-    of all."""
+    """Rows of a table, and reason -> names of rows that several, but not all, lack for that reason."""
     missing: dict[str, list[str]] = {}
     for name, entry in kinds.items():
         if is_quantity(entry) and entry["value"] is None:

@@ -172,7 +172,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _of_together(answer: Answer, unknown: Iterable[str]) -> list[str]:
-    """The parts in the energy of those that cannot be told apart: no kinds where all kinds together are told."""
+    """The parts whose energy is known only together; without the kinds if the energy of all kinds is known."""
     foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
     kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
     return [name for name in unknown if name not in kinds]
@@ -231,7 +231,7 @@ def print_trace(answer: Answer, console: Console | None = None) -> None:
 
 
 def trace_lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
-    """Name, value with interval, and what must be known of it."""
+    """Name, value with interval, and a note."""
     for definition in answer.quantities.shown("traced"):
         key, number = definition.key, answer.quantity(definition.key)
         if key not in answer.result:

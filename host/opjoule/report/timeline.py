@@ -36,7 +36,7 @@ class Timeline:
     latency: Mapping[str, Latency] = field(default_factory=dict)
     """By kind, of the operations of all runs, on the board's own clock."""
     latency_counts: LatencyCounts | None = None
-    """The same operations, counted by how long they took."""
+    """The same operations, counted by latency."""
     notes: list[str] = field(default_factory=list)
 
 
@@ -85,7 +85,7 @@ def read_timeline(
 
 
 def packed_timeline(record: RunRecord, trace: PowerTrace, operations: OperationTable | None) -> Timeline:
-    """The same from a trace and operations that are at hand, its tracks packed."""
+    """Timeline of a trace and operations that are in memory, its tracks packed."""
     timeline = read_timeline(record, trace, operations)
     for track in timeline.tracks.values():
         _ = track.packed

@@ -22,7 +22,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 BLOCK_NS: Final = 20_000_000
-"""Samples are kept as least, greatest and mean of each such stretch of the meter's clock."""
+"""Length of a block of the meter's clock; a block keeps least, greatest and mean power of its samples."""
 HOLE_BLOCKS: Final = 3
 """So many times the usual distance of two blocks without a sample are a hole."""
 NEWEST_S: Final = 1.0
@@ -42,7 +42,7 @@ class GrowingPower:
         self.samples = 0
         """Read so far, lost ones included."""
         self.track: Track | None = None
-        """All whole blocks so far, in seconds since the first began; a hole between two is a cell of its own."""
+        """All finished blocks, in seconds since the first; a hole between two is a cell of its own."""
 
     def catch_up(self) -> None:
         """Takes in what was flushed since; a batch that is not whole yet waits for the next time."""
@@ -133,7 +133,7 @@ class TimeNoted:
     """That moment, on the clock of time.monotonic_ns()."""
     elapsed_s: float
     remaining_s: float | None
-    """None where nothing told it."""
+    """None if it is not known."""
     is_least: bool
 
 
@@ -200,7 +200,7 @@ class PlacedPhase:
     start_ns: int
     """[meter_ns]"""
     end_ns: int | None
-    """[meter_ns]; None while it goes on."""
+    """[meter_ns]; None while the phase is running."""
 
     @property
     def kind(self) -> str:
@@ -221,7 +221,7 @@ class GrowingPhases:
         """So much before the meter's clock notes of the progress are: the newest sample then was older than they."""
 
     def known(self, notes: GrowingNotes) -> list[PlacedPhase]:
-        """The phases that have ended, and the one that goes on once its beginning is known; none without a board."""
+        """The finished phases, and the running one once its beginning is known; empty without a board."""
         self._look()
         reached = tuple(notes.reached)
         title = notes.phases[-1][1] if notes.phases else ""

@@ -42,7 +42,7 @@ class Extent:
     samples: int
     period_ns: int
     origin_ns: int
-    """Where the time axis begins on the meter's clock."""
+    """Origin of the time axis on the meter's clock."""
     end_s: float
     lost: list[LostStretch]
     lost_s: list[float]

@@ -25,7 +25,7 @@ UNCORRECTED: Final = "as the meter sends it, before calibration; the interval fo
 
 
 class LiveReplies:
-    """The answers to the page's questions while a measurement goes on, and after its end. Safe from several threads."""
+    """Answers to the live page while a measurement is running and after it. Safe from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -53,7 +53,7 @@ class LiveReplies:
             self._title = ""
 
     def end(self) -> None:
-        """The program that measures has ended, in whatever way."""
+        """Notes that the measuring program has ended, for whatever reason."""
         with self._lock:
             self._has_ended = True
 
@@ -157,7 +157,7 @@ class LiveReplies:
         return {"operations": None, "quantities": rows}
 
     def _running(self, asked: Mapping[str, str]) -> Any:
-        """How the joules of a stretch add up, likewise; a stretch without samples adds none."""
+        """Cumulated energy of a stretch; a stretch without samples adds nothing."""
         start_s, end_s = asked_stretch(asked)
         moments_s = np.linspace(start_s, end_s, asked_columns(asked))
         with self._lock:

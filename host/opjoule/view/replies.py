@@ -169,7 +169,7 @@ def stated_row(key: str, label: str, of: Quantity) -> dict[str, Any]:
 
 
 def _lost_s(shown: ShownRun, start_s: float, end_s: float, columns: int) -> npt.NDArray[np.floating[Any]]:
-    """Where samples were lost inside a stretch, one moment for each column that has any."""
+    """Moments of lost samples inside a stretch, at most one a column."""
     first, last = np.searchsorted(shown.lost_s, [start_s, end_s])
     middle_s = shown.lost_s[first:last]
     place = np.floor((middle_s - start_s) / (end_s - start_s) * columns)
@@ -226,7 +226,7 @@ def _number(asked: Mapping[str, str], key: str) -> float:
 
 
 def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
-    """As JSON has them: None for NaN."""
+    """Rounded numbers for JSON: None for NaN."""
     exact = np.asarray(values, np.float64)
     return [None if math.isnan(value) else value for value in np.round(exact, digits).tolist()]
 
@@ -238,13 +238,13 @@ class RunningEnergy:
     time_s: Float64Array
     """Since the stretch began [s], shape (n,); the first is 0."""
     energy_j: Float64Array
-    """All of it [J], shape (n,); the last is what `OpenedRun.energy` gives for the stretch."""
+    """Energy [J], shape (n,); the last equals `OpenedRun.energy` of the stretch."""
     marginal_energy_j: Float64Array | None
     """Less idle power times the time so far [J]; None where idle power is not known."""
 
 
 def running_energy(run: OpenedRun, start_s: float, end_s: float, moments: int) -> RunningEnergy:
-    """How a stretch's joules add up, at equally spaced moments.
+    """Cumulated energy of a stretch at equally spaced moments.
 
     Args:
         start_s, end_s: on the run's time axis [s].

@@ -39,7 +39,7 @@ class Listing:
 
 
 class ShownRun:
-    """An open record and what is computed of it once."""
+    """An open record with what is computed of it once."""
 
     def __init__(self, run: OpenedRun) -> None:
         self.lock = threading.Lock()

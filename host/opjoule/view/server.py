@@ -1,4 +1,4 @@
-"""The page's server: HTTP on loopback, for whoever knows the random token in its address.
+"""Server of the page: HTTP on loopback, for clients that know the random token in its address.
 
 The standard library's server is enough: one reader, a handful of addresses, no state between requests.
 """
@@ -46,7 +46,7 @@ FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
         for name in ("chart", "running", "table", "live", "view")
     },
 }
-"""What the page is made of: its type, and what gives it. The chart and its look are those of a report."""
+"""Files of the page: content type, and the function that makes each. Chart and style are those of a report."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
@@ -131,7 +131,7 @@ class ViewServer(ThreadingHTTPServer):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/{self.token}/"
 
     def is_own(self, host: str) -> bool:
-        """Whether a Host header names this server by an address of its own: another name may be a rebound one."""
+        """True if a Host header names this server by its own address: any other name may be a DNS rebinding attack."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80

@@ -41,7 +41,7 @@ class Blocks:
         return mine
 
     def reserve(self, rig: str, cell: Cell) -> None:
-        """A cell that is under way at a rig already, with what the rig may have of its block."""
+        """Records that a rig is already measuring a cell."""
         self._under_way[rig] = cell
         self._owner[id(cell)] = rig
 
@@ -68,7 +68,7 @@ class Blocks:
         return sorted(counts.items(), key=lambda item: sorted(item[0]))
 
     def share(self, rigs: int) -> float:
-        """How many cells one rig measures at most, one after the other: what is left, over the blocks it lies in."""
+        """Greatest number of cells that one rig measures one after the other."""
         missing = self._campaign.missing
         sizes: dict[int, int] = {}
         for cell in missing:
@@ -87,7 +87,7 @@ class Blocks:
         return self._needs[id(cell)] <= has
 
     def _may_begin(self, block: int, rig: str, present: Mapping[str, Names]) -> bool:
-        """Can no other rig measure the same of a block and more of it?"""
+        """True if no other rig can measure these cells of a block and more."""
         cells = [cell for cell in self._campaign.missing if cell.block == block]
         measurable = {id(cell) for cell in cells if self._fits(cell, present[rig])}
         return not any(

@@ -52,7 +52,7 @@ class _Present:
     rig: FleetRig
     task: asyncio.Task[None] | None = None
     failures: int = 0
-    """Cells in a row that it left no record of, by a fault of its own."""
+    """Number of cells in a row that left no record through a fault of the rig."""
     aside: bool = False
     """It gets no cell any more."""
 
@@ -89,7 +89,7 @@ class Fleet:
         """When a rig last had something to do."""
 
     def run(self) -> None:
-        """Measures what is missing.
+        """Measures the missing cells.
 
         Raises: RigFault: no scheduler, or none of its rigs can measure what is left. Interrupted: Ctrl-C.
         """
@@ -233,7 +233,7 @@ class Fleet:
                     present.task = asyncio.create_task(self._measure(link, present, cell))
 
     async def _ended(self, link: Link) -> None:
-        """Looks at what has come to its end. Raises: SchedulerGone. OSError: a record cannot be kept here."""
+        """Collects finished tasks. Raises: SchedulerGone. OSError: a record cannot be kept here."""
         for address, present in list(self._present.items()):
             if present.task is None or not present.task.done():
                 continue
@@ -327,7 +327,9 @@ class Fleet:
         return self.campaign.progress(cell, share)
 
     def _check_hope(self) -> None:
-        """Raises: RigFault: nobody can measure what is left, and nobody has come for long."""
+        """Gives up if no rig can measure the remaining cells and none has joined for long. Raises: RigFault: nobody can
+        measure what is left, and nobody has come for long.
+        """
         lacking = self._blocks.nobody_s(self._able)
         for needs, count in lacking:
             self._once(f"no rig has {' and '.join(sorted(needs))}: {counted(count, 'cell')} left to measure")

@@ -1,4 +1,4 @@
-"""What goes between a campaign and its rigs: cells to measure, how they ended, and what a rig has."""
+"""Messages between a campaign and its rigs: cells to measure, outcomes, and the equipment of a rig."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ SIMULATED: Final = "simulated"
 
 
 class Job(Struct, frozen=True):
-    """One cell, as a rig is told to measure it."""
+    """One cell as a rig receives it."""
 
     id: str
-    """The same for a cell of one campaign's folder, whoever asks and however often."""
+    """Identity of a cell in a campaign's folder, always the same."""
     campaign: str
     """Path of the campaign's folder."""
     title: str
@@ -75,7 +75,7 @@ class Waiting(Struct, frozen=True):
 
     parcels: tuple[Parcel, ...]
     jobs: tuple[str, ...]
-    """Those whose folders can be removed once their parcels are fetched."""
+    """Jobs whose folders can be removed once their parcels are fetched."""
 
 
 class About(Struct, frozen=True):
@@ -89,7 +89,7 @@ class About(Struct, frozen=True):
 
     @property
     def program(self) -> str:
-        """Version and commit, in words."""
+        """Version and commit as text."""
         return program_words(self.version, self.commit)
 
 
@@ -127,5 +127,5 @@ def _meter(port: str) -> str:
 
 
 def resources(names: frozenset[str]) -> Mapping[str, float]:
-    """The same for Dask: one of each."""
+    """The same names as Dask resources: one of each."""
     return dict.fromkeys(sorted({RIG, *names}), 1.0)

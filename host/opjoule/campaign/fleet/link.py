@@ -17,7 +17,7 @@ from opjoule.campaign.fleet.job import Job, Outcome, resources
 from opjoule.errors import RigFault
 
 CONNECT_S: Final = 10.0
-"""For the first packet; who does not listen is told at once."""
+"""Time limit for the first packet [s]; a closed port is reported at once."""
 ANSWER_S: Final = 10.0
 """For a busy scheduler; one that has just begun to listen may never answer who came first, and is asked again."""
 STOP_S: Final = 20.0
@@ -44,11 +44,11 @@ class Link:
     def __init__(self, client: Any, scheduler: str) -> None:
         self._client = client
         self._scheduler = scheduler
-        """Which one it is: another one under the same address knows nothing of what was asked of the first."""
+        """Identity of the scheduler: another one at the same address knows nothing of earlier requests."""
 
     @classmethod
     async def to(cls, address: str, security: Security | None) -> Link:
-        """Raises: SchedulerGone: nobody answers. RigFault: who answers is of another kind."""
+        """Connects to a scheduler. Raises: SchedulerGone: nobody answers. RigFault: who answers is of another kind."""
         made: Any = Client
         try:
             _, probe = await asyncio.wait_for(asyncio.open_connection(*_host_port(address)), CONNECT_S)
@@ -75,7 +75,7 @@ class Link:
         return workers
 
     async def ask(self, address: str, function: Callable[..., Any], *args: object) -> Any:
-        """What a function of rig_service gives on a worker, whatever else runs there. Raises: RigGone."""
+        """Calls a function of rig_service on a worker, whatever else runs there. Raises: RigGone."""
         try:
             return (await self._client.run(function, *args, workers=[address]))[address]
         except (OSError, KeyError, ValueError) as error:

@@ -123,36 +123,36 @@ def about() -> About:
 
 
 async def measure(job: Job) -> Outcome:
-    """RigService.measure, likewise."""
+    """RigService.measure of the worker that it is called on."""
     return await _rig().measure(job)
 
 
 async def waiting(campaign: str) -> Waiting:
-    """RigService.waiting, likewise; beside the event loop, since it reads all that waits."""
+    """RigService.waiting of the worker that it is called on; in a thread, since it reads every waiting file."""
     with _disk():
         return await asyncio.to_thread(_rig().waiting, campaign)
 
 
 async def read(job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
-    """Spool.read, likewise."""
+    """Spool.read of the worker that it is called on."""
     with _disk():
         return await asyncio.to_thread(_rig().spool.read, job_id, record, ranges)
 
 
 async def forget(job_ids: Sequence[str]) -> None:
-    """Spool.forget of several jobs, likewise."""
+    """Spool.forget of several jobs."""
     for job_id in job_ids:
         await asyncio.to_thread(_rig().spool.forget, job_id)
 
 
 async def stop(campaign: str) -> None:
-    """RigService.stop, likewise."""
+    """RigService.stop of the worker that it is called on."""
     await _rig().stop(campaign)
 
 
 @contextmanager
 def _disk() -> Iterator[None]:
-    """What a rig's disk does is told as a fault of the record: an OSError is the network's."""
+    """Turns an OSError of the rig's disk into a fault of the record: a bare OSError means the network."""
     try:
         yield
     except OSError as error:

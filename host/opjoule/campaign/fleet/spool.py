@@ -25,7 +25,7 @@ T = TypeVar("T", bound=Struct)
 
 
 class Spool:
-    """Jobs of one rig, done or cut off, that nobody has fetched yet."""
+    """Finished or interrupted jobs of one rig that have not been fetched yet."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -44,7 +44,7 @@ class Spool:
         return place
 
     def outcome(self, job_id: str) -> Outcome | None:
-        """How a job ended; None where it did not come to its end, or is not here."""
+        """How a job ended; None if it did not finish, or is not here."""
         return _read(self.place(job_id) / OUTCOME, Outcome)
 
     def waiting(self, campaign: str, running: str) -> Waiting:

@@ -30,7 +30,7 @@ from opjoule.units import Measured, Quantity
 
 
 def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
-    """That of all their ratios with both intervals, as far as these do not reach far beyond them."""
+    """Axis for all ratios and both of their intervals, limited to a factor beyond the ratios."""
     known = [(contrast.ratio.value, contrast) for contrast in contrasts if contrast.ratio]
     return ratio_axis(
         (value, contrast.limits, contrast.limits_together or contrast.limits) for value, contrast in known
@@ -152,7 +152,7 @@ def plane(cells: Plotted) -> list[Element]:
 
 
 def _equal_products(x: Scale, y: Scale) -> Iterator[str]:
-    """Where energy times delay is the same, a factor of ten apart; straight on logarithmic axes.
+    """Lines of equal energy-delay product, a factor of ten apart; straight on logarithmic axes.
 
     Source: Gonzalez, Horowitz, Energy dissipation in general purpose microprocessors, IEEE JSSC 31 (1996).
     """

@@ -27,7 +27,7 @@ class TimedRun:
 
 @dataclass(frozen=True)
 class Drift:
-    """A straight line through all runs, each against the mean of its own cell."""
+    """Straight line through all runs, each relative to the mean of its own cell."""
 
     runs: Sequence[TimedRun]
     slope_per_s: Measured | None
@@ -58,7 +58,7 @@ class Drift:
 
 
 def drift_of(plotted: Plotted, path: str) -> Drift:
-    """The course of a number of result.json over the time of measuring; runs without it, or without a time, aside."""
+    """Course of a number of result.json over the time of measuring; runs without it or a time are left out."""
     points: list[tuple[int, float, float]] = []
     for number, cell in enumerate(plotted.cells):
         mean = cell.number(path).value
@@ -79,7 +79,7 @@ def _seconds(started_utc: str) -> float | None:
 
 
 def _slope(runs: Sequence[TimedRun]) -> Measured | None:
-    """Least squares with a level of its own for each cell: within the cells, times and shares about their means.
+    """Least squares with a separate intercept for each cell: times and shares are taken about the means of their cell.
 
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
     """

@@ -1,4 +1,4 @@
-"""report.html of a comparison or a campaign: what can be concluded, every cell, the order in time, what went wrong."""
+"""report.html of a comparison or a campaign: conclusions, every cell, the order in time, and troubles."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Page:
     about: str
     """What was measured, in a line."""
     folder: Path
-    """Where the page lies: links to the runs' own pages start there."""
+    """Folder of the page: links to the runs' own pages are relative to it."""
     simulated: bool
     answers: Sequence[Compared] = ()
     """One for each axis."""
@@ -246,7 +246,7 @@ def _methods(page: Page) -> list[Element]:
 
 
 def _as_cells(compared: Compared) -> Plotted:
-    """The groups of a comparison as what is drawn: what they are compared by tells colours apart."""
+    """The groups of a comparison as cells of a drawing; the compared axes give the colours."""
     by = " ".join(compared.question.by)
     cells = [
         PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)

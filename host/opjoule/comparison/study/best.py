@@ -39,7 +39,7 @@ class Best:
 
 
 def best_systems(study: StudyTable) -> list[Best]:
-    """For each measure of the study's [best], phase and cell: the best system by the mean over its runs.
+    """The best system by the mean over its runs, for each measure of the study's [best], phase and cell.
 
     A system that tells no answer where others do has done something else, and is not held against them.
     """

@@ -1,4 +1,4 @@
-"""A study's phases from its records alone: joules of each, beside what the job told of it, and what is wrong with them.
+"""A study's phases from its records: energy of each phase, the figures that the job reported, and faults.
 
 Each record of a study is one cell (docs/reference/studies.md); its job may vary further axes within one run.
 """
@@ -28,7 +28,7 @@ KIND: Final = "suite"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
 TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
-"""A shorter phase has no joules: the samples at its ends, which see what lies beside it too, would be most of it."""
+"""A shorter phase has no energy: the samples at its ends, which also cover what lies beside it, would dominate."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class PhaseRow:
     simulated: bool
     operations: int = 0
     measures: Mapping[str, float] = field(default_factory=dict)
-    """By name, its unit last; without those that nobody knows."""
+    """Value by measure, the unit last; unknown ones are left out."""
     u: Mapping[str, float] = field(default_factory=dict)
     """Expanded uncertainty of those that state one."""
     k: Mapping[str, float] = field(default_factory=dict)
@@ -54,7 +54,7 @@ class PhaseRow:
     why: str = ""
     """Why it has no joules; empty where it has."""
     warnings: tuple[str, ...] = ()
-    """Those of its record, in a word or two each."""
+    """Marks of the record's warnings."""
     short_s: float | None = None
     """How long it lasts at a time, where that is too short for joules [s]."""
 
@@ -70,7 +70,7 @@ class PhaseRow:
 
     @property
     def place(self) -> tuple[tuple[str, str], ...]:
-        """The cell without its system: where systems are held against each other."""
+        """The cell without its system: systems are compared within it."""
         return tuple((axis, value) for axis, value in self.cell.items() if axis != SYSTEM)
 
 
@@ -84,7 +84,7 @@ class StudyTable:
     best: Mapping[str, str]
     rows: tuple[PhaseRow, ...]
     lacking: tuple[str, ...] = ()
-    """Records that cannot be used, and phases that nothing was told of; a line each."""
+    """Records that cannot be used and phases without a report; a line each."""
     of_other_jobs: int = 0
     """Records of another version of the job, which are left out."""
     unranked: tuple[str, ...] = ()
@@ -107,17 +107,17 @@ class StudyTable:
 
     @property
     def simulated(self) -> bool:
-        """Is any of it?"""
+        """True if any row is simulated."""
         return any(row.simulated for row in self.rows)
 
     @property
     def all_warnings(self) -> list[RunWarning]:
-        """Those of its records."""
+        """Warnings of its records."""
         return warnings_of(self.runs)
 
     @property
     def warnings(self) -> str:
-        """The same in one line, for a figure; empty without one."""
+        """The warnings in one line, for a figure; empty without one."""
         return summary_of(self.runs)
 
     def with_phases(self, phases: Sequence[str]) -> StudyTable:
@@ -139,12 +139,12 @@ def study_of(record: RunRecord) -> Mapping[str, Any] | None:
 
 @dataclass(frozen=True)
 class _Measured:
-    """One record of a study that came to its end."""
+    """One finished record of a study."""
 
     path: Path
     record: RunRecord
     study: Mapping[str, Any]
-    """As its plan says it."""
+    """The study as the plan states it."""
 
     @property
     def facets(self) -> dict[str, str]:
@@ -338,7 +338,7 @@ _CLOSE: Final = 1e-6
 
 
 def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
-    """Where systems answered the same phase on the same data differently; a line each."""
+    """One line for each phase in which systems answered differently on the same data."""
     answers: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row.answer is not None and not row.not_supported:

@@ -21,7 +21,7 @@ _WIDEST = 1000
 
 
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
-    """Writes study.csv of a folder's records and prints the best system of each cell; gives what is wrong.
+    """Writes study.csv and best.csv of a folder's records and prints the best system of each cell; gives the faults.
 
     Args:
         json: stdout is for JSON; what is printed goes to stderr.
@@ -52,7 +52,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
 
 
 def wanted_width(console: Console, table: Table) -> int:
-    """Letters of a line with which names and values stay whole; a narrower terminal folds such lines."""
+    """Line width at which names and values stay unbroken; a narrower terminal folds such lines."""
     return Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
 
 
@@ -111,7 +111,9 @@ def value_words(value: float, u: float | None, measure: str) -> str:
 
 
 def too_short(study: StudyTable) -> list[str]:
-    """Which systems were too quick for joules where others have some, and how quick; a line for each phase."""
+    """Systems whose phase was too short for joules while that of others was not, with its length; a line for each
+    phase.
+    """
     lengths: dict[str, dict[str, set[float]]] = {}
     for best in best_systems(study):
         for system, length_s in best.too_short:
@@ -132,7 +134,7 @@ def _span(lengths_s: Sequence[float]) -> str:
 
 
 def not_supported(study: StudyTable) -> list[str]:
-    """What systems cannot do, what was left out, and phases without joules: each once, with the reason."""
+    """Phases that systems do not support, records left out, and phases without joules: each once, with the reason."""
     lines = [
         f"not supported: {row.phase} in {row.system}: {row.not_supported}"
         for row in study.rows

@@ -54,7 +54,7 @@ class PaperVerdict:
     contrast: Contrast | None = None
     """None where one of the cells was not measured."""
     joules: Contrast | None = None
-    """The same two cells by the energy of an operation; None where it is not known."""
+    """Contrast of the same two cells by energy per operation; None if it is not known."""
     simulated: bool = False
 
     @property
@@ -83,7 +83,7 @@ class PaperVerdict:
 
     @property
     def holds_the_papers(self) -> bool | None:
-        """Does the interval hold the paper's own factor? None where either tells none."""
+        """True if the interval contains the paper's factor; None if there is no interval or no factor."""
         if self.contrast is None or self.contrast.cannot or self.conclusion.only_direction:
             return None
         low, high = self.contrast.limits

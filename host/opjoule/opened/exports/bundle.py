@@ -71,7 +71,7 @@ CRATE: Final = "ro-crate-metadata.json"
 CHECKSUMS: Final = "checksums.sha256"
 RECORDS: Final = "records"
 NOT_TAKEN: Final = ("report.html", "view.cache", "run.json")
-"""Files that can be made anew, and run.json, which is written without what tells of this computer."""
+"""Files that can be made again, and run.json, which is written without the names of this computer."""
 TEXTS: Final = (".json", ".jsonl", ".csv", ".log", ".txt", ".toml", ".md")
 _TYPES: Final = {
     ".json": "application/json",
@@ -124,7 +124,7 @@ def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> lis
 
 
 def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
-    """Copies one record; its checksums are made anew where a text of it has changed."""
+    """Copies one record; checksums are computed anew for the texts that change."""
     record = RunRecord.open(source)
     if altered := record.altered:
         raise RecordFault(f"{altered[0]}; it cannot go into a bundle: leave {source} out")
@@ -154,7 +154,7 @@ def _copy_text(source: Path, target: Path, redaction: Redaction) -> None:
 
 
 def describe(folder: Path, about: Described) -> None:
-    """Writes the description and the checksums of everything that lies in a folder."""
+    """Writes the description and the checksums of all files in a folder."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     digests = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
     (folder / CRATE).write_text(json.dumps(_crate(folder, about, digests), indent=1), encoding="utf-8")
@@ -208,7 +208,7 @@ def pack(folder: Path, out: Path) -> None:
 
 
 def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
-    """Unpacks a bundle into a new folder once all of it is as its checksums say; gives its description.
+    """Checks a bundle against its checksums and unpacks it into a new folder; gives its description.
 
     Raises: BadInput: no bundle, a file that was changed, or the folder is there already.
     """
