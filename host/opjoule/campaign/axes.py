@@ -1,4 +1,4 @@
-"""What conditions can differ in, and how each is put into a measurement's options. Standard library alone.
+"""Axes of conditions, and how each is put into a measurement's options. Standard library alone.
 
 A further axis is a row of `AXES`: campaign files, the command line, the order, index, table and page follow it.
 """

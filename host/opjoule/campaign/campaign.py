@@ -1,4 +1,4 @@
-"""What a campaign has done and what it lacks: every condition once in each block, by what the records on the disk say.
+"""State of a campaign, from the records on the disk: every condition is measured once in each block.
 
 A record is of a cell when it did the same (plan, changes of the board, load beside it) in the same block; nothing else
 is kept. So a campaign goes on after any end, and one with a further axis or block measures only what is missing.
@@ -41,7 +41,7 @@ def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
 
 
 def identity(plan_sha256: str, asked: Mapping[str, Any]) -> Identity:
-    """What makes two measurements runs of one cell."""
+    """Identity of a cell: measurements with the same one are runs of that cell."""
     changes = " ".join(sorted(str(change) for change in asked.get("state") or ()))
     return plan_sha256, changes, str(asked.get("disturb") or ""), int(asked.get("block") or 0)
 
@@ -67,7 +67,7 @@ class Cell:
 
     @property
     def is_missing(self) -> bool:
-        """Is it still to be measured?"""
+        """True if it is still to be measured."""
         return self.runs[-1].status == NOT_MEASURED and not self.runs[-1].why
 
     @property
@@ -167,7 +167,7 @@ class Campaign:
 
     @property
     def missing(self) -> list[Cell]:
-        """What is still to be measured, in order."""
+        """Cells that are still to be measured, in order."""
         return [cell for cell in self.cells if cell.is_missing]
 
     @property
@@ -263,7 +263,7 @@ def _was_interrupted(record: RunRecord) -> bool:
 
 
 def _length_s(record: RunRecord) -> float | None:
-    """How long its measurement took [s]; None where it does not say."""
+    """Duration of a record's measurement [s]; None if it is not stated."""
     facts = record.run.found
     if not (facts.started_utc and facts.ended_utc):
         return None

@@ -157,7 +157,7 @@ def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """Whether an error arose while an interruption was answered, as on a full disk."""
+    """True if an error arose while an interruption was handled, as on a full disk."""
     while error and not isinstance(error, KeyboardInterrupt | Interrupted):
         error = error.__context__
     return error is not None

@@ -39,7 +39,7 @@ from opjoule.system_errors import of_system
 
 
 def directory_name(plan: Plan) -> str:
-    """What the directory of a record that is begun now is called: time, study, board and medium or conditions."""
+    """Name for the directory of a new record: time, study, board, and medium or conditions."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     suffix = "-simulated" if plan.simulated else ""
     last = f"by-{'-'.join(plan.condition)}" if plan.condition else plan.medium
@@ -180,21 +180,21 @@ def _conclude(
 
 
 def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
-    """What the computer under this program did, among the faults where that can be written, and for the user."""
+    """An error of this computer for the user; it is also added to the faults if that can be written."""
     if of_system(error) not in record.faults:
         record.add_fault(of_system(error))
     return OpJouleError(f"{of_system(error)}{_later(record)}")
 
 
 def _later(record: RunRecord) -> str:
-    """How what was recorded is analysed afterwards, where it is still there."""
+    """Advice on how to analyse what was recorded, if it is still there."""
     if not record.path("run.json").exists():
         return ""
     return f"; 'host/measure.py report {record.directory}' analyses what was recorded"
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
-    """Whether a number of repeats will do."""
+    """Function that decides whether a number of repeats is enough."""
     if plan.until_u is None:
         return lambda repeats: True
     headline = wording_of(record.run).quantities.headline.key

@@ -1,4 +1,4 @@
-"""How long a study will take, by records of it at another scale. Standard library alone.
+"""Estimate of a study's duration from its records at other scales. Standard library alone.
 
 A record's time has a part that grows with its counts (loading and working) and one that does not (rest, settling, start
 and end). The second is taken as it was. So is what loading and working take at any size (a server's start, a new
@@ -27,7 +27,7 @@ FIGURES: Final = 2
 
 @dataclass(frozen=True)
 class PastTime:
-    """What one record of a study took."""
+    """Duration of one record of a study."""
 
     cell: tuple[tuple[str, str], ...]
     size: int
@@ -77,7 +77,7 @@ def size_of(asked: Mapping[str, Any]) -> int:
 
 
 def past_times(runs: Path, asked: Mapping[str, Any]) -> list[PastTime]:
-    """What complete records of the same study took, on the same board and medium, simulated or not as asked.
+    """Durations of complete records of the same study on the same board and medium, simulated or not as asked.
 
     Args:
         runs: a folder of records, and of folders of them.
@@ -104,7 +104,7 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _past(record: Mapping[str, Any]) -> Iterator[PastTime]:
-    """What a record took; nothing where it does not say."""
+    """Duration of a record; empty if it is not stated."""
     with suppress(KeyError, TypeError, ValueError):
         ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
         took_s = (ends[1] - ends[0]).total_seconds()
@@ -163,5 +163,5 @@ def _needed(
 
 
 def _are_apart(one: int, other: int) -> bool:
-    """Do two sizes differ by so much that their times show how the time grows?"""
+    """True if two sizes differ by enough to show how the time grows."""
     return max(one, other) >= APART * min(one, other)

@@ -1,1 +1,1 @@
-"""What several records say together: contrasts, winners, pages, tables of a study."""
+"""Several records together: contrasts, winners, pages, tables of a study."""

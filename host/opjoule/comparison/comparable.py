@@ -69,7 +69,7 @@ def check_comparable(
 
 
 def allowed_groups(text: str | None) -> frozenset[str]:
-    """What `--although` names, with commas between.
+    """Groups of settings named by `--although`, separated by commas.
 
     Raises: BadInput: a name that is no group of settings.
     """
@@ -90,6 +90,6 @@ def _refusal(refused: dict[str, Disagreement]) -> str:
 
 
 def _of_one_index(groups: Sequence[Sequence[ComparedRun]]) -> bool:
-    """Are all runs of one campaign, whose file says what differs?"""
+    """True if all runs belong to one campaign, whose file says what differs."""
     indexes = {run.index for runs in groups for run in runs}
     return len(indexes) == 1 and None not in indexes

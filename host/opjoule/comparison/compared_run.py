@@ -32,7 +32,7 @@ class ComparedRun:
     rank: int
     """Place of its condition among those of the index, as they were asked for."""
     subject: str
-    """What was measured, in the words of its study: a database, a command line."""
+    """Subject of the run, in the words of its study: a database, a command line."""
     status: str
     started_utc: str
     """ISO 8601; empty where the record does not say."""
@@ -48,7 +48,7 @@ class ComparedRun:
     too_short: bool = False
     """Its own warning says that nothing can be concluded from it."""
     warnings: tuple[Banner, ...] = ()
-    """How it ended, its faults and its notes."""
+    """Banners about its end, its faults and its notes."""
 
     def value(self, axis: str) -> str:
         """The run's value of an axis, or of a group of settings, as text."""
@@ -72,7 +72,7 @@ class ComparedRun:
 
     @property
     def compared(self) -> list[Definition]:
-        """What its study compares, the headline first."""
+        """Quantities that its study compares, the headline first."""
         headline = self.quantities.headline.key
         return sorted(self.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
 

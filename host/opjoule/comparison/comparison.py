@@ -44,9 +44,9 @@ class Answers:
     cells: Plotted | None
     """All cells; None without a run that can be drawn."""
     refused: str
-    """Why the cells must not stand in one drawing; empty where they may."""
+    """Reason why the cells must not stand in one drawing; empty if they may."""
     troubles: Sequence[str]
-    """Why an axis is not compared, or the cells are not drawn; notes of the comparisons."""
+    """Reasons why an axis is not compared or the cells are not drawn, and notes of the comparisons."""
 
     @property
     def warnings(self) -> list[RunWarning]:

@@ -1,4 +1,4 @@
-"""What a comparison gives: its terminal output, JSON, CSV, and the verdict on a change."""
+"""Output of a comparison: terminal, JSON, CSV, and the verdict on a change."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA: Final = Schema("comparison", 2)
 
 
 def is_worse(contrast: Contrast) -> bool | None:
-    """Is a (after) worse than b (before), beyond the tolerance? None where they are not found different."""
+    """True if a (after) is worse than b (before) beyond the tolerance; None if no difference was found."""
     if not contrast.differs:
         return None
     return (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)

@@ -34,7 +34,7 @@ SINGLE_RUNS: Final = "a side is a single run"
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of the runs."""
+    """Question to be answered by a comparison."""
 
     by: tuple[str, ...]
     """Axes, or groups of settings; (SIDE,) for before and after."""
@@ -74,7 +74,7 @@ class Contrast:
     judged: int = 1
     """Number of contrasts that were judged together."""
     cannot: str = ""
-    """Why it is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty where it is."""
+    """Reason why it is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty if it is."""
 
     @cached_property
     def ratio(self) -> Measured | None:
@@ -99,7 +99,7 @@ class Contrast:
 
     @property
     def differs(self) -> bool:
-        """Are the two found different, beyond the tolerance?"""
+        """True if the two are found different, beyond the tolerance."""
         return self.adjusted is not None and self.adjusted < LIMIT
 
 
@@ -115,7 +115,7 @@ class Compared:
     contrasts: tuple[Contrast, ...]
     quantities: tuple[Definition, ...]
     notes: tuple[str, ...]
-    """What else is to be known, a line each."""
+    """Notes for the reader, a line each."""
 
     @property
     def warnings(self) -> list[RunWarning]:

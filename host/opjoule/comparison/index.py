@@ -37,7 +37,7 @@ class ConditionRun:
     folder: str
     """Its record's directory below the common one."""
     why: str = ""
-    """Why there is no result; empty where there is one, or where it has not been measured yet."""
+    """Reason why there is no result; empty if there is one, or if it has not been measured yet."""
     status: str = NOT_MEASURED
     run: ComparedRun | None = field(default=None, repr=False)
     """Its result; None where there is none."""
@@ -57,7 +57,9 @@ class ConditionRun:
 
 
 def is_one_of_several(record: Path) -> bool:
-    """Is a record one of the runs of its folder: named by an index there, or measured as a block beside another one?"""
+    """True if a record is one of several runs of its folder: an index names it, or it was measured as a block beside
+    another.
+    """
     return has_index(record.parent) or (
         _is_block(record)
         and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
@@ -93,7 +95,7 @@ def forget_run(record: Path) -> None:
 
 
 def _is_block(directory: Path) -> bool:
-    """Is it a record that was asked for as one block of several conditions?"""
+    """True if the record was measured as one block of several conditions."""
     try:
         return "block" in RunRecord.open(directory).document.get("asked", {})
     except OpJouleError:
@@ -245,7 +247,7 @@ def names_of(runs: Sequence[ConditionRun]) -> list[str]:
 
 
 def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
-    """What the studies of the runs compare, each quantity once."""
+    """Quantities that the studies of the runs compare, each once."""
     return list({quantity.key: quantity for run in runs if run.run for quantity in run.run.compared}.values())
 
 

@@ -1,4 +1,4 @@
-"""What a comparison keeps of thousands of runs: equal texts once, and small objects for the numbers of result.json."""
+"""Compact copies of thousands of runs: equal texts once, and small objects for the numbers of result.json."""
 
 from __future__ import annotations
 

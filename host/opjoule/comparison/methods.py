@@ -48,7 +48,7 @@ def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
 
 
 def _said(answer: Answer) -> dict[str, str]:
-    """What one record says, by its place in the paragraph."""
+    """Phrases from one record, by their place in the paragraph."""
     run = answer.run
     return {
         "versions": _version(run),
@@ -75,11 +75,11 @@ def _board_words(answer: Answer) -> str:
 
 def _meter(answer: Answer) -> str:
     meter, facts = answer.run.found.meter, answer.run.found
-    chips = _each(sensor.model or "" for sensor in meter.sensors)
+    chips = _listed(sensor.model or "" for sensor in meter.sensors)
     firmware = f", firmware {meter.firmware_version}" if meter.firmware_version else ""
     calibrated = "; ".join(facts.calibrations.values()) or "not calibrated"
     return f"{meter.kind or 'unknown'}{f' with {chips}' if chips else ''}{firmware}, {calibrated}"
 
 
-def _each(texts: Iterable[str]) -> str:
+def _listed(texts: Iterable[str]) -> str:
     return ", ".join(dict.fromkeys(text for text in texts if text))

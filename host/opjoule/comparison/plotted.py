@@ -1,4 +1,4 @@
-"""What is drawn of several runs: those of each combination of settings as one cell, with the means of their numbers."""
+"""Cells of a drawing: the runs of each combination of settings, with the means of their numbers."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class Plotted:
     group_axes: Sequence[str]
     """Axes shown by position."""
     left_out: Sequence[str] = ()
-    """Why records are not among them, a line each."""
+    """Reasons why records are left out, a line each."""
 
     @property
     def runs(self) -> list[ComparedRun]:

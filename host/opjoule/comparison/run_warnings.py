@@ -29,11 +29,11 @@ class WarnedRun(Protocol):
 
     @property
     def repeats(self) -> int | None:
-        """Whole cycles that its numbers are the mean of; None where it does not say."""
+        """Number of whole cycles whose mean its numbers are; None if it is not stated."""
 
     @property
     def warnings(self) -> Sequence[Banner]:
-        """How it ended, its faults and its notes."""
+        """Banners about its end, its faults and its notes."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What a comparison says in sentences: each contrast, and nothing else words one. The winners are in winners.py."""
+"""Sentences for contrasts; those for winners are in winners.py."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def chance_words(probability: float | None) -> str:
 
 
 def follows_words(contrast: Contrast, side: str = "") -> str:
-    """What follows from a contrast, for a column of a table.
+    """Conclusion from a contrast, for a column of a table.
 
     Args:
         side: how the first side is called there (default: its name).
@@ -173,5 +173,5 @@ def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
 
 
 def noun_of(compared: Compared) -> str:
-    """What is compared, in one word: "medium", "database"."""
+    """Noun for the compared values: "medium", "database"."""
     return noun(compared.question.by)

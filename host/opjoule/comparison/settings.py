@@ -1,4 +1,4 @@
-"""What a run was made with, group by group, so that two runs can be held against each other before their figures are.
+"""Settings of a run by group, so that runs can be checked for comparability.
 
 A group is what `compare.py --although` takes; a further one is a row of `GROUPS`.
 """
@@ -89,7 +89,7 @@ def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]
 
 
 def _study(document: Mapping[str, Any]) -> dict[str, str]:
-    """What a plan says of its study that no other group has."""
+    """Keys of a plan's study that belong to no other group."""
     study = _at(document, "plan.study") or {}
     known = {key: value for key, value in study.items() if key not in _STUDY_OWN}
     return {key: str(value) for key, value in known.items()}
@@ -101,7 +101,7 @@ def _reset(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _changes(document: Mapping[str, Any]) -> dict[str, str]:
-    """What the user asked of the board on top of rig.toml, as `--state` takes it."""
+    """The user's changes of the board on top of rig.toml, as `--state` takes them."""
     asked = _at(document, "asked.state") or []
     return dict(change.partition("=")[::2] for change in asked) if isinstance(asked, list) else {}
 

@@ -25,7 +25,7 @@ NOUNS: Final[Mapping[str, str]] = {
     DEVICE: "board",
     "workload": "workload",
 }
-"""What the values of an axis are."""
+"""Nouns for the values of an axis."""
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
 """Axes whose values are names that say by themselves what they are."""
 _SSD: Final = "SSD"
@@ -56,7 +56,7 @@ def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
 
 
 def noun(axes: Sequence[str]) -> str:
-    """What the values of some axes are, in one word."""
+    """Noun for the values of some axes."""
     return NOUNS.get(axes[0], axes[0].replace("_", " ")) if len(axes) == 1 else "combination"
 
 

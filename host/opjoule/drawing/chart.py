@@ -31,7 +31,7 @@ def chart_content(
     lanes: Sequence[Lane] = (),
     idle_power: Mapping[str, float | None] | None = None,
 ) -> dict[str, Any]:
-    """What the script draws, packed.
+    """Data of the chart for its script, packed.
 
     Args:
         panels: from top to bottom; each names its track.

@@ -221,5 +221,5 @@ class Lane:
 
 
 def phase_kind(name: str) -> str:
-    """What a phase's colour stands for: "idle-before" is idle, "blocks" is run, others are their own kind."""
+    """Kind of phase that gives the colour: "idle-before" is idle, "blocks" is run, others are their own kind."""
     return "run" if name == "blocks" else next((kind for kind in ("idle", "settle") if kind in name), name)

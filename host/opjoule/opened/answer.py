@@ -35,7 +35,7 @@ class Banner:
 
 @dataclass(frozen=True)
 class Subject:
-    """What a run measured, in the words of its record."""
+    """Subject of a run: system, board and medium."""
 
     name: str
     device: str
@@ -57,7 +57,7 @@ class Answer:
     record: RunRecord
     concluded: Conclusion
     quantities: Quantities
-    """What its study has, as its result.json means them."""
+    """Quantities of its study."""
     problem: str = ""
 
     @property
@@ -82,7 +82,7 @@ class Answer:
 
     @property
     def title(self) -> str:
-        """What was measured; for a trace on its own, where it came from."""
+        """Subject of the run; the meter or file for a trace on its own."""
         if self.trace_only:
             asked = self.run.asked
             mark = " (SIMULATED)" if self.record.simulated else ""
@@ -91,7 +91,7 @@ class Answer:
 
     @property
     def subject(self) -> Subject:
-        """What was measured."""
+        """System, board and medium of the run."""
         asked = self.run.asked
         return Subject(
             self.wording.subject(self.run),
@@ -125,7 +125,7 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """What it costs, with uncertainty: above idle, in all, after the last operation; or why that is not known."""
+        """The headline figures with their uncertainties in one sentence, or why they are missing."""
         if self.trace_only:
             power = self.quantity("power_w")
             mean = (
@@ -157,7 +157,7 @@ class Answer:
 
     @property
     def banners(self) -> list[Banner]:
-        """What must be said above all numbers."""
+        """Banners above all numbers."""
         banners = []
         if self.record.simulated:
             text = _SIMULATED_TRACE if self.trace_only else SIMULATED
@@ -168,7 +168,7 @@ class Answer:
 
     @property
     def warnings(self) -> list[Banner]:
-        """How the run ended, its faults and its notes: everything that must travel with its figures."""
+        """Banners that travel with the figures: how the run ended, its faults and its notes."""
         banners = []
         faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":

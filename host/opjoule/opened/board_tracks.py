@@ -1,4 +1,4 @@
-"""What the board did, on the report's axis: operations, processor, medium, background work of the engine."""
+"""Tracks of the board on the report's axis: operations, processor, medium, background work of the engine."""
 
 from __future__ import annotations
 

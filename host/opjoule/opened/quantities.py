@@ -63,7 +63,7 @@ class Row:
 
     @property
     def reason(self) -> str:
-        """Why the value or its uncertainty is missing; empty where both are known."""
+        """Reason why the value or its uncertainty is missing; empty if both are known."""
         return "" if isinstance(self.quantity, Measured) else self.quantity.reason
 
 

@@ -69,7 +69,7 @@ class TimeAxis:
         return np.asarray((meter_ns - self.origin_ns) * 1e-9, dtype=np.float64)
 
     def of_board(self, clock_map: ClockMap | None) -> ToSeconds | None:
-        """What takes times of the board clock to the axis; None without a map."""
+        """Function from the board's clock to the axis; None without a map."""
         if clock_map is None:
             return None
         return lambda board_ns: self.of_meter(np.asarray(clock_map.to_target(board_ns), dtype=np.int64))

@@ -94,7 +94,7 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def scaled(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """What to multiply values by so that they read well on an axis, and the unit that they have then."""
+    """Factor that brings values into a readable range for an axis, and the unit that they then have."""
     if unit == "1":
         return 100.0, "%"
     size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)

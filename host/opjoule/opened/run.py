@@ -82,7 +82,7 @@ class OpenedRun:
 
     @property
     def title(self) -> str:
-        """What was measured, with the word SIMULATED where it was."""
+        """Subject of the run, with SIMULATED if it was."""
         return self.answer.title
 
     @property
@@ -97,7 +97,7 @@ class OpenedRun:
 
     @property
     def faults(self) -> list[str]:
-        """What went wrong, one line each."""
+        """Faults, one line each."""
         return self._record.faults
 
     @property
@@ -234,7 +234,7 @@ class OpenedRun:
 
     @property
     def is_corrected(self) -> bool:
-        """Whether the sensor's calibration was applied to the trace: there is one, and it holds for it."""
+        """True if the sensor has a calibration that holds for the trace."""
         return self._sensor is not None and self._sensor.calibration is not None
 
     @cached_property
@@ -260,7 +260,7 @@ class OpenedRun:
 
     @cached_property
     def _unstated(self) -> str:
-        """Why no uncertainty is stated; empty where one is."""
+        """Reason why no uncertainty is stated; empty if one is."""
         return no_uncertainty(self._record, self._sensor)
 
     @cached_property
@@ -298,7 +298,7 @@ class OpenedRun:
         return tuple(sorted(made, key=lambda phase: phase.start_s))
 
     def _operations_from(self, start_ns: int, end_ns: int) -> int:
-        """How many operations began in a stretch of the board's clock."""
+        """Number of operations that began in a stretch of the board's clock."""
         if not (self.path / "operations.parquet").exists():
             return 0
         first, last = np.searchsorted(self.starts_ns, [start_ns, end_ns])
@@ -306,7 +306,7 @@ class OpenedRun:
 
     @cached_property
     def starts_ns(self) -> npt.NDArray[np.int64]:
-        """When each operation began, on the board's clock [ns], rising, shape (n,)."""
+        """Start of each operation on the board's clock [ns], rising, shape (n,)."""
         table = self._parquet("operations", schemas.OPERATIONS_VERSION, ["board_ns"])
         return np.asarray(table["board_ns"].to_numpy())
 

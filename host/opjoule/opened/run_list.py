@@ -42,26 +42,26 @@ class ListedRun(Struct, frozen=True):
     status: str
     """complete, partial, failed, or unreadable."""
     title: str
-    """What was measured on which board and medium, with SIMULATED where it was."""
+    """Subject, board and medium, with SIMULATED if it was."""
     number: dict[str, Any]
     """The headline as a number of result.json."""
     label: str = ""
-    """What the headline is."""
+    """Name of the headline."""
     simulated: bool = False
     started_utc: str = ""
     """ISO 8601."""
     subject: str = ""
-    """What was measured: a database, a command line."""
+    """Database or command line that was measured."""
     db: str = ""
     device: str = ""
     storage: str = ""
     goes_on: bool = False
     """A measurement, or one that was killed and never analysed: its run.json has no checksums."""
     why: str = ""
-    """Why it is unreadable."""
+    """Reason why it is unreadable."""
     cautions: tuple[Caution, ...] = ()
     notes: Notes = NO_NOTES
-    """What the user wrote about it."""
+    """The user's notes."""
 
     @property
     def headline(self) -> Quantity:
@@ -70,7 +70,7 @@ class ListedRun(Struct, frozen=True):
 
     @property
     def started(self) -> datetime | None:
-        """When it began; None where the record does not say."""
+        """Start of the run; None if the record does not say."""
         try:
             moment = datetime.fromisoformat(self.started_utc)
         except ValueError:

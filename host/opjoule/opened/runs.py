@@ -53,7 +53,7 @@ _CORRECTED: Final = f"""
 
 @dataclass(frozen=True)
 class _Read:
-    """What is kept of a record."""
+    """The part of a record that is kept."""
 
     folder: Path
     row: Mapping[str, Any]
@@ -69,7 +69,7 @@ class OpenedRuns:
     folders: tuple[Path, ...]
     """Folders of the records, by name; `run` in every table is one of them as a text."""
     memory_limit: str
-    """What DuckDB may take, as "1GB"."""
+    """Memory limit of DuckDB, as "1GB"."""
     unreadable: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Record that is in no table -> why, as far as it has been looked for."""
 
@@ -255,7 +255,7 @@ def _correction(record: RunRecord) -> dict[str, float]:
 
 
 def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
-    """Does the calibration hold for the trace? By the file's least and greatest values, where they settle it."""
+    """True if the calibration holds for the trace, by the file's extremes if they decide it."""
     file = pq.ParquetFile(record.path("power.parquet")).metadata
     ends: dict[str, list[float]] = {"current_a": [], "voltage_v": []}
     for group in range(file.num_row_groups):

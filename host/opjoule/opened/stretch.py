@@ -1,4 +1,4 @@
-"""What any stretch of a record drew: joules, joules above idle, joules per operation, mean power."""
+"""Energy of any stretch of a record: joules, joules above idle, joules per operation, mean power."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_OPERATION = "no operation began in it"
 
 @dataclass(frozen=True)
 class StretchEnergy:
-    """What was drawn between two moments; each number with its expanded uncertainty, or why it has none."""
+    """Energy between two moments; each number has its expanded uncertainty, or a reason why not."""
 
     duration_s: Quantity
     energy_j: Quantity
@@ -28,7 +28,7 @@ class StretchEnergy:
     power_w: Quantity
     """Mean [W]."""
     operations: int
-    """That began in it."""
+    """Number of operations that began in it."""
     energy_per_operation_j: Quantity
     marginal_energy_per_operation_j: Quantity
 

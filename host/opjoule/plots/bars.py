@@ -173,7 +173,7 @@ def activity_bars(plotted: Plotted) -> Figure:
         axes.spines[side].set_visible(False)
     legend(
         figure,
-        [Patch(label=name, **_look(names, name)) for name in names],
+        [Patch(label=name, **_part_style(names, name)) for name in names],
         simulated=plotted.simulated,
         warnings=plotted.warnings,
     )
@@ -187,7 +187,7 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
     for name, (start, end) in zip(
         present, stacked(cell.parts[name] * factor for name in present), strict=True
     ):
-        bar(at, end - start, 0.7, start, **_look(names, name))
+        bar(at, end - start, 0.7, start, **_part_style(names, name))
     total = cell.number(TOTAL)
     if total.value is None:
         place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))
@@ -201,7 +201,7 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
             axes.errorbar(at, end, yerr=limits, ecolor=INK, elinewidth=0.9, capsize=3.0)
 
 
-def _look(names: list[str], name: str) -> dict[str, Any]:
+def _part_style(names: list[str], name: str) -> dict[str, Any]:
     at = names.index(name)
     colour = "#E8E8E8" if name == NOT_TOLD else COLOURS[at % (len(COLOURS) - 1)]
     hatch = "" if name == NOT_TOLD else HATCHES[at % len(HATCHES)]

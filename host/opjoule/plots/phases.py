@@ -266,7 +266,7 @@ def bar(
 
 
 def _ratio(axes: Axes, pair: Sequence[float | None], us: Sequence[float | None], x: float) -> None:
-    """How many times the second the first is, above both and their intervals."""
+    """Writes the ratio of the first to the second above both and their intervals."""
     cold, repeated = pair
     if cold is None or repeated is None or repeated <= 0 or cold <= 0:
         return

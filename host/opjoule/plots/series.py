@@ -57,7 +57,7 @@ def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
         for number, system in enumerate(study.systems):
             line_rows = [row for row in rows if row.system == system and measure in row.measures]
             _line(panel, line_rows, axis, measure, number)
-    handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(study.systems)]
+    handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(study.systems)]
     legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
     return figure
 
@@ -99,7 +99,7 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
     unit = measure_unit(measure)
     figure.supylabel(measure_words(measure) + (f" [{unit}]" if unit != "1" else ""), fontsize=8)
     figure.supxlabel(axis, fontsize=8)
-    handles = [Line2D([], [], label=name, **_look(at)) for at, name in enumerate(systems)]
+    handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(systems)]
     legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
     return figure
 
@@ -116,10 +116,10 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
     if shown:
         xs, ys, bars = zip(*shown, strict=True)
         low = [min(u, 0.99 * value) for value, u in zip(ys, bars, strict=True)]
-        panel.errorbar(xs, ys, yerr=[low, bars], elinewidth=0.6, **_look(number))
+        panel.errorbar(xs, ys, yerr=[low, bars], elinewidth=0.6, **_line_style(number))
 
 
-def _look(number: int) -> dict[str, Any]:
+def _line_style(number: int) -> dict[str, Any]:
     return {
         "color": COLOURS[number % len(COLOURS)],
         "marker": MARKERS[number % len(MARKERS)],

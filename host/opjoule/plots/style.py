@@ -1,4 +1,4 @@
-"""How figures look, and how they are saved: legible in print, in grey, and with any colour vision."""
+"""Style and files of figures: legible in print, in grey, and with any colour vision."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA337
 """Source: Paul Tol, Colour Schemes, SRON/EPS/TN/09-002, "bright"."""
 HATCHES: Final = ("", "////", "....", "xx", "\\\\\\\\", "++", "--")
 FILLS: Final = ("full", "left", "bottom", "right", "top")
-"""How points are filled, so that series differ without colour, too."""
+"""Fill styles of points, so that series differ without colour, too."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 INK: Final = "#222222"
 WARNING: Final = "#A50026"
@@ -31,7 +31,7 @@ WARNING_LETTERS: Final = 95
 WARNING_LINE_IN: Final = 0.14
 """Height of a line of warnings, which is added to the figure."""
 LETTERS_A_LINE: Final = 85
-"""That fit side by side into the width."""
+"""Letters that fit side by side into the width."""
 COLUMNS: Final = 6
 """Most columns of a legend."""
 WIDTH_IN: Final = 6.3

@@ -103,7 +103,7 @@ def _escaped(text: str) -> str:
 
 
 def methods(plotted: Plotted) -> str:
-    """How the runs were made and the figures drawn, and which records were left out."""
+    """Methods text of the figures, and records that were left out."""
     simulated = f"SIMULATED: {SIMULATED}\n" if plotted.simulated else ""
     drawn = f"Figures were drawn with matplotlib {mpl.__version__}.\n"
     left_out = "".join(f"Left out: {line}\n" for line in plotted.left_out)

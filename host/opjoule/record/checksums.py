@@ -49,29 +49,29 @@ class FileChecks:
     def __init__(self, directory: Path, known: Mapping[str, str]) -> None:
         self._directory, self._known = directory, known
         self._lock = threading.Lock()
-        self._found: dict[str, Future[str | None]] = {}
+        self._outcomes: dict[str, Future[str | None]] = {}
 
     def begin(self) -> None:
         """Begins to compare all files in background threads, the small ones first."""
         with self._lock:
-            left = sorted(self._known.keys() - self._found.keys(), key=self._size)
+            left = sorted(self._known.keys() - self._outcomes.keys(), key=self._size)
         waiting = iter(left)
         for _ in left[:AT_ONCE]:
             threading.Thread(target=lambda: [self.of(name) for name in waiting], name="checksums").start()
 
     def of(self, name: str) -> str | None:
-        """What is wrong with one file; None if nothing is, or if it has no checksum."""
+        """Reason why one file is damaged; None if it is sound or has no checksum."""
         if name not in self._known:
             return None
         with self._lock:
-            is_first = name not in self._found
-            outcome = self._found.setdefault(name, Future())
+            is_first = name not in self._outcomes
+            outcome = self._outcomes.setdefault(name, Future())
         if is_first:
             outcome.set_result(_problem(self._directory / name, self._known[name]))
         return outcome.result()
 
     def all(self) -> dict[str, str]:
-        """What is wrong with each file that is not as its checksum says."""
+        """Reason for each file that differs from its checksum."""
         self.begin()
         return {name: problem for name in self._known if (problem := self.of(name))}
 

@@ -21,7 +21,7 @@ RESERVE_BYTES: Final = 1 << 17
 
 
 def check_out(directory: Path) -> None:
-    """Is a directory fit for a new record: absent or empty, and not where nothing can be written?
+    """Checks that a directory is fit for a new record: absent or empty, and writable.
 
     Raises: BadInput: it is not; says why.
     """
@@ -39,7 +39,7 @@ def check_out(directory: Path) -> None:
 
 
 def check_folder(directory: Path) -> None:
-    """Is it a directory that can be written in, or can one be made there?
+    """Checks that a directory is writable or can be made.
 
     Raises: BadInput: it is not; says why.
     """
@@ -156,7 +156,7 @@ def held(directory: Path) -> Iterator[None]:
 
 
 def is_held(directory: Path) -> bool:
-    """Whether a process writes the record in a directory just now."""
+    """True while a process writes the record in a directory."""
     try:
         with held(directory):
             return False
@@ -168,5 +168,5 @@ INDEX: Final = "conditions.json"
 
 
 def has_index(directory: Path) -> bool:
-    """Does it hold runs in several conditions, rather than one record?"""
+    """True if the directory holds runs in several conditions, rather than one record."""
     return (directory / INDEX).exists()

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 
 class Schema(msgspec.Struct, frozen=True):
-    """What a file holds, and in which version of its form."""
+    """Name and version of a file's schema."""
 
     name: str
     version: int
@@ -29,7 +29,7 @@ class _Head(msgspec.Struct):
 
 
 DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
-"""What content that no run writes does to its reader."""
+"""Errors that damaged content raises in its reader."""
 
 
 _STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

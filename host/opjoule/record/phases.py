@@ -14,7 +14,7 @@ SIGNATURE: Final = "signature"
 
 
 class Role(StrEnum):
-    """What a phase is for; the energies follow from it (docs/method/energy.md)."""
+    """Purpose of a phase; the energies follow from it (docs/method/energy.md)."""
 
     PREPARE = "prepare"
     """Makes what the work needs; no figure rests on it."""
@@ -25,7 +25,7 @@ class Role(StrEnum):
     BLOCKS = "blocks"
     """The same work in randomised blocks, once. Only the power of the kinds of operation may rest on it."""
     DRAIN = "drain"
-    """What was begun comes to its end: writes, background work, the medium's tail."""
+    """Begun work finishes: writes, background work, the medium's tail."""
     CONTROL = "control"
     """A run without the measured work, or a signal for the clocks: it shows what the measuring itself costs."""
 
@@ -64,7 +64,7 @@ class Cycle:
 
     work: Phase
     drain: Phase | None
-    """What follows the work; None where nothing was waited for."""
+    """The drain after the work; None if nothing was waited for."""
     baselines: tuple[Phase, ...]
 
     @classmethod

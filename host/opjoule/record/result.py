@@ -93,7 +93,7 @@ def read_result(directory: Path) -> Conclusion:
 
 
 def _is_sound(entry: object) -> bool:
-    """Are all values and uncertainties inside numbers that can be shown, or null?"""
+    """True if all values and uncertainties are null or numbers of a sensible size."""
     if isinstance(entry, list):
         return all(_is_sound(item) for item in entry)
     if not isinstance(entry, dict):

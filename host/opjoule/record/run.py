@@ -17,7 +17,7 @@ Status = Literal["partial", "complete", "failed"]
 
 
 class AskedFor(Struct, frozen=True):
-    """What the user asked for: those of the options that are shown again."""
+    """Options of the user that are shown again."""
 
     study: str | None = None
     db: str | None = None
@@ -39,7 +39,7 @@ class AskedFor(Struct, frozen=True):
 
 
 class Generator(Struct, frozen=True):
-    """What made the operations."""
+    """Program that made the operations."""
 
     name: str = "loader"
     version: str | None = None
@@ -81,7 +81,7 @@ class MeterFacts(Struct, frozen=True):
 
 
 class SupplyFacts(Struct, frozen=True):
-    """What lies between supply and board, as far as the check of the supply needs it."""
+    """The path from supply to board, as far as the check of the supply needs it."""
 
     least_voltage_v: float | None = None
     """The board's limit [V]."""
@@ -89,7 +89,7 @@ class SupplyFacts(Struct, frozen=True):
 
 
 class Simulation(Struct, frozen=True):
-    """How the simulated rig was driven."""
+    """Settings of the simulated rig."""
 
     load_step_s: float = 0.0
     """Its load follows the board in steps of this length [s]."""
@@ -112,7 +112,7 @@ class StorageSensor(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """What was found when the measurement began."""
+    """Facts found at the beginning of the measurement."""
 
     opjoule: str | None = None
     commit: str | None = None
@@ -125,7 +125,7 @@ class Found(Struct, frozen=True):
     storage_sensor: StorageSensor | None = None
     generator: Generator | None = None
     kept_database: str | None = None
-    """That each repeat's was copied from; None where it was loaded."""
+    """Database from which each repeat's was copied; None if it was loaded."""
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()
     supply: SupplyFacts = SupplyFacts()
@@ -138,14 +138,14 @@ class Found(Struct, frozen=True):
 
 
 class KindSummary(Struct, frozen=True):
-    """What the loader counted of one kind of operation."""
+    """The loader's counts of one kind of operation."""
 
     count: int
     bytes: int
 
 
 class LoaderSummary(Struct, frozen=True):
-    """What a loader said at its end."""
+    """The loader's summary at its end."""
 
     database: str | None = None
     database_version: str | None = None
@@ -163,7 +163,7 @@ class LoaderSummary(Struct, frozen=True):
 
 
 class PlannedStudy(Struct, frozen=True):
-    """What a plan says of its study to any reader; the study itself reads the rest."""
+    """The part of a plan's study that any reader understands; the study itself reads the rest."""
 
     name: str = ""
     called: str = ""
@@ -173,7 +173,7 @@ class PlannedStudy(Struct, frozen=True):
     cell: dict[str, str] = {}
     """Axis -> value."""
     parts: tuple[dict[str, str | tuple[int, ...]], ...] = ()
-    """What its job goes through itself, with the counts."""
+    """Values that its job varies itself, with the counts."""
 
 
 class Planned(Struct, frozen=True):
@@ -204,14 +204,14 @@ class LeastVoltageFound(Struct, frozen=True):
 
 
 class UntilOutcome(Struct, frozen=True):
-    """How --until-u ended."""
+    """Outcome of --until-u."""
 
     asked: float
     """Relative expanded uncertainty of the headline."""
     reached: float | None
     repeats: int
     not_reached: str = ""
-    """Why; empty if it was reached."""
+    """Reason; empty if the uncertainty was reached."""
 
 
 class GateOutcome(Struct, frozen=True):
@@ -230,7 +230,7 @@ class Run(Struct, frozen=True):
     asked: AskedFor = AskedFor()
     found: Found = Found()
     faults: tuple[str, ...] = ()
-    """What went wrong, one line each."""
+    """Faults, one line each."""
     sensor: ErrorBounds | None = None
     """Error bounds of the meter; None where they are not known."""
     further_sensors: dict[int, ErrorBounds] = {}
@@ -245,9 +245,9 @@ class Run(Struct, frozen=True):
     clock_map_used: str | None = None
     """Name of the map that the result rests on."""
     signature: Mapping[str, float] = {}
-    """How well the load signature was found: peak and rival (1), step_w (W), lag_ns (ns)."""
+    """Quality of the load signature's fit: peak and rival (1), step_w (W), lag_ns (ns)."""
     capture: Mapping[str, Any] = {}
-    """What the meter delivered and lost."""
+    """Samples and losses of the meter."""
     loader: dict[str, LoaderSummary] = {}
     """By the tag of the phase, as "run-1"."""
     state: GateOutcome = GateOutcome()
@@ -260,7 +260,7 @@ class Run(Struct, frozen=True):
     checksums: dict[str, str] | None = None
     """SHA-256 of every other file; None until the run has ended."""
     damaged: dict[str, str] = {}
-    """What is wrong with each raw file of a killed run that was changed."""
+    """Reason for each raw file of a killed run that is damaged."""
     digest: str = ""
     """SHA-256 of everything else in run.json."""
 

@@ -92,7 +92,7 @@ class RunRecord:
 
     @property
     def run(self) -> Run:
-        """What run.json says now."""
+        """Current contents of run.json."""
         return self._run
 
     @property
@@ -107,7 +107,7 @@ class RunRecord:
 
     @property
     def faults(self) -> list[str]:
-        """What went wrong, one line each."""
+        """Faults, one line each."""
         return list(self._run.faults)
 
     def path(self, name: str) -> Path:
@@ -195,7 +195,7 @@ class RunRecord:
 
     @property
     def altered(self) -> list[str]:
-        """What `verify` says, of a finished run as it was when its files were first looked at."""
+        """Damaged files; those of a finished run as they were when they were first checked."""
         if self.is_finished:
             return list({**self._checked().all(), **self._run.damaged}.values())
         return changed_since_sealed(self.directory)

@@ -109,7 +109,7 @@ def remedies(
 
 
 def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
-    """Is the headline's interval as narrow as --until-u is advised to make it?"""
+    """True if the headline's interval is as narrow as --until-u is advised to make it."""
     headlines = [quantity(result, definition.key) for definition in quantities.shown("headline")[:1]]
     headline = next(iter(headlines), None)
     return isinstance(headline, Measured) and 100 * headline.relative_u <= float(UNTIL_U.rstrip("%"))
@@ -132,7 +132,7 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
 
 
 def _is_calibrated(result: Mapping[str, Any]) -> bool:
-    """Do its gain and offset come from a calibration?"""
+    """True if gain and offset come from a calibration."""
     shared = result.get("shared")
     sources = (
         [name for contributions in shared.values() for name in contributions]

@@ -1,4 +1,4 @@
-"""What was asked, found and run, in a few lines for the head of every output."""
+"""Head of every output: what was asked, found and run, in a few lines."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", 
 
 
 def head_lines(run: Run) -> list[str]:
-    """What was run, settings that differ from its file, engine and durability, board and system, program and commit."""
+    """Lines of the head: work, changed settings, engine and durability, board and system, program and commit."""
     lines = [
         wording_of(run).work(run),
         _settings(run),

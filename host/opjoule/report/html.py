@@ -52,7 +52,7 @@ def render(answer: Answer, timeline: Timeline) -> str:
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
-    """What the page's script draws, packed."""
+    """Data of the page's chart, packed."""
     return chart_content(
         timeline.duration_s,
         timeline.tracks,

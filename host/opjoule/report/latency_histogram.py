@@ -1,4 +1,4 @@
-"""How long the run's operations took, drawn as a histogram with logarithmic axes: one outline a kind.
+"""Histogram of the operations' latencies with logarithmic axes: one outline a kind.
 
 Both axes are logarithmic: the one operation in ten thousand that waits for a compaction is as visible as the rest. Bins
 are equal steps of the logarithm, so that an outline's heights at two places compare counts over equal ratios.

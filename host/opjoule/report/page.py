@@ -35,7 +35,7 @@ def section(name: str, heading: str, *children: Child) -> Element:
 
 
 def banner(kind: str, title: str, text: str) -> Element:
-    """What must be read before any number; `kind` is a class of report.css."""
+    """A banner above all numbers; `kind` is a class of report.css."""
     return element("div", element("strong", title), element("p", text), class_=f"banner {kind}", role="note")
 
 

@@ -93,7 +93,7 @@ def _shunt(bounds: ErrorBounds | None) -> str | None:
 
 
 def _own_bounds(bounds: ErrorBounds | None) -> str | None:
-    """What a meter without a shunt of the user's states of itself."""
+    """Bounds that a meter with its own shunt states of itself."""
     if bounds is None or bounds.shunt is not None:
         return None
     gains = {name: percent(error) for name, error in bounds.gain_errors_max.items()}
@@ -104,7 +104,7 @@ def _own_bounds(bounds: ErrorBounds | None) -> str | None:
 
 
 def faults(answer: Answer) -> list[Element]:
-    """How the run ended and everything that went wrong in it."""
+    """Status of the run and its faults."""
     status = f"Status: {answer.record.status}."
     if not answer.record.faults:
         return [element("h3", "Faults"), element("p", f"{status} No fault was recorded.")]

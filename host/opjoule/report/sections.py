@@ -20,7 +20,7 @@ from opjoule.units import Missing, from_json
 
 
 def banners(answer: Answer) -> Element:
-    """What must be read before any number."""
+    """Banners above all numbers."""
     made = [banner(notice.kind, notice.title, notice.text) for notice in answer.banners]
     return element("div", *made, class_="banners")
 
@@ -122,7 +122,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     kinds = {name: entry for name, entry in entries.items() if isinstance(entry, Mapping)}
     if not kinds:
         return []
-    kinds, untold = _told(kinds)
+    kinds, untold = _without_repeated_reasons(kinds)
     fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
     unknown = {field: reason for field in fields if (reason := _reason_of_all(kinds.values(), field))}
     fields = [field for field in fields if field not in unknown]
@@ -163,7 +163,7 @@ def components(answer: Answer) -> list[Element]:
     return [*tables, element("p", words, class_="reason")]
 
 
-def _told(
+def _without_repeated_reasons(
     kinds: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[str]]]:
     """Rows of a table, and reason -> names of rows that several, but not all, lack for that reason."""
@@ -189,7 +189,7 @@ def _field_title(field: str) -> str:
 
 
 def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | None:
-    """Why a field is missing from every entry, where that is one reason: it is then given once."""
+    """Common reason why a field is missing from every entry, so that it is given once; else None."""
     values = [_fields(entry).get(field) for entry in entries]
     reasons = {
         one.get("reason") if isinstance(one, Mapping) and is_quantity(one) and one["value"] is None else None

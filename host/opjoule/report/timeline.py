@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Timeline:
-    """What can be drawn of a record; parts that the record lacks are absent, with a line in `notes`."""
+    """Everything that can be drawn of a record; missing parts have a line in `notes`."""
 
     duration_s: float = 0.0
     tracks: Mapping[str, Track] = field(default_factory=dict)

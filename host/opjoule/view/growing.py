@@ -66,7 +66,7 @@ class GrowingPower:
         self._take(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
 
     def _take(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
-        """Whole blocks of these samples; those of the last one, which may get more, wait."""
+        """Takes finished blocks of these samples; samples of the last block wait for more."""
         block = meter_ns // BLOCK_NS
         whole = int(np.searchsorted(block, block[-1])) if block.size else 0
         self._waiting = meter_ns[whole:], power_w[whole:]
@@ -127,10 +127,10 @@ def _power(batch: pa.RecordBatch) -> tuple[Int64Array, Float64Array]:
 
 @dataclass(frozen=True)
 class TimeNoted:
-    """How far the measurement had come at one moment."""
+    """Progress of the measurement at one moment."""
 
     host_ns: int
-    """That moment, on the clock of time.monotonic_ns()."""
+    """Time of the note, on the clock of time.monotonic_ns()."""
     elapsed_s: float
     remaining_s: float | None
     """None if it is not known."""
@@ -204,7 +204,7 @@ class PlacedPhase:
 
     @property
     def kind(self) -> str:
-        """What its colour stands for."""
+        """Kind of phase that gives its colour."""
         return phase_kind(self.name)
 
 
@@ -222,7 +222,7 @@ class GrowingPhases:
 
     def known(self, notes: GrowingNotes) -> list[PlacedPhase]:
         """The finished phases, and the running one once its beginning is known; empty without a board."""
-        self._look()
+        self._read_run()
         reached = tuple(notes.reached)
         title = notes.phases[-1][1] if notes.phases else ""
         about = (self._mark, title, reached)
@@ -230,7 +230,7 @@ class GrowingPhases:
             self._placed = about, list(self._place(title, reached))
         return self._placed[1]
 
-    def _look(self) -> None:
+    def _read_run(self) -> None:
         try:
             stat = (self._directory / "run.json").stat()
             if (mark := (stat.st_mtime_ns, stat.st_ino)) != self._mark:

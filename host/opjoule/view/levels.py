@@ -37,7 +37,7 @@ _ABOUT: Final = b"opjoule.view"
 
 @dataclass(frozen=True)
 class Extent:
-    """What is drawn of a trace besides its power."""
+    """Everything that is drawn of a trace besides its power."""
 
     samples: int
     period_ns: int
@@ -58,7 +58,7 @@ class Extent:
 
 @dataclass(frozen=True)
 class Levels:
-    """What the page draws of a record's trace."""
+    """A record's trace as the page draws it."""
 
     extent: Extent
     pyramid: Pyramid
@@ -86,7 +86,7 @@ def make_levels(run: OpenedRun) -> Levels:
 
 
 def _digest(run: OpenedRun) -> str:
-    """What the cache is of: run.json with the checksums of all files; empty where it may change yet."""
+    """Digest that the cache is valid for: that of run.json, which holds all checksums; empty while it may change."""
     return str(run.answer.record.document.get(DIGEST, "")) if run.answer.record.is_finished else ""
 
 
@@ -105,7 +105,7 @@ def _made(run: OpenedRun) -> Levels:
 
 
 def _stretches(run: OpenedRun, extent: Extent) -> Callable[[float, float], Track]:
-    """What gives the cells of single samples: from the file in parts, or the trace where there is none."""
+    """Function that reads the cells of single samples: from the file in parts, or from the trace without one."""
     axis, sensor = extent.axis, run.answer.record.run.sensor
     calibration = sensor.calibration if sensor and extent.corrected else None
     reader: list[StretchReader] = []

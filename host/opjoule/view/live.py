@@ -70,7 +70,7 @@ class LiveReplies:
         }
 
     def _run(self, asked: Mapping[str, str]) -> Any:
-        """What is known so far; reads on."""
+        """Reads on, and gives what is known so far."""
         with self._lock:
             power, notes = self._power, self._notes
             power.catch_up()
@@ -143,7 +143,7 @@ class LiveReplies:
             }
 
     def _stretch(self, asked: Mapping[str, str]) -> Any:
-        """What a stretch has drawn, from blocks of the trace as it is sent."""
+        """Energy of a stretch so far, from blocks of the raw trace."""
         start_s, end_s = asked_stretch(asked)
         with self._lock:
             energy_j, known_s = self._power.energy_j(start_s, end_s)
@@ -183,7 +183,7 @@ class LiveReplies:
 
 
 def _ending(directory: Path | None) -> dict[str, Any]:
-    """What became of a measurement whose program has ended."""
+    """Words for the page about a measurement whose program has ended."""
     if directory is None or not (directory / "run.json").exists():
         return {"words": "The measurement ended before its record was begun. The terminal says why."}
     head: dict[str, Any] = {"record": str(directory), "report": False}
@@ -202,7 +202,7 @@ def _ending(directory: Path | None) -> dict[str, Any]:
 
 
 def _title(directory: Path | None) -> str:
-    """What is measured, with the word SIMULATED where it is; empty before the record is begun."""
+    """Title of the measurement, with SIMULATED if it is; empty before the record is begun."""
     if directory is None:
         return ""
     try:

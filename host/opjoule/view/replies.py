@@ -1,4 +1,4 @@
-"""What the page asks for, as JSON values; times in seconds on a run's time axis."""
+"""Answers to the page's questions as JSON values; times in seconds on a run's time axis."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Replies:
             }
 
     def _stretch(self, asked: Mapping[str, str]) -> Any:
-        """What a stretch drew, as the library computes it."""
+        """Energy of a stretch, as the library computes it."""
         shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         with shown.energies:
@@ -107,7 +107,7 @@ class Replies:
         return {"operations": energy.operations, "quantities": rows}
 
     def _running(self, asked: Mapping[str, str]) -> Any:
-        """How a stretch's joules add up."""
+        """Cumulated energy of a stretch."""
         shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
@@ -200,7 +200,7 @@ def asked_stretch(asked: Mapping[str, str]) -> tuple[float, float]:
 
 
 def asked_columns(asked: Mapping[str, str]) -> int:
-    """How many cells at most are asked for."""
+    """Greatest number of cells that is asked for."""
     return min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
 
 

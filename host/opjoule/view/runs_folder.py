@@ -73,7 +73,7 @@ class ShownRun:
 
     @cached_property
     def operations_s(self) -> Float64Array:
-        """When each operation began, on the run's time axis [s], rising; empty where that is not known."""
+        """Start of each operation on the run's time axis [s], rising; empty if it is not known."""
         if not (self.run.path / "operations.parquet").exists():
             return np.zeros(0)
         times_s: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))

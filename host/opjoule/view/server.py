@@ -33,16 +33,16 @@ LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"
 
 
-def _own(name: str) -> str:
+def _asset_text(name: str) -> str:
     return (ASSETS / name).read_text(encoding="utf-8")
 
 
 FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
-    "": ("text/html", lambda: Template(_own("view.html")).substitute(chart=text_of(*chart_frame()))),
-    "style.css": ("text/css", lambda: library_style() + asset("report.css") + _own("view.css")),
+    "": ("text/html", lambda: Template(_asset_text("view.html")).substitute(chart=text_of(*chart_frame()))),
+    "style.css": ("text/css", lambda: library_style() + asset("report.css") + _asset_text("view.css")),
     "drawing.js": ("text/javascript", library_script),
     **{
-        f"{name}.js": ("text/javascript", partial(_own, f"{name}.js"))
+        f"{name}.js": ("text/javascript", partial(_asset_text, f"{name}.js"))
         for name in ("chart", "running", "table", "live", "view")
     },
 }
@@ -51,12 +51,12 @@ POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page may do: nothing is loaded from elsewhere, and nothing may frame it."""
+"""Content policy of the page: nothing is loaded from elsewhere, and nothing may frame it."""
 REPORT_POLICY: Final = (
     "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; "
     "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""What the page of a record may do: it comes with the record, so that it reaches neither the server nor other runs."""
+"""Content policy of a record's page. It comes with the record, so it may reach neither the server nor other runs."""
 HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Referrer-Policy": "no-referrer",
@@ -108,7 +108,7 @@ class ViewServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
         self.replies, self.pages = replies, pages or {}
         self.asked_s = 0.0
-        """When something was last answered, on the clock of time.monotonic(); 0: nothing yet."""
+        """Time of the last answer, on the clock of time.monotonic(); 0: none yet."""
         self.token = secrets.token_urlsafe(24)
         self._quiet_since_s: dict[socket.socket, float] = {}
         self._guard = threading.Lock()
@@ -126,7 +126,7 @@ class ViewServer(ThreadingHTTPServer):
 
     @property
     def address(self) -> str:
-        """What to open in a browser."""
+        """Address to open in a browser."""
         host = LOOPBACK if self.listen.is_unspecified else str(self.listen)
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/{self.token}/"
 
@@ -203,7 +203,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.NOT_FOUND, PLAIN, b"there is no such page\n")
 
     def _refused(self) -> str:
-        """Why this request gets nothing; empty where it may be answered."""
+        """Reason why this request is refused; empty if it is answered."""
         hosts = self.headers.get_all("Host") or []
         if len(hosts) != 1 or not self.server.is_own(hosts[0].strip().lower()):
             return "the Host header does not name this server"
@@ -221,14 +221,14 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             status, value = HTTPStatus.OK, reply(asked)
         except (OpJouleError, OSError, MemoryError) as error:
-            status, value = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": _told(error)}
+            status, value = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": _error_line(error)}
         self._answer(status, "application/json", json.dumps(value, allow_nan=False).encode())
 
     def _show(self, page: Page, asked: Mapping[str, str]) -> None:
         try:
             body = page(asked)
         except (OpJouleError, OSError, MemoryError) as error:
-            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, PLAIN, f"{_told(error)}\n".encode())
+            self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, PLAIN, f"{_error_line(error)}\n".encode())
             return
         self._answer(HTTPStatus.OK, "text/html; charset=utf-8", body, REPORT_POLICY)
 
@@ -247,7 +247,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the terminal is the user's."""
 
 
-def _told(error: Exception) -> str:
+def _error_line(error: Exception) -> str:
     if isinstance(error, OSError):
         return of_system(error)
     return str(error) or "not enough memory"

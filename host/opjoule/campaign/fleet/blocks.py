@@ -1,4 +1,4 @@
-"""Which rig measures which cells: a block stays on one rig, so that what differs between rigs falls on no axis.
+"""Assignment of cells to rigs: a block stays on one rig, so that differences between rigs affect no axis.
 
 Where no rig has all that a block needs (boards of two kinds), each of those that can measure most of it has its part.
 """
@@ -46,7 +46,7 @@ class Blocks:
         self._owner[id(cell)] = rig
 
     def under_way(self, rig: str) -> Cell | None:
-        """What a rig measures now."""
+        """The cell that a rig is measuring."""
         return self._under_way.get(rig)
 
     def ended(self, rig: str) -> None:
@@ -59,7 +59,7 @@ class Blocks:
         self._owner = {cell: owner for cell, owner in self._owner.items() if owner != rig}
 
     def nobody_s(self, present: Mapping[str, Names]) -> list[tuple[Names, int]]:
-        """What no rig has and how many cells need it."""
+        """Equipment that no rig has, and the number of cells that need it."""
         counts: dict[Names, int] = {}
         for cell in self._campaign.missing:
             if not any(self._fits(cell, has) for has in present.values()):

@@ -32,8 +32,8 @@ from opjoule.measuring.pace import in_words
 from opjoule.record.run_record import RunRecord
 from opjoule.units import counted
 
-LOOK_S: Final = 0.5
-"""How often the scheduler is asked for its rigs [s]."""
+ASK_S: Final = 0.5
+"""Interval at which the scheduler is asked for its rigs [s]."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +68,9 @@ class Fleet:
     address: str
     security: Security | None
     wait_s: float
-    """How long it waits for a scheduler or a rig that is not there [s]."""
+    """Waiting time for a missing scheduler or rig [s]."""
     say: Callable[[str], None] = lambda line: print(line, file=sys.stderr, flush=True)
-    _told: set[str] = field(default_factory=set)
+    _said: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self._blocks = Blocks(self.campaign, self.needs)
@@ -82,11 +82,11 @@ class Fleet:
         """By address."""
         self._cut_off: dict[str, float] = {}
         """Rig that went with its scheduler -> until when its cells wait for it."""
-        self._programs_told = ""
+        self._programs_warned = ""
         self._refused: set[str] = set()
         """Addresses of workers that get no cell."""
         self._worked_s = time.monotonic()
-        """When a rig last had something to do."""
+        """Time at which a rig last had something to do."""
 
     def run(self) -> None:
         """Measures the missing cells.
@@ -122,7 +122,7 @@ class Fleet:
                         f"the scheduler at {self.address} has been away for {in_words(self.wait_s)}; what the rigs "
                         "have measured is fetched when the same command is started again"
                     ) from None
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(ASK_S)
                 continue
             try:
                 await self._session(link)
@@ -151,21 +151,21 @@ class Fleet:
     async def _session(self, link: Link) -> None:
         """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it does no more."""
         while True:
-            await self._look(link)
+            await self._update_rigs(link)
             if not self.campaign.missing and not any(present.task for present in self._present.values()):
                 return
             self._begin(link)
             tasks = {present.task for present in self._present.values() if present.task is not None}
             if tasks:
                 self._worked_s = time.monotonic()
-                await asyncio.wait(tasks, timeout=LOOK_S, return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(tasks, timeout=ASK_S, return_when=asyncio.FIRST_COMPLETED)
             else:
                 self._check_hope()
-                await asyncio.sleep(LOOK_S)
+                await asyncio.sleep(ASK_S)
             await self._ended(link)
 
-    async def _look(self, link: Link) -> None:
-        """Who is there: rigs that have gone give their cells back, new ones are asked what they are and have."""
+    async def _update_rigs(self, link: Link) -> None:
+        """Updates the list of rigs: lost ones give their cells back, new ones are asked for their equipment."""
         workers = await link.workers()
         for address in [address for address in self._present if address not in workers]:
             await self._gone(self._present.pop(address))
@@ -214,12 +214,12 @@ class Fleet:
         return None
 
     async def _first(self, link: Link, rig: FleetRig) -> None:
-        """What it still has of this campaign comes before any cell."""
+        """Fetches what a new rig still has of this campaign before it gets a cell."""
         await self._fetch_all(link, rig)
 
     @property
     def _able(self) -> dict[str, Names]:
-        """What each rig has that measures."""
+        """Equipment of each rig that measures."""
         return {present.rig.name: present.rig.has for present in self._present.values() if not present.aside}
 
     def _begin(self, link: Link) -> None:
@@ -255,7 +255,7 @@ class Fleet:
         )
 
     async def _measure(self, link: Link, present: _Present, cell: Cell) -> None:
-        """Has a rig measure a cell, and fetches what there is then."""
+        """Lets a rig measure a cell, and fetches the records."""
         rig = present.rig
         if not cell.is_missing:
             return self._blocks.ended(rig.name)
@@ -317,7 +317,7 @@ class Fleet:
             self.campaign.take_in(RunRecord.open(place))
         except OpJouleError as error:
             self.say(f"{place}: {error}")
-        self._programs_told = warn_of_programs(self.campaign, self._programs_told)
+        self._programs_warned = warn_of_programs(self.campaign, self._programs_warned)
         save_index(self.campaign)
 
     def _progress(self, cell: Cell) -> str:
@@ -346,6 +346,6 @@ class Fleet:
         self._cut_off |= {present.rig.name: until_s for present in self._present.values()}
 
     def _once(self, line: str) -> None:
-        if line not in self._told:
-            self._told.add(line)
+        if line not in self._said:
+            self._said.add(line)
             self.say(line)

@@ -18,7 +18,7 @@ from opjoule.record.directory import RUN
 COMING: Final = ".coming"
 """Folder below the campaign's for records that are not whole yet."""
 PART_BYTES: Final = 4 << 20
-"""What one message holds at most; small files share one."""
+"""Greatest size of a message; small files share one."""
 Range = tuple[str, int, int]
 """(path below the record, first byte, number of bytes)."""
 Fetch = Callable[[Parcel, Sequence[Range]], Awaitable[Sequence[bytes]]]
@@ -33,7 +33,7 @@ class Gathering:
         shutil.rmtree(folder / COMING, ignore_errors=True)
 
     def has(self, parcel: Parcel) -> bool:
-        """Is this very record here already?"""
+        """True if this very record is here already."""
         return parcel.sha256 in self._contents
 
     async def take(self, parcel: Parcel, fetch: Fetch, free_place: Callable[[str], Path]) -> Path:
@@ -78,7 +78,7 @@ async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
 
 
 def _messages(files: Sequence[ParcelFile]) -> Iterator[list[Range]]:
-    """What is asked for, message by message."""
+    """Byte ranges to be fetched, message by message."""
     ranges: list[Range] = []
     room = PART_BYTES
     for file in files:

@@ -17,7 +17,7 @@ from opjoule.measuring.plan import Plan
 RIG: Final = "rig"
 """Every worker has one of this resource and every cell takes one: a rig measures one cell at a time."""
 SIMULATED: Final = "simulated"
-"""What a worker with a simulated rig has."""
+"""Equipment of a worker with a simulated rig."""
 
 
 class Job(Struct, frozen=True):
@@ -40,12 +40,12 @@ class Job(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """How the measurement of a cell ended; its records are fetched on their own."""
+    """Outcome of a cell's measurement; its records are fetched separately."""
 
     status: int
     """Exit status, as of measure.py."""
     why: str = ""
-    """Why there is no record; empty where there is one."""
+    """Reason why there is no record; empty if there is one."""
     took_s: float = 0.0
 
 
@@ -71,7 +71,7 @@ class Parcel(Struct, frozen=True):
 
 
 class Waiting(Struct, frozen=True):
-    """What a rig still has of a campaign."""
+    """Records and jobs of a campaign that still wait at a rig."""
 
     parcels: tuple[Parcel, ...]
     jobs: tuple[str, ...]
@@ -79,7 +79,7 @@ class Waiting(Struct, frozen=True):
 
 
 class About(Struct, frozen=True):
-    """What a worker says of itself."""
+    """A worker's description of itself."""
 
     rig: str
     version: str
@@ -112,7 +112,7 @@ def rig_has(rig: Rig | None) -> frozenset[str]:
 
 
 def cell_needs(plan: Plan, meter: str | None) -> frozenset[str]:
-    """What a rig must have for a cell, in the same words.
+    """Equipment that a rig needs for a cell, by the same names.
 
     Args:
         meter: the cell's own, as --meter takes it; None: whichever the rig has.

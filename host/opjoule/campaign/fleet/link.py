@@ -21,7 +21,7 @@ CONNECT_S: Final = 10.0
 ANSWER_S: Final = 10.0
 """For a busy scheduler; one that has just begun to listen may never answer who came first, and is asked again."""
 STOP_S: Final = 20.0
-"""How long a rig may take to end what it measures."""
+"""Time limit for a rig to end its measurement [s]."""
 
 
 def _host_port(address: str) -> tuple[str, int]:
@@ -64,7 +64,7 @@ class Link:
         return cls(client, identity["id"])
 
     async def workers(self) -> Mapping[str, Mapping[str, Any]]:
-        """What the scheduler says of every worker, by address. Raises: SchedulerGone."""
+        """The scheduler's description of every worker, by address. Raises: SchedulerGone."""
         try:
             identity = await self._client.scheduler.identity(n_workers=-1)
         except OSError as error:
@@ -82,7 +82,7 @@ class Link:
             raise RigGone from error
 
     async def measure(self, address: str, job: Job, key: str) -> Outcome:
-        """Has a worker measure a cell, once what it measures for others has ended. Raises: RigGone."""
+        """Lets a worker measure a cell, after those that it measures for others. Raises: RigGone."""
         future = self._client.submit(
             rig_service.measure,
             job,

@@ -1,4 +1,4 @@
-"""What a worker does for campaigns: measures a cell in a process of its own, keeps the record until it is fetched.
+"""Service of a worker: measures a cell in a process of its own, and keeps the record until it is fetched.
 
 The measurement is no part of the worker: it goes on while the scheduler is away, and ends with the worker's process.
 """
@@ -38,7 +38,7 @@ class RigService:
     _process: asyncio.subprocess.Process | None = field(default=None, init=False)
 
     def about(self) -> About:
-        """What a campaign has to know before it trusts this rig with a cell."""
+        """Facts that a campaign checks before it gives this rig a cell."""
         return About(self.name, opjoule.__version__, program_commit(), self._running)
 
     @property
@@ -62,7 +62,7 @@ class RigService:
         return await asyncio.shield(self._measuring)
 
     def waiting(self, campaign: str) -> Waiting:
-        """What a campaign has not fetched yet."""
+        """Records that a campaign has not fetched yet."""
         return self.spool.waiting(campaign, self._running)
 
     async def stop(self, campaign: str | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What a rig keeps on its own disk until a campaign has fetched it: a folder a job, with the records in it."""
+"""A rig's own copy of records until a campaign has fetched them: one folder a job."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from opjoule.record.run_record import RunRecord
 JOB: Final = "job.json"
 OUTCOME: Final = "outcome.json"
 OUTPUT: Final = "output.txt"
-"""What the measurement's program said."""
+"""Output of the measuring program."""
 T = TypeVar("T", bound=Struct)
 
 
@@ -44,7 +44,7 @@ class Spool:
         return place
 
     def outcome(self, job_id: str) -> Outcome | None:
-        """How a job ended; None if it did not finish, or is not here."""
+        """Outcome of a job; None if it did not finish, or is not here."""
         return _read(self.place(job_id) / OUTCOME, Outcome)
 
     def waiting(self, campaign: str, running: str) -> Waiting:

@@ -45,7 +45,7 @@ class Drift:
         return slope and Measured(slope.value * self.length_s, slope.u * self.length_s, "1")
 
     def shift(self, cells: Sequence[int]) -> Measured | None:
-        """How much higher the drift makes the mean of some cells, for when they were measured, as a share."""
+        """Change of the mean of some cells by the drift, from when they were measured, as a share."""
         if self.slope_per_s is None:
             return None
         times_s = [run.time_s for run in self.runs if run.cell in cells]

@@ -34,12 +34,12 @@ LINES_MAX: Final = 8
 
 @dataclass(frozen=True)
 class Page:
-    """What a page is made of."""
+    """Contents of a page."""
 
     title: str
     kicker: str
     about: str
-    """What was measured, in a line."""
+    """Subject of the measurement, in a line."""
     folder: Path
     """Folder of the page: links to the runs' own pages are relative to it."""
     simulated: bool
@@ -47,17 +47,17 @@ class Page:
     """One for each axis."""
     cells: Plotted | None = None
     troubles: Sequence[str] = ()
-    """What is not comparable, failed, or was measured again."""
+    """Runs that are not comparable, failed, or were measured again."""
     runs: Sequence[ConditionRun] = ()
     """Every time that a cell of the campaign was measured."""
     refused: str = ""
-    """Why the cells are listed and not drawn; empty where they are drawn."""
+    """Reason why the cells are listed and not drawn; empty if they are drawn."""
     conclusions: Sequence[str] = ()
     """The lines that answer the question."""
     warnings: Sequence[RunWarning] = ()
     verdict: str = ""
     command: Sequence[str] = field(default=())
-    """That makes the same page."""
+    """Command that makes the same page."""
 
 
 def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:

@@ -85,7 +85,7 @@ def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder:
 def _run_line(
     run: ComparedRun | None, folder: Path, named: ConditionRun | None = None
 ) -> tuple[str, Element]:
-    """What it is sorted by, and its row; one that never began comes last."""
+    """Sort key and row of a run; one that never began comes last."""
     place = folder / named.folder if named else run.place if run else folder
     what = f"{named.name}, block {named.block}" if named else _condition(run) if run else ""
     status = named.status if named else run.status if run else ""

@@ -31,7 +31,7 @@ class Best:
     u: float | None
     """Expanded uncertainty, where all of its runs state one."""
     differs: bool | None
-    """Is it different from the second best? None where a single run of either does not say."""
+    """True if it differs from the second best; None if either is a single run."""
     single: bool
     """It rests on a single run of a system: no winner."""
     too_short: tuple[tuple[str, float], ...] = ()

@@ -52,11 +52,11 @@ class PhaseRow:
     answer: Any = None
     not_supported: str = ""
     why: str = ""
-    """Why it has no joules; empty where it has."""
+    """Reason why it has no joules; empty if it has."""
     warnings: tuple[str, ...] = ()
     """Marks of the record's warnings."""
     short_s: float | None = None
-    """How long it lasts at a time, where that is too short for joules [s]."""
+    """Length of one execution [s], if that is too short for joules."""
 
     @property
     def system(self) -> str:
@@ -90,7 +90,7 @@ class StudyTable:
     unranked: tuple[str, ...] = ()
     """Phases of which no best system is named."""
     per: str = ""
-    """What an operation is called, where figures are drawn per operation."""
+    """Name of an operation, if figures are drawn per operation."""
     cold: Mapping[str, str] = field(default_factory=dict)
     """Phase -> the same, cold."""
     bars: Mapping[str, str] = field(default_factory=dict)
@@ -127,12 +127,12 @@ class StudyTable:
 
     @property
     def faults(self) -> list[str]:
-        """What is lacking, and where systems give different answers."""
+        """Missing phases and records, and differing answers of systems."""
         return [*self.lacking, *disagreements(self.rows)]
 
 
 def study_of(record: RunRecord) -> Mapping[str, Any] | None:
-    """What a record's plan says of its study; None of a record of something else."""
+    """The study in a record's plan; None for a record of something else."""
     study = record.document.get("plan", {}).get("study", {})
     return study if study.get("name") == KIND else None
 
@@ -148,7 +148,7 @@ class _Measured:
 
     @property
     def facets(self) -> dict[str, str]:
-        """What records of one study may differ in beside its own axes."""
+        """Settings besides the study's own axes in which its records may differ."""
         run = self.record.run
         known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
         known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
@@ -156,12 +156,12 @@ class _Measured:
 
     @property
     def job(self) -> str:
-        """What was run, with which files: another job is another measurement."""
+        """Identity of the job, by its command and files: another job is another measurement."""
         return json.dumps([self.study["command"], self.study["files"]], sort_keys=True)
 
     @property
     def cell(self) -> str:
-        """What it measured, whichever block it is of."""
+        """Identity of the measured cell, without its block."""
         return json.dumps([self.facets, self.study["cell"], self.study["parts"]], sort_keys=True)
 
     @property
@@ -356,7 +356,7 @@ def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
 
 
 def agree(one: Any, other: Any) -> bool:
-    """Are two answers the same, but for the rounding of numbers?"""
+    """True if two answers are equal but for the rounding of numbers."""
     numbers = isinstance(one, int | float) and isinstance(other, int | float)
     if numbers and not isinstance(one, bool):
         return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)

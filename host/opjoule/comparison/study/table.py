@@ -91,7 +91,7 @@ def best_cell(best: Best) -> str:
 
 
 def how_sure(study: StudyTable) -> list[str]:
-    """What the marks of the tables mean, as far as they occur."""
+    """Legend of the marks that occur in the tables."""
     bests = best_systems(study)
     lines = []
     if any(best.single for best in bests):

@@ -34,7 +34,7 @@ Place = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Sample:
-    """What one record says of one cell: of a workload its result, of a job one phase."""
+    """One record's contribution to one cell: a workload's result, or one phase of a job."""
 
     cell: Mapping[str, str]
     phase: str
@@ -160,7 +160,7 @@ def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> C
 
 
 def samples_of_job(table: StudyTable) -> list[Sample]:
-    """What the records of a study that is a job say, phase by phase."""
+    """Samples from the records of a study that is a job, phase by phase."""
     return [
         Sample(row.cell, row.phase, {name: row.side(name) for name in row.measures}, row.simulated)
         for row in table.rows
@@ -169,7 +169,7 @@ def samples_of_job(table: StudyTable) -> list[Sample]:
 
 
 def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) -> list[Sample]:
-    """What the records of a study that is a workload say."""
+    """Samples from the records of a study that is a workload."""
     names = dict.fromkeys([*measures, *JOULES])
     samples = []
     for run in runs:

@@ -1,12 +1,12 @@
 // The time chart of every page: panels one above the other on one time axis, moved by mouse, keys and fingers, with a
 // read-out. drawing/chart.py makes its frame; uPlot draws each panel (panels.js).
 //
-//   const chart = new drawing.TimeChart(frame, told);
+//   const chart = new drawing.TimeChart(frame, listeners);
 //   chart.setScene({ whole, panels, tracks, phases, gaps, lanes, idle, shortest });
 //
-// told: { changed(), selected(stretch or null), pointed(time) }, each optional; times in seconds.
+// listeners: { changed(), selected(stretch or null), pointed(time) }, each optional; times in seconds.
 // whole: [first, last]. panels: what panels.py says. tracks: name -> what has levels, level(start, end, pixels) and, where
-// joules are to be told, integral(name, start, end) (pyramid.js). phases: { name, kind, start_s, end_s, row }, row 0 as
+// joules are shown, integral(name, start, end) (pyramid.js). phases: { name, kind, start_s, end_s, row }, row 0 as
 // ground, others as strips. gaps: { start, end, lost }. lanes: [{ name, start, end }]. idle: { value_w, u_w } or null.
 // shortest: no view is shorter.
 
@@ -19,8 +19,8 @@ const KEYS = {
 };
 
 class TimeChart {
-  constructor(holder, told = {}) {
-    Object.assign(this, EMPTY_SCENE, { holder, told, fromZero: false, chosen: null, start: 0, end: 1, panels: [], made: "" });
+  constructor(holder, listeners = {}) {
+    Object.assign(this, EMPTY_SCENE, { holder, listeners, fromZero: false, chosen: null, start: 0, end: 1, panels: [], made: "" });
     this.stack = holder.querySelector(".panels");
     this.mouse = {
       mousedown: () => (event) => this.startDrag(event),
@@ -84,7 +84,7 @@ class TimeChart {
     this.end = this.start + width;
     this.redraw();
     this.sayView();
-    this.told.changed?.();
+    this.listeners.changed?.();
   }
 
   showPhase(start, end) {
@@ -119,7 +119,7 @@ class TimeChart {
   // Selects a stretch [s] inside the whole, or nothing with null.
   select(start, end) {
     this.mark(start, end);
-    this.told.selected?.(this.chosen);
+    this.listeners.selected?.(this.chosen);
   }
 
   mark(start, end) {
@@ -185,7 +185,7 @@ class TimeChart {
     };
     const stop = () => {
       document.removeEventListener("mousemove", move);
-      if (far && !event.shiftKey) this.told.selected?.(this.chosen);
+      if (far && !event.shiftKey) this.listeners.selected?.(this.chosen);
     };
     document.addEventListener("mousemove", move);
     document.addEventListener("mouseup", stop, { once: true });
@@ -209,7 +209,7 @@ class TimeChart {
     if (u !== this.plot) return;
     this.sayCursor();
     const time = this.cursorTime();
-    if (time !== null) this.told.pointed?.(time);
+    if (time !== null) this.listeners.pointed?.(time);
   }
 
   cursorTime() { return this.plot?.cursor.left >= 0 ? this.plot.posToVal(this.plot.cursor.left, "x") : null; }

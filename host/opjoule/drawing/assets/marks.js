@@ -41,13 +41,13 @@ function drawPhaseNames(u, phases) {
   const { ctx, bbox } = u, ratio = devicePixelRatio;
   ctx.save();
   setText(ctx, 12, "left", "top");
-  for (const { name, kind, row, colour: own, start_s, end_s } of phases) {
+  for (const { name, kind, row, colour: edge, start_s, end_s } of phases) {
     const span = spanInView(u, start_s, end_s), top = bbox.top + (3 + 20 * (row ?? 0)) * ratio;
     if (!span) continue;
     if (row) {
       ctx.fillStyle = phaseColour(kind);
       ctx.fillRect(span.left, top, span.right - span.left, 18 * ratio);
-      ctx.fillStyle = colour(own);
+      ctx.fillStyle = colour(edge);
       ctx.fillRect(span.left, top, Math.min(2 * ratio, span.right - span.left), 18 * ratio);
     }
     const { width } = ctx.measureText(name);

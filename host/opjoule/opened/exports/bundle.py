@@ -90,7 +90,7 @@ _SPECIFICATION: Final = "https://w3id.org/ro/crate/1.1"
 
 @dataclass(frozen=True)
 class Described:
-    """What the description says of the whole."""
+    """Description of a bundle."""
 
     name: str
     about: str
@@ -249,6 +249,6 @@ def _root(crate: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def newest(records: Iterable[Path]) -> Iterator[str]:
-    """When each record began, as ISO 8601."""
+    """Start of each record, as ISO 8601."""
     for record in records:
         yield RunRecord.open(record).run.found.started_utc or ""

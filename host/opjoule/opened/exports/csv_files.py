@@ -16,7 +16,7 @@ from opjoule.opened.quantities import rows
 from opjoule.opened.run import OpenedRun
 
 _FORMULA: Final = r"^([=+\-@\t\r])"
-"""What makes a cell a formula. Source: OWASP, CSV Injection."""
+"""First characters that turn a cell into a formula. Source: OWASP, CSV Injection."""
 
 
 def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:

@@ -36,16 +36,16 @@ class Chart extends drawing.TimeChart {
   scene() {
     const { curves } = this, several = curves.length > 1, tracks = {}, gaps = [], power = [], rates = [];
     curves.forEach(({ name, place, data, shift_s }, i) => {
-      const own = { colour: COLOURS_OF_RUNS[place], label: `${i + 1}: ${name}` }, rated = data?.operations;
-      const said = (what) => (several ? `${what}, ${i + 1}` : what);
+      const line = { colour: COLOURS_OF_RUNS[place], label: `${i + 1}: ${name}` }, rated = data?.operations;
+      const numbered = (what) => (several ? `${what}, ${i + 1}` : what);
       const { bounds_s, mean_w, least_w, greatest_w, lost_s } = data ?? { bounds_s: this.whole, mean_w: [null], lost_s: [] };
       tracks[`power ${i}`] = new ServedTrack(bounds_s, { power_w: [mean_w, least_w, greatest_w] }, shift_s);
-      power.push({ ...own, said: said("power"), track: `power ${i}`, column: "power_w", envelope: true, unit: "W", digits: 4, range: true });
+      power.push({ ...line, said: numbered("power"), track: `power ${i}`, column: "power_w", envelope: true, unit: "W", digits: 4, range: true });
       mean_w.forEach((mean, at) => { if (data && mean === null) gaps.push([bounds_s[at] - shift_s, bounds_s[at + 1] - shift_s]); });
       gaps.push(...lost_s.map((time) => [time - shift_s, time - shift_s]));
       if (!rated) return;
       tracks[`rate ${i}`] = new ServedTrack(rated.bounds_s, { per_s: [rated.per_s] }, shift_s);
-      rates.push({ ...own, said: said("operations"), track: `rate ${i}`, column: "per_s", unit: "/s", digits: 0 });
+      rates.push({ ...line, said: numbered("operations"), track: `rate ${i}`, column: "per_s", unit: "/s", digits: 0 });
     });
     const panels = curves.length ? [{ title: "power, W", height: POWER_HEIGHT, gaps: true, series: power, readout: readings(power) }] : [];
     if (rates.length) panels.push({ title: "operations /s", height: RATE_HEIGHT, from_zero: true, series: rates, readout: readings(rates) });

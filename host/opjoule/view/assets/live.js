@@ -31,10 +31,10 @@ async function follow(viewer) {
   let ended = null;
   for (;;) {
     try {
-      const told = await ask("runs");
-      if (told.runs.length && !ended) grown(viewer, told.runs[0], await ask("run", { run: told.runs[0] }));
-      else if (!told.runs.length) viewer.say("The measurement is being prepared.");
-      if (told.ended && !ended) ended = after(viewer, told);
+      const answer = await ask("runs");
+      if (answer.runs.length && !ended) grown(viewer, answer.runs[0], await ask("run", { run: answer.runs[0] }));
+      else if (!answer.runs.length) viewer.say("The measurement is being prepared.");
+      if (answer.ended && !ended) ended = after(viewer, answer);
     } catch (error) {
       if (!(error instanceof TypeError)) viewer.say(error.message);
       else gone(viewer, ended);
@@ -62,22 +62,22 @@ function gone(viewer, ended) {
 }
 
 /** The run has grown: a view of its end moves along. */
-function grown(viewer, name, told) {
+function grown(viewer, name, run) {
   const { chart } = viewer, before = viewer.runs[0], same = before?.name === name, known = same && before.duration_s > 0;
   const [first, last] = chart.whole, length = chart.end - chart.start, atEnd = !known || chart.end >= last - 1e-6;
   const whole = !known || length >= last - first - 1e-6;
-  viewer.runs = [{ name, place: 0, ...told, data: same ? before.data : null }];
-  byId("shown").hidden = !told.duration_s;
+  viewer.runs = [{ name, place: 0, ...run, data: same ? before.data : null }];
+  byId("shown").hidden = !run.duration_s;
   viewer.layOut();
-  const words = told.now.phase ?? "The measurement is being prepared.";
+  const words = run.now.phase ?? "The measurement is being prepared.";
   if (byId("phase-now").textContent !== words) byId("phase-now").textContent = words;
-  if (byId("title").textContent !== told.title) byId("title").textContent = told.title;
+  if (byId("title").textContent !== run.title) byId("title").textContent = run.title;
   viewer.say("");
   for (const [key, , text] of TILES) {
-    const value = told.now[key];
-    byId("now").querySelector(`[data-now=${key}]`).textContent = value === null ? "–" : text(value, told.now);
+    const value = run.now[key];
+    byId("now").querySelector(`[data-now=${key}]`).textContent = value === null ? "–" : text(value, run.now);
   }
-  if (!told.duration_s || !atEnd) return;
+  if (!run.duration_s || !atEnd) return;
   const end = chart.whole[1];
   chart.show(end - (whole ? Math.min(end, LIVE_S) : length), end);
 }

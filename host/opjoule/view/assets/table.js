@@ -23,7 +23,7 @@ function made(name, words = "", attributes = {}) {
 
 /** What to know before a run's headline is believed, short; the full lines are its tooltip. */
 function badges(run) {
-  const found = run.simulated ? [made("span", "SIMULATED", { class: "badge simulated" })] : [];
+  const labels = run.simulated ? [made("span", "SIMULATED", { class: "badge simulated" })] : [];
   const kinds = new Map();
   for (const [kind, line] of run.cautions) kinds.set(kind, [...(kinds.get(kind) ?? []), line]);
   if (run.status === "unreadable") kinds.set("unreadable", [run.why]);
@@ -31,16 +31,16 @@ function badges(run) {
   for (const [kind, lines] of kinds) {
     const words = lines.length > 1 ? `${lines.length} ${kind}s` : kind;
     const serious = ["fault", "altered", "unfinished", "failed", "unreadable"].includes(kind);
-    found.push(made("span", words, { class: serious ? "badge bad" : "badge", title: lines.join("\n") }));
+    labels.push(made("span", words, { class: serious ? "badge bad" : "badge", title: lines.join("\n") }));
   }
-  return found;
+  return labels;
 }
 
 class RunTable {
-  /** @param {(name: string, isChosen: boolean) => void} told is called when a run is chosen, or is no more. */
-  constructor(place, told) {
+  /** @param {(name: string, isChosen: boolean) => void} onChoice is called when a run is chosen, or is no more. */
+  constructor(place, onChoice) {
     this.place = place;
-    this.told = told;
+    this.onChoice = onChoice;
     this.rows = [];
     this.chosen = new Set();
     this.sorted = { key: "started_utc", falls: true };
@@ -71,7 +71,7 @@ class RunTable {
       known: badges(run).map((badge) => badge.textContent).join(", "),
       words: [run.name, run.title, run.status, run.headline, run.note, ...run.tags, ...run.cautions.flat()].join(" ").toLowerCase(),
     }));
-    for (const field of this.filters.filter((each) => ["subject", "device", "storage", "status", "tag"].includes(each.dataset.filter))) {
+    for (const field of this.filters.filter((field) => ["subject", "device", "storage", "status", "tag"].includes(field.dataset.filter))) {
       const key = field.dataset.filter, was = field.value;
       const values = new Set(this.rows.flatMap((run) => (key === "tag" ? run.tags : [run[key]])).filter(Boolean));
       field.replaceChildren(made("option", "all", { value: "" }), ...[...values].sort().map((value) => made("option", value, { value })));
@@ -91,7 +91,7 @@ class RunTable {
     if (isChosen) this.chosen.add(name);
     else this.chosen.delete(name);
     this.draw();
-    this.told(name, isChosen);
+    this.onChoice(name, isChosen);
   }
 
   /** The rows that pass all filters, in order. */
@@ -101,7 +101,7 @@ class RunTable {
     const { key, falls } = this.sorted;
     const value = (run) => run[key] ?? "";
     const passes = (run) => words.every((word) => run.words.includes(word))
-      && ["subject", "device", "storage", "status"].every((each) => !asked[each] || run[each] === asked[each])
+      && ["subject", "device", "storage", "status"].every((key) => !asked[key] || run[key] === asked[key])
       && (!asked.tag || run.tags.includes(asked.tag))
       && (!asked.origin || (asked.origin === "simulated") === run.simulated);
     const order = (a, b) => {
@@ -115,9 +115,9 @@ class RunTable {
   }
 
   draw() {
-    const found = this.passing;
-    this.first = Math.max(0, Math.min(this.first, Math.floor((found.length - 1) / PAGE_ROWS) * PAGE_ROWS));
-    const page = found.slice(this.first, this.first + PAGE_ROWS);
+    const passing = this.passing;
+    this.first = Math.max(0, Math.min(this.first, Math.floor((passing.length - 1) / PAGE_ROWS) * PAGE_ROWS));
+    const page = passing.slice(this.first, this.first + PAGE_ROWS);
     const focused = document.activeElement?.closest?.("tbody") && document.activeElement.value;
     const body = this.place.querySelector("tbody");
     body.replaceChildren(...page.map((run) => this.row(run)));
@@ -128,13 +128,13 @@ class RunTable {
     }
     const number = (count) => count.toLocaleString("en");
     const reading = this.whole ? "" : ` Reading ${number(this.total)} records: ${number(this.rows.length)} so far.`;
-    const some = found.length === this.rows.length ? `${number(found.length)} runs` : `${number(found.length)} of ${number(this.rows.length)} runs`;
+    const some = passing.length === this.rows.length ? `${number(passing.length)} runs` : `${number(passing.length)} of ${number(this.rows.length)} runs`;
     this.place.querySelector("#counted").textContent = `${some}, ${this.chosen.size} chosen (${MOST_CHOSEN} at most).${reading}`;
     const last = this.first + page.length;
-    this.place.querySelector(".pager").hidden = found.length <= PAGE_ROWS;
-    this.place.querySelector("#page").textContent = `${number(this.first + 1)} to ${number(last)} of ${number(found.length)}`;
+    this.place.querySelector(".pager").hidden = passing.length <= PAGE_ROWS;
+    this.place.querySelector("#page").textContent = `${number(this.first + 1)} to ${number(last)} of ${number(passing.length)}`;
     this.place.querySelector("[data-page='-1']").disabled = this.first === 0;
-    this.place.querySelector("[data-page='1']").disabled = last >= found.length;
+    this.place.querySelector("[data-page='1']").disabled = last >= passing.length;
   }
 
   row(run) {

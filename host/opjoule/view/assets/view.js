@@ -33,23 +33,23 @@ class Viewer {
   }
 
   async start() {
-    const told = await ask("runs");
-    this.live = Boolean(told.live);
+    const listing = await ask("runs");
+    this.live = Boolean(listing.live);
     if (this.live) {
       follow(this);
       return;
     }
-    await this.list(told);
-    if (told.whole && told.runs.length === 1 && told.runs[0].status !== "unreadable") this.table.choose(told.runs[0].name, true);
+    await this.list(listing);
+    if (listing.whole && listing.runs.length === 1 && listing.runs[0].status !== "unreadable") this.table.choose(listing.runs[0].name, true);
   }
 
   /** The table, again and again until all records are read. */
   async list(known = null) {
-    const told = known ?? await ask("runs");
-    byId("title").textContent = `Runs in ${told.folder}`;
-    this.table.show(told.runs, told.total, told.whole);
-    if (!told.whole) setTimeout(() => this.during(() => this.list()), ASK_AGAIN_MS);
-    else if (!told.runs.length) this.say(`There is no run in ${told.folder} yet: host/measure.py makes one.`);
+    const listing = known ?? await ask("runs");
+    byId("title").textContent = `Runs in ${listing.folder}`;
+    this.table.show(listing.runs, listing.total, listing.whole);
+    if (!listing.whole) setTimeout(() => this.during(() => this.list()), ASK_AGAIN_MS);
+    else if (!listing.runs.length) this.say(`There is no run in ${listing.folder} yet: host/measure.py makes one.`);
   }
 
   say(words) { byId("said").textContent = words; }
@@ -65,12 +65,12 @@ class Viewer {
     if (!isChosen) this.runs = this.runs.filter((run) => run.name !== name);
     else {
       this.say(`Reading ${name} ...`);
-      const told = await this.during(() => ask("run", { run: name }));
-      if (!told) { this.table.chosen.delete(name); this.table.draw(); return; }
+      const facts = await this.during(() => ask("run", { run: name }));
+      if (!facts) { this.table.chosen.delete(name); this.table.draw(); return; }
       if (!this.table.chosen.has(name) || this.runs.some((run) => run.name === name)) return; // no more, by now
       const taken = new Set(this.runs.map((run) => run.place));
-      const place = COLOURS_OF_RUNS.findIndex((_, each) => !taken.has(each));
-      this.runs.push({ name, place, ...told, data: null });
+      const place = COLOURS_OF_RUNS.findIndex((_, number) => !taken.has(number));
+      this.runs.push({ name, place, ...facts, data: null });
       this.say("");
     }
     byId("shown").hidden = byId("to-chart").hidden = !this.runs.length;
@@ -115,7 +115,7 @@ class Viewer {
   /** The runs that are shown, each with its colour, its report, and what to know first. */
   legend() {
     byId("legend").replaceChildren(...this.runs.map((run) => {
-      const line = made("li"), row = this.table.rows.find((each) => each.name === run.name);
+      const line = made("li"), row = this.table.rows.find((row) => row.name === run.name);
       const away = made("button", "remove", { type: "button", "aria-label": `remove ${run.name}` });
       away.addEventListener("click", () => this.table.choose(run.name, false));
       const report = made("a", "report", { href: `report?${new URLSearchParams({ run: run.name })}`, target: "_blank", "aria-label": `report of ${run.name}` });
@@ -137,7 +137,7 @@ class Viewer {
   }
 
   label(run, phase) {
-    return run.phases.some((each) => each.repeat !== phase.repeat) ? `${phase.name} ${phase.repeat}` : phase.name;
+    return run.phases.some((other) => other.repeat !== phase.repeat) ? `${phase.name} ${phase.repeat}` : phase.name;
   }
 
   /** Asks for what is in view; while an answer is on its way, only the newest view waits for the next. */
@@ -177,8 +177,8 @@ class Viewer {
   /** A stretch on a run's own axis: of a phase that was chosen by its button the run's own, else the one on the chart. */
   stretchOf(run, stretch) {
     if (this.phase) {
-      const own = run.phases.find(({ name, repeat }) => name === this.phase.name && repeat === this.phase.repeat);
-      return own ? [own.start_s, own.end_s] : null;
+      const same = run.phases.find(({ name, repeat }) => name === this.phase.name && repeat === this.phase.repeat);
+      return same ? [same.start_s, same.end_s] : null;
     }
     return stretch.map((time_s) => Number((time_s + run.shift_s).toFixed(9)));
   }
@@ -195,35 +195,35 @@ class Viewer {
       return;
     }
     ["from", "to"].forEach((id, i) => { byId(id).value = stretch[i].toFixed(9).replace(/\.?0+$/, ""); });
-    const runs = this.runs, own = runs.map((run) => this.stretchOf(run, stretch));
-    const asked = (what, more = {}) => this.during(() => Promise.all(runs.map((run, i) => (own[i]
-      ? ask(what, { run: run.name, start: own[i][0], end: own[i][1], ...more }).catch((error) => ({ error: error.message }))
+    const runs = this.runs, stretches = runs.map((run) => this.stretchOf(run, stretch));
+    const asked = (what, more = {}) => this.during(() => Promise.all(runs.map((run, i) => (stretches[i]
+      ? ask(what, { run: run.name, start: stretches[i][0], end: stretches[i][1], ...more }).catch((error) => ({ error: error.message }))
       : { error: `It has no phase ${this.phase.name} ${this.phase.repeat}.` }))));
     const answers = await asked("stretch");
     if (!answers || turn !== this.selecting) return;
-    this.tell([this.numbers(runs, own, answers)]);
+    this.tell([this.numbers(runs, stretches, answers)]);
     const added = await asked("running", { columns: RUNNING_MOMENTS });
     if (!added || turn !== this.selecting) return;
-    this.added = runs.map((run, i) => ({ run, found: added[i], stated: answers[i].quantities }));
+    this.added = runs.map((run, i) => ({ run, joules: added[i], stated: answers[i].quantities }));
     this.drawRunning();
   }
 
   /** Running joules of every run that has them. */
   drawRunning() {
-    const known = (this.added ?? []).filter(({ found }) => !found.error);
-    const hasIdle = known.some(({ found }) => found.marginal_energy_j);
+    const known = (this.added ?? []).filter(({ joules }) => !joules.error);
+    const hasIdle = known.some(({ joules }) => joules.marginal_energy_j);
     byId("of-energy").disabled = !hasIdle;
     const key = hasIdle ? byId("of-energy").value : "energy_j";
-    const lines = known.filter(({ found }) => found[key]);
+    const lines = known.filter(({ joules }) => joules[key]);
     byId("adding").hidden = !lines.length;
-    this.running.show(lines.map(({ run, found }) => ({ name: run.name, colour: COLOURS_OF_RUNS[run.place], time_s: found.time_s, energy_j: found[key] })));
-    const lacking = known.filter(({ found }) => !found[key]).map(({ run }) => run.name);
-    const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((each) => each.key === key).text}`).join("; ");
+    this.running.show(lines.map(({ run, joules }) => ({ name: run.name, colour: COLOURS_OF_RUNS[run.place], time_s: joules.time_s, energy_j: joules[key] })));
+    const lacking = known.filter(({ joules }) => !joules[key]).map(({ run }) => run.name);
+    const ends = lines.map(({ run, stated }) => `${run.name}: ${stated.find((quantity) => quantity.key === key).text}`).join("; ");
     byId("running-said").textContent = `At the end (95 %): ${ends}.`
       + (lacking.length ? ` Idle power of ${lacking.join(", ")} is not known.` : "");
   }
 
-  numbers(runs, own, answers) {
+  numbers(runs, stretches, answers) {
     const table = made("table"), head = made("tr"), body = made("tbody");
     head.append(made("th", "", { scope: "col" }), ...runs.map((run) => made("th", `${run.name}: ${run.title}`, { scope: "col" })));
     const known = answers.find((answer) => !answer.error);
@@ -234,7 +234,7 @@ class Viewer {
     };
     if (answers.some((answer) => answer.error)) row("", answers.map(({ error }) => made("td", error ?? "")));
     row(this.phase ? `${this.phase.name} ${this.phase.repeat}, each run's own` : "stretch, each run's own time",
-      own.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s` : "")));
+      stretches.map((ends) => made("td", ends ? `${ends[0].toFixed(3)} to ${ends[1].toFixed(3)} s` : "")));
     known?.quantities.forEach(({ key, label }, i) => row(label, answers.map(({ quantities }) => {
       const cell = made("td", quantities?.[i].text ?? "", quantities ? { "data-key": key, "data-value": quantities[i].value } : {});
       if (quantities?.[i].reason) cell.append(made("span", quantities[i].reason, { class: "reason" }));
