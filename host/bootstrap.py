@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from logged_commands import SetupError, end_running, logged, say
+from opjoule.cli.needs import Needs
 from plain_folder import ROOT, plain
 from system_packages import install_named, install_packages, packages
 
@@ -111,33 +112,6 @@ def folder_hashes(folder: Path) -> dict[str, str]:
     """SHA-256 of each file in a folder, by name; empty where there is no folder."""
     files = folder.iterdir() if folder.is_dir() else ()
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
-
-
-@dataclass(frozen=True)
-class Needs:
-    """What a command needs besides the Python environment."""
-
-    loader: bool = True
-    simulate: bool = False
-    """The simulated rig: simulator and firmware."""
-    test: bool = False
-    ycsb: bool = False
-    virtual: bool = False
-    """What the virtual board is built with."""
-    board: str = ""
-    """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or none."""
-    figures: bool = False
-    """What figures for print are drawn with."""
-    fleet: bool = False
-    """What several rigs are reached with."""
-    packages: tuple[str, ...] = ()
-    """Further packages of the system: of a study's systems."""
-
-    @property
-    def sections(self) -> list[str]:
-        """The sections of host/packages.txt."""
-        virtual = ["virtual"] if self.virtual or self.test else []
-        return ["measure", *(["test"] if self.test else []), *virtual, *(["ycsb"] if self.ycsb else [])]
 
 
 def _steps(needs: Needs) -> list[Step]:
@@ -295,7 +269,7 @@ def _files(path: Path) -> Iterable[str]:
 def main(arguments: list[str]) -> int:
     """`bootstrap.py [--test]`: everything that ./test needs, or everything for a simulated measurement."""
     try:
-        set_up(Needs(simulate=True, test="--test" in arguments))
+        set_up(Needs(loader=True, simulate=True, test="--test" in arguments))
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

@@ -31,7 +31,8 @@ from pathlib import Path  # noqa: E402
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
 import bootstrap  # noqa: E402  # the path is set above
-from opjoule.cli import arguments  # noqa: E402
+from opjoule.cli import commands  # noqa: E402
+from opjoule.cli.handover import hand_over  # noqa: E402
 from opjoule.cli.signals import answer_with, hold_back, interrupt  # noqa: E402
 from opjoule.scripts import script_name  # noqa: E402
 from opjoule.system_errors import of_system  # noqa: E402
@@ -41,19 +42,9 @@ def main() -> int:
     """Parses, sets up what the command needs, and hands over to the environment's Python."""
     try:
         answer_with(interrupt)
-        asked = arguments.parse(sys.argv[1:])
-        bootstrap.set_up(
-            bootstrap.Needs(
-                loader=asked.loader,
-                simulate=asked.simulate,
-                ycsb=asked.ycsb,
-                virtual=asked.virtual,
-                board=asked.board,
-                figures=asked.figures,
-                fleet=asked.fleet,
-                packages=asked.packages,
-            )
-        )
+        command = commands.parse(sys.argv[1:])
+        bootstrap.set_up(command.needs)
+        hand_over(command)
         os.environ["PYTHONPATH"] = str(bootstrap.ROOT / "host")
         python = str(bootstrap.VENV_PYTHON)
         hold_back()

@@ -22,7 +22,7 @@ HOST = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
 os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests/support'}"
 
-from opjoule.cli.arguments import parse  # noqa: E402
+from opjoule.cli.commands import parse  # noqa: E402
 from opjoule.cli.record import command as record  # noqa: E402  # the path is set above
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings  # noqa: E402
 from opjoule.meters.monsoon.reader import ProtocolSource  # noqa: E402

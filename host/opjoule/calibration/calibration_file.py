@@ -40,7 +40,6 @@ SCHEMA: Final = 2
 EARLIER_SCHEMA: Final = 1
 """Schema of calibrations without a shunt's heating."""
 FILE_BYTES_MAX: Final = 1 << 20
-FOLDER: Final = "calibration"
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
 EARLIER: Final = "earlier"
 """Folder of the calibrations that a newer one of the same sensor has replaced."""

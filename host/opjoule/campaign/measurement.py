@@ -42,8 +42,8 @@ def directory_name(plan: Plan) -> str:
     """Name for the directory of a new record: time, study, board, and medium or conditions."""
     stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
     suffix = "-simulated" if plan.simulated else ""
-    last = f"by-{'-'.join(plan.condition)}" if plan.condition else plan.medium
-    return f"{stamp}-{plan.study.label}-{plan.profile.name}-{last}{suffix}"
+    last = f"by-{'-'.join(plan.condition)}" if plan.condition else plan.board.medium
+    return f"{stamp}-{plan.study.label}-{plan.board.profile.name}-{last}{suffix}"
 
 
 def measure(
@@ -69,8 +69,8 @@ def measure(
     Returns: the finished record, status "complete" or "failed".
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
-    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked)
-    meter = open_meters(meter_address, storage_meter, plan.profile.supply_voltage_v, stated)
+    stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked.get("meter"))
+    meter = open_meters(meter_address, storage_meter, plan.board.profile.supply_voltage_v, stated)
     record: RunRecord | None = None
     try:
         plan.study.check(board)
@@ -87,7 +87,13 @@ def measure(
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
             rig = {"device": facts, "meter": identity, "prepared": prepared}
             record.update(
-                found={**rig_facts, **_host_facts(), **rig, "storage": plan.medium, **plan.study.facts(board)}
+                found={
+                    **rig_facts,
+                    **_host_facts(),
+                    **rig,
+                    "storage": plan.board.medium,
+                    **plan.study.facts(board),
+                }
             )
             record.update(**sensors.entries())
             record.update(found={"supply": supply.measured(meter.error_bounds().shunt).to_json()})

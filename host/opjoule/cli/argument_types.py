@@ -1,18 +1,13 @@
-"""Types of values on the command line, and a parser that answers a mistake in one line."""
+"""Types of values on the command line: each reads a text, or says what is wrong with it."""
 
 from __future__ import annotations
 
 import argparse
 import re
-import textwrap
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
-from opjoule.cli.failures import one_line
-from opjoule.scripts import MEASURE
-
-HELP_WIDTH = 80
 LONGEST_NUMBER: Final = 19
 """Digits; Python refuses to read a number of many thousands."""
 SEED_MAX: Final = (1 << 31) - 1
@@ -36,8 +31,8 @@ def whole_between(least: int, most: int, words: str) -> Callable[[str], int]:
 positive = whole_between(1, 10**18, "a whole number of at least 1")
 seed = whole_between(0, SEED_MAX, f"a seed: a whole number from 0 to {SEED_MAX}")
 days = whole_between(1, 36_500, "a number of days from 1 to 36500")
-repeats = whole_between(1, REPEATS_MAX, f"a number of repeats from 1 to {REPEATS_MAX}")
-threads = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {THREADS_MAX}")
+repeat_count = whole_between(1, REPEATS_MAX, f"a number of repeats from 1 to {REPEATS_MAX}")
+thread_count = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {THREADS_MAX}")
 
 
 def count(text: str) -> int:
@@ -109,79 +104,6 @@ def directory(text: str) -> Path:
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty: give a name, for example runs/bench")
     return Path(text)
-
-
-METER_KINDS: Final = "{meter kinds}"
-IMPORT_SENSORS: Final = "{import sensors}"
-METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
-"""Help of an option that takes a meter's name."""
-
-
-def _from_meter_table() -> tuple[str, str]:
-    """Kinds of meter, and names of sensors for import; without the libraries, which help does not need, examples."""
-    try:
-        from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
-    except ImportError:
-        return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
-    return known_kinds(), ", ".join(import_sensors())
-
-
-class Parser(argparse.ArgumentParser):
-    """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
-
-    def __init__(
-        self,
-        command: str = "",
-        *,
-        description: str,
-        epilog: str = "",
-        usage: str | None = None,
-        program: str = MEASURE,
-    ) -> None:
-        """Parser of `measure.py COMMAND`; of measure.py itself without one."""
-        self._program = program
-        super().__init__(
-            prog=f"{program} {command}".strip(),
-            usage=usage,
-            description=textwrap.fill(description, HELP_WIDTH),
-            epilog=epilog,
-            formatter_class=argparse.RawDescriptionHelpFormatter,
-            allow_abbrev=False,
-        )
-
-    def add_rig(self, about: str = "the rig's description") -> None:
-        """--rig."""
-        self.add_argument(
-            "--rig",
-            type=directory,
-            default=Path("rig.toml"),
-            metavar="FILE",
-            help=f"{about} (default: rig.toml)",
-        )
-
-    def add_room_temperature(self) -> None:
-        """--room-temperature."""
-        self.add_argument(
-            "--room-temperature",
-            type=celsius,
-            metavar="C",
-            help="temperature of the room in degrees Celsius, which is compared with that of the sensor's "
-            "calibration",
-        )
-
-    def format_help(self) -> str:
-        """The help, with the kinds of meter where an option's help says METER_KINDS or IMPORT_SENSORS."""
-        for action in self._actions:
-            if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
-                kinds, sensors = _from_meter_table()
-                texts = {METER_KINDS: kinds, IMPORT_SENSORS: sensors}
-                for mark, text in texts.items():
-                    action.help = action.help.replace(mark, text.replace("%", "%%"))
-        return super().format_help()
-
-    def error(self, message: str) -> NoReturn:
-        """Names the mistake and where to read on; exit status 2."""
-        self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
 
 
 def time_span(text: str) -> float:

@@ -1,24 +1,79 @@
-"""The commands of `host/measure.py` after set-up; each loads only what it needs."""
+"""Every command of host/measure.py, and the one parse of a command line. Standard library alone.
+
+Before set-up the line is parsed: --help and a mistyped option need no set-up, and the options say what set-up has to
+do. The environment's Python gets the parsed options (handover.py) and never sees the line.
+"""
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable
-from functools import partial
+import sys
+from typing import Final, NoReturn
 
-from opjoule.cli import arguments
-from opjoule.cli.failures import reporting_failures
+from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
+from opjoule.cli.campaign.fleet_options import CELL, SCHEDULER, WORKER
+from opjoule.cli.campaign.options import CAMPAIGN
+from opjoule.cli.campaign.study_cells import STUDY
+from opjoule.cli.command import ParsedCommand
+from opjoule.cli.commission.options import COMMISSION
+from opjoule.cli.compare.options import COMPARE
+from opjoule.cli.failures import one_line, reporting_failures
+from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.measure.other_options import AGAIN, PROGRAM
+from opjoule.cli.runs.options import ACTIONS, RUNS
+from opjoule.cli.short_commands import (
+    DATABASES,
+    DOCTOR,
+    IMPORT,
+    INIT,
+    RECORD,
+    REPORT,
+    RESTORE,
+    STUDIES,
+    SUDOERS,
+    VERIFY,
+    VIEW,
+    VIRTUAL_BOARD,
+)
+from opjoule.cli.twin.options import TWIN
 from opjoule.scripts import script_name
+from opjoule.suggestion import suggestion
+
+FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
+COMMANDS: Final = {
+    each.name: each
+    for each in (
+        *(INIT, RECORD, IMPORT, DOCTOR, COMMISSION, REPORT, VERIFY, RESTORE, SUDOERS, VIRTUAL_BOARD),
+        *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, VIEW, COMPARE),
+        *(CAMPAIGN, SCHEDULER, WORKER, CELL, STUDIES, DATABASES),
+    )
+}
+
+
+def parse(argv: list[str]) -> ParsedCommand:
+    """Parses one command line; argparse exits with status 2 and one line on a mistake."""
+    if argv == ["help"]:
+        argv = ["--help"]
+    for count in (2, 1):
+        if command := COMMANDS.get(" ".join(argv[:count])):
+            return command.parse(argv[count:])
+    if not argv:
+        MEASURE.parser().error(f"no command given; to begin: {FIRST_COMMAND}")
+    if not argv[0].startswith("-"):
+        _refuse(argv[0])
+    main_job = STUDY if any(word.split("=")[0] == "--study" for word in argv) else MEASURE
+    return main_job.parse(argv)
 
 
 def main(argv: list[str]) -> int:
     """One command line; every failure is one line on stderr and its exit status."""
-    return reporting_failures(script_name(argv), loaded(argv))
+    return reporting_failures(script_name(argv), parse(argv).loaded())
 
 
-def loaded(argv: list[str]) -> Callable[[], int]:
-    """The command that a command line names, ready to run; a mistyped line ends the program."""
-    asked = arguments.parse(argv)
-    name = asked.command.replace("-", "_")
-    module = importlib.import_module(f"opjoule.cli.{'import_trace' if name == 'import' else name}.command")
-    return partial(getattr(module, f"run_{name}"), asked.options)
+def _refuse(word: str) -> NoReturn:
+    known = [name for name in COMMANDS if " " not in name]
+    print(
+        f"measure.py: unknown command '{one_line(word)}': {suggestion(word, known)}there are {', '.join(known)}; "
+        "without a command it measures: --db NAME --device NAME",
+        file=sys.stderr,
+    )
+    sys.exit(2)

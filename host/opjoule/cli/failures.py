@@ -30,9 +30,7 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
         return _say(program, str(error), error.exit_code)
     except KeyboardInterrupt:
         return _say(
-            program,
-            "interrupted; a record already begun is kept, with status partial",
-            Interrupted.exit_code,
+            program, "interrupted; a record already begun is kept, with status partial", Interrupted.exit_code
         )
     except BrokenPipeError:
         with contextlib.suppress(OSError):

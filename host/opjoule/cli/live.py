@@ -6,7 +6,6 @@ it ended, and its link to the report works.
 
 from __future__ import annotations
 
-import argparse
 import os
 import select
 import signal
@@ -20,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Final, Self
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
 from opjoule.cli.signals import ENDING
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
@@ -86,9 +85,9 @@ class LiveView:
 
 
 @contextmanager
-def live_view(options: argparse.Namespace) -> Iterator[Callable[[Path], None]]:
+def live_view(wanted: bool) -> Iterator[Callable[[Path], None]]:
     """What is to be called with each record that is begun; it does nothing without --live."""
-    if not options.live:
+    if not wanted:
         yield lambda directory: None
         return
     with LiveView() as view:
@@ -122,8 +121,8 @@ def serve(last_asked_s: float) -> int:
 def _let_go(*descriptors: int) -> None:
     """Whoever reads this program's output may wait for its end: this process may outlive the measurement."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    for each in descriptors:
-        os.dup2(nothing, each)
+    for descriptor in descriptors:
+        os.dup2(nothing, descriptor)
     os.close(nothing)
 
 

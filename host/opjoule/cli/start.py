@@ -5,20 +5,24 @@ from __future__ import annotations
 import sys
 
 from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
+from opjoule.cli.handover import handed_over
 from opjoule.cli.signals import answer_with, interrupt, leave
 from opjoule.scripts import script_name
 
 
 def main(argv: list[str]) -> int:
-    """Runs one command line; SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does."""
+    """Runs the command that was handed over, or, without set-up before it, the one that a command line names.
+
+    SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does.
+    """
     plain_output()
     masked_tracebacks()
 
     def run() -> int:
         answer_with(leave)
-        from opjoule.cli.commands import loaded  # noqa: PLC0415  # what takes a second to load
+        from opjoule.cli.commands import parse  # noqa: PLC0415  # what takes long to load
 
-        command = loaded(argv)
+        command = (handed_over() or parse(argv)).loaded()
         answer_with(interrupt)
         return command()
 

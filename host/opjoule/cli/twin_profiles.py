@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 from opjoule.cli.failures import one_line
+from opjoule.cli.options import flag
 
 FOLDER: Final = Path(__file__).resolve().parents[3] / "twins"
 """Where `measure.py twin --fit` puts profiles."""
@@ -28,30 +29,27 @@ def twin_profile(text: str) -> Path:
     )
 
 
-class Simulate(argparse.Action):
+class _Simulate(argparse.Action):
     """Sets `simulate`, and `twin_profile` where a profile is named."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: str | Sequence[Any] | None,
-        option_string: str | None = None,
+        self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None
     ) -> None:
-        """One `--simulate`."""
-        namespace.simulate, namespace.twin_profile = True, values
+        options.simulate, options.twin_profile = True, profile
 
 
-def add_simulate(group: argparse._ActionsContainer) -> None:
-    """--simulate [PROFILE]; the options `simulate` and `twin_profile`."""
-    group.add_argument(
-        "--simulate",
-        action=Simulate,
+def simulate_option() -> bool:
+    """The option --simulate [PROFILE], beside a field `twin_profile` for the profile."""
+    return flag(
+        "simulated board and meter; every figure says SIMULATED. PROFILE: a twin that measure.py twin --fit found "
+        "from a real record, its file or its name in twins/ (default: published figures, models.toml)",
+        action=_Simulate,
         nargs="?",
         type=twin_profile,
-        default=False,
         metavar="PROFILE",
-        help="simulated board and meter; every figure says SIMULATED. PROFILE: a twin that measure.py twin --fit found "
-        "from a real record, its file or its name in twins/ (default: published figures, models.toml)",
     )
-    group.set_defaults(twin_profile=None)
+
+
+def profile_field() -> Path | None:
+    """The field beside it: no option of its own."""
+    return cast(Path | None, field(default=None, metadata={"type": Path}))

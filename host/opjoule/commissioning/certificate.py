@@ -53,17 +53,17 @@ class Certificate:
     @property
     def open_steps(self) -> list[str]:
         """Titles of the steps without a verdict."""
-        return [each.title for each in STEPS if each.key not in self.finished]
+        return [step.title for step in STEPS if step.key not in self.finished]
 
     @property
     def failed_steps(self) -> list[str]:
         """Titles of the steps that failed."""
-        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.FAILED]
+        return [step.title for step in STEPS if self.outcome(step.key) is StepOutcome.FAILED]
 
     @property
     def skipped_steps(self) -> list[str]:
         """Titles of the steps that were left out."""
-        return [each.title for each in STEPS if self.outcome(each.key) is StepOutcome.SKIPPED]
+        return [step.title for step in STEPS if self.outcome(step.key) is StepOutcome.SKIPPED]
 
     @property
     def date_utc(self) -> datetime | None:

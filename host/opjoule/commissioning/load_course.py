@@ -101,9 +101,10 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
         readings: up to the full load, and back.
     """
     top = max(range(len(readings)), key=lambda place: readings[place].level)
-    up, down = readings[: top + 1], {each.level: each for each in readings[top + 1 :]}
+    up, down = readings[: top + 1], {reading.level: reading for reading in readings[top + 1 :]}
     apart = max(
-        (abs(down[each.level].power_w / each.power_w - 1) for each in up if each.level in down), default=0.0
+        (abs(down[point.level].power_w / point.power_w - 1) for point in up if point.level in down),
+        default=0.0,
     )
     faults = [*_course_faults(up), *_repeat_faults(apart)]
     figures = {
@@ -137,7 +138,7 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
 def _course_faults(up: Sequence[LevelReading]) -> list[Defect]:
     """What is wrong with the powers of a load that rises."""
     faults = []
-    if max(each.read.current_a for each in up) < 0:
+    if max(point.read.current_a for point in up) < 0:
         faults.append(Defect("the current flows backwards", SWAPPED))
     fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
     if fallen:
@@ -178,7 +179,7 @@ def _line(
     """Voltage against current, and the resistance before the sensor's voltage, its shunt taken off."""
     if not bounds.voltage_step_v:
         return None, {}
-    read = [each.read for each in readings]
+    read = [reading.read for reading in readings]
     points = [
         LinePoint(
             each.current_a,
@@ -188,20 +189,15 @@ def _line(
         )
         for each in read
     ]
-    if max(each.reading for each in points) - min(each.reading for each in points) < SPAN_U * max(
-        each.reading_u for each in points
+    if max(point.reading for point in points) - min(point.reading for point in points) < SPAN_U * max(
+        point.reading_u for point in points
     ):
         return None, {}
     fit = fit_line(points)
     widened = max(fit.chi_squared / max(fit.degrees, 1), 1.0) ** 0.5
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else 0.0
     picture = Picture(
-        [each.current_a for each in read],
-        [each.voltage_v for each in read],
-        "A",
-        "V",
-        fit.gain,
-        fit.offset,
+        [each.current_a for each in read], [each.voltage_v for each in read], "A", "V", fit.gain, fit.offset
     )
     u_ohm = widened * float(fit.covariance[0, 0]) ** 0.5
     return picture, {
@@ -275,10 +271,10 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
         )
     faults += [
         Defect(
-            each,
+            flag,
             "the supply is too weak for this load: see the voltage above, and the board's own cable and plug",
         )
-        for each in taken.flags
+        for flag in taken.flags
     ]
     low = f", at least {least.voltage_v:.2f} V" if least else ""
     return Verdict.of(f"up to {most_a:.2f} A{low}, {len(taken.flags)} flags", faults, figures)

@@ -116,7 +116,7 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     figures = {
         "written_bytes": CheckedFigure(
             written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
-        ),
+        )
     }
     faults = _wrong_device(look)
     where = look.path_device or look.path

@@ -38,7 +38,7 @@ def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> 
 def meter_words(meter: OpenMeter) -> dict[str, str]:
     """Who answered, for the certificate."""
     identity, bounds = meter.identity, meter.bounds
-    sensors = ", ".join(f"{each.model} at 0x{each.address:02x}" for each in identity.sensors)
+    sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
     found = {
         "board": identity.board,
         "firmware": identity.firmware_version,

@@ -44,7 +44,7 @@ def render(certificate: Certificate) -> str:
         element("p", f"{date}; {len(certificate.finished)} of {len(STEPS)} steps have a verdict."),
     )
     steps = [
-        _step(each, certificate.finished[each.key]) for each in STEPS if each.key in certificate.finished
+        _step(step, certificate.finished[step.key]) for step in STEPS if step.key in certificate.finished
     ]
     chart = chart_frame() if track else [element("p", "Nothing has been recorded yet.", class_="reason")]
     main = [
@@ -106,7 +106,7 @@ def _drawn(picture: Picture, title: str) -> Element:
     def guides(x: Scale, y: Scale) -> Iterable[str]:
         if picture.gain is not None:
             ends = min(picture.x), max(picture.x)
-            places = [(x(each), y(picture.offset + picture.gain * each)) for each in ends]
+            places = [(x(end), y(picture.offset + picture.gain * end)) for end in ends]
             yield f"M{places[0][0]:.1f} {places[0][1]:.1f}L{places[1][0]:.1f} {places[1][1]:.1f}"
 
     label = f"{title}: {picture.y_words} against {picture.x_words}"

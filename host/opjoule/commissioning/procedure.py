@@ -17,7 +17,7 @@ from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
-_KEYS: Final = [each.key for each in STEPS]
+_KEYS: Final = [step.key for step in STEPS]
 _MARKS: Final = {
     StepOutcome.PASSED: "ok  ",
     StepOutcome.FAILED: "MEND",

@@ -144,6 +144,9 @@ def judge_second(found: Sequence[BothEnergies]) -> Verdict:
             )
         )
     picture = Picture(
-        [each.level for each in found], [100 * each for each in shares], "load, eighths", "second less rig, %"
+        [each.level for each in found],
+        [100 * share for share in shares],
+        "load, eighths",
+        "second less rig, %",
     )
     return Verdict.of(words, faults, figures, picture)

@@ -130,15 +130,10 @@ STEPS: Final = (
         "no I2C error, no missed conversion, no bad frame, no reset",
         _errors,
     ),
-    DeskStep(
-        "idle",
-        "Idle power",
-        "inside the board's plausible range: a warning only",
-        _idle,
-    ),
+    DeskStep("idle", "Idle power", "inside the board's plausible range: a warning only", _idle),
 )
 
 
 def step_called(key: str) -> DeskStep:
     """The step of this key."""
-    return next(each for each in STEPS if each.key == key)
+    return next(step for step in STEPS if step.key == key)

@@ -248,17 +248,17 @@ def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True
             )
         )
     faults += [
-        _disagree(each) for each in alignment.checks if each.difference_ns is not None and not each.passed
+        _disagree(check) for check in alignment.checks if check.difference_ns is not None and not check.passed
     ]
     if played and "signature" not in alignment.maps:
-        why = next((each.detail for each in alignment.checks if each.name.startswith("signature")), "")
+        why = next((check.detail for check in alignment.checks if check.name.startswith("signature")), "")
         faults.append(
             Defect(
                 f"the load signature was not found in the trace{f' ({why})' if why else ''}",
                 "see that the meter measures the current of this board, and end what else runs on it",
             )
         )
-    ways = "; ".join(each.detail for each in alignment.checks if each.passed)
+    ways = "; ".join(check.detail for check in alignment.checks if check.passed)
     words = f"meter {1e6 * resonator:+,.0f} ppm, board {1e6 * board:+.1f} ppm of this computer; {ways}"
     return Verdict.of(words, faults, figures)
 

@@ -74,8 +74,8 @@ class Verdict:
         """
         if not faults:
             return cls(StepOutcome.PASSED, words, "", figures, picture)
-        said = "; ".join([*(each.words for each in faults), words])
-        advice = "; ".join(dict.fromkeys(each.advice for each in faults if each.advice))
+        said = "; ".join([*(fault.words for fault in faults), words])
+        advice = "; ".join(dict.fromkeys(fault.advice for fault in faults if fault.advice))
         return cls(broken, said, advice, figures, picture)
 
     @classmethod

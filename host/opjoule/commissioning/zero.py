@@ -66,8 +66,8 @@ def judge_zero(recorded: DeskRecording) -> Verdict:
 def _drift(time_s: Float64Array, current_a: Float64Array) -> tuple[float, float, Picture]:
     """Change in 60 s and its standard uncertainty [A], by a line through means of tenths of the recording."""
     blocks = np.array_split(np.arange(time_s.size), BLOCKS)
-    at_s = np.array([time_s[each].mean() for each in blocks])
-    means_a = np.array([current_a[each].mean() for each in blocks])
+    at_s = np.array([time_s[block].mean() for block in blocks])
+    means_a = np.array([current_a[block].mean() for block in blocks])
     (slope, level), residual, *_ = np.polyfit(at_s, means_a, 1, full=True)
     scatter_a2 = float(residual[0]) / (BLOCKS - 2) if residual.size else 0.0
     slope_u = (scatter_a2 / float(((at_s - at_s.mean()) ** 2).sum())) ** 0.5

@@ -44,16 +44,28 @@ class Profile:
     supply_note: str = ""
     """What else its supply has to do with."""
 
-    def medium(self, asked: str | None) -> str:
-        """The storage medium to use: the one asked for, or the board's first.
+    def with_medium(self, name: str | None) -> BoardAndMedium:
+        """The board with the medium of this name, or with its first.
 
         Raises: BadInput: the board cannot take that medium.
         """
-        if asked is None:
-            return self.media[0]
-        if asked not in self.media:
-            raise BadInput(unknown(f"storage for {self.name}", asked, list(self.media)))
-        return asked
+        if name is not None and name not in self.media:
+            raise BadInput(unknown(f"storage for {self.name}", name, list(self.media)))
+        return BoardAndMedium(self, name or self.media[0])
+
+
+@dataclass(frozen=True)
+class BoardAndMedium:
+    """A kind of board, and the one of its media that the databases go to."""
+
+    profile: Profile
+    medium: str
+    """Its name: one of the profile's."""
+
+    @property
+    def name(self) -> str:
+        """Of both, as rpi4/sd."""
+        return f"{self.profile.name}/{self.medium}"
 
 
 def known_profiles() -> list[str]:

@@ -52,12 +52,12 @@ class TimeLeft:
 def expected_phases(plan: Plan) -> list[Expected]:
     """The phases that a plan is going to have, in order."""
     steps = plan.study.steps()
-    repeat = [each for each in steps if each.role not in (Role.CONTROL, Role.BLOCKS)]
-    controls = [each for each in steps if each.role is Role.CONTROL]
+    repeat = [step for step in steps if step.role not in (Role.CONTROL, Role.BLOCKS)]
+    controls = [step for step in steps if step.role is Role.CONTROL]
     found = [Expected("rest", "rest", plan.idle_s)]
     for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
         found += [_expected(plan, each, in_blocks=number == plan.repeats) for each in repeat]
-    found += [_expected(plan, each) for each in controls]
+    found += [_expected(plan, control) for control in controls]
     return [each for each in found if each.length_s != 0.0]
 
 
@@ -125,7 +125,7 @@ class Pace:
     def left(self) -> TimeLeft | None:
         """Time left; None where nothing tells it."""
         lengths = [self._of_current(), *map(self._length_s, self._to_come)]
-        known = [each for each in lengths if each is not None]
+        known = [length for length in lengths if length is not None]
         if not known:
             return None
         return TimeLeft(sum(known), len(known) < len(lengths))

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from opjoule.devices.profiles import Profile, find_profile
+from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 from opjoule.record.phases import WORKED, Role
@@ -20,6 +20,9 @@ IDLE_S = 30.0
 """Idle before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
 """The same on the simulated rig, whose board comes to rest at once."""
+REPEATS: Final = 3
+SETTLE_LIMIT_S: Final = 60.0
+"""Longest wait without progress of the medium's writes."""
 RUN_S = 10
 """Length of a run where nothing is asked for."""
 LEAD_IN_MAX_S = 10.0
@@ -54,8 +57,7 @@ class Plan:
     """Everything a measurement needs to know, complete and checked."""
 
     study: Study
-    profile: Profile
-    medium: str
+    board: BoardAndMedium
     idle_s: float
     """Length of an idle phase, its lead-in included."""
     repeats: int
@@ -115,8 +117,8 @@ class Plan:
         return {
             "schema": {"name": "plan", "version": PLAN_VERSION},
             "study": self.study.to_json(),
-            "device": self.profile.name,
-            "storage": self.medium,
+            "device": self.board.profile.name,
+            "storage": self.board.medium,
             "idle_s": self.idle_s,
             "repeats": self.repeats,
             "settle_limit_s": self.settle_limit_s,
@@ -140,11 +142,9 @@ class Plan:
             raise BadInput(
                 f"the plan is of version {entry['schema']['version']}; this OpJoule knows {PLAN_VERSION}"
             )
-        profile = find_profile(entry["device"])
         return cls(
             study=study,
-            profile=profile,
-            medium=profile.medium(entry["storage"]),
+            board=find_profile(entry["device"]).with_medium(entry["storage"]),
             idle_s=float(entry["idle_s"]),
             repeats=int(entry["repeats"]),
             settle_limit_s=float(entry["settle_limit_s"]),

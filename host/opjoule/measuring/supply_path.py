@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -133,9 +132,9 @@ def shunt_words(ohm: float, tolerance: float, origin: str) -> str:
     return f"{ohm:g} ohm \N{PLUS-MINUS SIGN}{100 * tolerance:g} %, {origin or 'origin not recorded'}"
 
 
-def stated_in(asked: Mapping[str, Any]) -> str:
-    """Where the meter's name stands, by what the user asked for."""
-    return "--meter" if asked.get("meter") else RIG_FILE
+def stated_in(meter: str | None) -> str:
+    """Where the meter's name stands: on the command line, where it is given there."""
+    return "--meter" if meter else RIG_FILE
 
 
 def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply) -> SupplyPath:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
-from opjoule.devices.profiles import Profile
+from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.errors import BadInput
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.models import Models
@@ -55,15 +55,17 @@ class DrawnRig:
     power: PowerModel
 
     @classmethod
-    def draw(cls, profile: Profile, medium: str, seed: int, plant: str | None = None) -> DrawnRig:
+    def draw(cls, board: BoardAndMedium, seed: int, plant: str | None = None) -> DrawnRig:
         """Draws a rig. Raises: BadInput: there is no such fault, or no model of the board or medium."""
         if plant and plant not in PLANTS:
             raise BadInput(unknown("fault to plant", plant, PLANTS))
+        profile = board.profile
         cable_ohm = 0.4 if plant == "cable" else CABLE_OHM
         true_ohm = USUAL_OHM if plant in ("wrong-shunt", "hot-shunt") else SHUNT_OHM
         supply = Supply((profile.nominal_voltage_v or 5.1) + 0.1, true_ohm + cable_ohm)
         sensor = _with_shunt(Imperfections.draw(seed), true_ohm).on(supply)
-        stated = Models.stated().load(profile.name, medium, chance=medium_chance(medium, seed))
+        chance = medium_chance(board.medium, seed)
+        stated = Models.stated().load(profile.name, board.medium, chance=chance)
         return cls(
             profile, seed, plant or "", supply, sensor, PowerModel(stated.board, stated.medium, supply)
         )

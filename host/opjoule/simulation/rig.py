@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.databases import background_threads
-from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.board import Board, BoardPlaces, KnownBoard, LoadConditions, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import StoragePreparation
-from opjoule.devices.profiles import Profile
+from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.devices.programs.binaries import Programs, installed_here
 from opjoule.devices.programs.disturbance import Disturbance
 from opjoule.devices.programs.probe import BoardProbe
@@ -42,8 +42,7 @@ class TwinRig:
 
     def __init__(
         self,
-        profile: Profile,
-        medium: str,
+        board: BoardAndMedium,
         *,
         root: Path,
         storage: Path,
@@ -78,7 +77,8 @@ class TwinRig:
         self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         try:
             models = Models.with_profile(twin_profile)
-            stated = models.load(profile.name, medium, chance=medium_chance(medium, seed))
+            profile, chance = board.profile, medium_chance(board.medium, seed)
+            stated = models.load(profile.name, board.medium, chance=chance)
             drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
             drawn = drawn.on(models.supply) if models.own_supply else drawn
             power = PowerModel(stated.board, stated.medium, drawn.supply)
@@ -149,12 +149,10 @@ def simulated_board(
 
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
-        profile.name,
-        profile.cores,
+        KnownBoard(profile.name, profile.cores, {**facts, "connection": "simulated"}),
         shell,
         programs,
-        folder=str(folder),
-        medium=Medium(str(storage)),
+        BoardPlaces(str(folder), Medium(str(storage)), str(kept) if kept else ""),
         preparation=StoragePreparation(shell, str(storage)),
         probe=ProbeOptions(
             f"virtual:{(line or feed.sync).path}" if sync else None,
@@ -162,7 +160,5 @@ def simulated_board(
             under=simulator.under if slowed else (),
             through=through,
         ),
-        facts={**facts, "connection": "simulated"},
-        disturbance=disturbance,
-        kept=str(kept) if kept else "",
+        load=LoadConditions(disturbance=disturbance),
     )

@@ -23,7 +23,7 @@ from typing import Any
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.profiles import Profile
+from opjoule.devices.profiles import BoardAndMedium
 from opjoule.devices.programs.disturbance import Disturbance
 from opjoule.devices.programs.probe import BoardProbe
 from opjoule.devices.rig.board import board_on
@@ -173,8 +173,7 @@ class VirtualRig:
 
     def __init__(
         self,
-        profile: Profile,
-        medium: str,
+        board: BoardAndMedium,
         *,
         root: Path,
         truth: Path,
@@ -195,9 +194,9 @@ class VirtualRig:
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
         try:
-            stated = load_model(profile.name, medium)
-            drawn = drawn_for(profile, stated.greatest_w, seed)
-            model = CountedPower(stated.board, _throttled(stated.medium, medium), drawn.supply)
+            stated = load_model(board.profile.name, board.medium)
+            drawn = drawn_for(board.profile, stated.greatest_w, seed)
+            model = CountedPower(stated.board, _throttled(stated.medium, board.medium), drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
             self._open.callback(self._supply.close)
             place = Path(
@@ -212,7 +211,7 @@ class VirtualRig:
             options = image.ssh_options(self.machine.port, place / "known_hosts")
             shell = SshConnection(f"{user}@127.0.0.1", options)
             self._open.callback(shell.close)
-            self.board = self._board(profile, medium, shell, root, wanted, sync, disturbance, user)
+            self.board = self._board(board, shell, root, wanted, sync, disturbance, user)
             self._open.callback(self.board.close)
         except BaseException:
             self.close()
@@ -220,8 +219,7 @@ class VirtualRig:
 
     def _board(
         self,
-        profile: Profile,
-        medium: str,
+        board: BoardAndMedium,
         shell: SshConnection,
         root: Path,
         wanted: dict[str, str],
@@ -229,6 +227,7 @@ class VirtualRig:
         disturbance: Disturbance | None,
         user: str,
     ) -> Board:
+        profile, medium = board.profile, board.medium
         carrier = sync or profile.sync
         device = f"/dev/disk/by-id/virtio-{MEDIA[medium][0]}"
         may_mount = user == "rig"

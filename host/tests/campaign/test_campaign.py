@@ -191,7 +191,7 @@ def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
 def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, capsys):
     class Broken(Bench):
         def __call__(self, plan, place):
-            if plan.medium == "sd":
+            if plan.board.medium == "sd":
                 self.measured.append("sd")
                 raise DeviceFault("the board is gone")
             return super().__call__(plan, place)
@@ -208,7 +208,7 @@ def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, cap
 def test_what_would_fail_the_same_way_again_is_tried_once(tmp_path, capsys):
     class Wrong(Bench):
         def __call__(self, plan, place):
-            if plan.medium == "sd":
+            if plan.board.medium == "sd":
                 self.measured.append("sd")
                 raise BadInput("the card is too small")
             return super().__call__(plan, place)

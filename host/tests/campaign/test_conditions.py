@@ -12,8 +12,8 @@ from opjoule.campaign import conditions
 from opjoule.campaign.axes import Axis
 from opjoule.campaign.campaign import block_order
 from opjoule.campaign.conditions import asked_values, run_conditions
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plans
+from opjoule.cli import commands
+from opjoule.cli.measure.planning import make_plans
 from opjoule.cli.report.command import run_report
 from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
@@ -87,7 +87,7 @@ ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate"]
 
 def plans(repeats: int = 2):
     argv = [*ONE, "--storage", "sd,emmc", "--repeats", str(repeats)]
-    return make_plans(arguments.parse(argv).options)
+    return make_plans(commands.parse(argv).options)
 
 
 def measured(plan, place: Path, *, status: str = "complete", value: float = 1e-3) -> tuple[int, Path]:
@@ -102,7 +102,7 @@ def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
     seen = []
 
     def measure_one(plan, place: Path) -> tuple[int, Path]:
-        seen.append((plan.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
+        seen.append((plan.board.medium, plan.study.seed, plan.repeats, plan.asked["storage"]))
         return measured(plan, place)
 
     assert run_conditions(plans(), tmp_path / "out", measure_one, seed=1, json=True) == 0
@@ -117,7 +117,7 @@ def test_all_media_are_measured_with_one_seed_in_one_folder(tmp_path, capsys):
 
 def test_one_mediums_failure_costs_the_others_nothing(tmp_path, capsys):
     def measure_one(plan, place: Path) -> tuple[int, Path]:
-        if plan.medium == "sd":
+        if plan.board.medium == "sd":
             raise DeviceFault("the card is gone")
         return measured(plan, place)
 
@@ -174,7 +174,7 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
     first = capsys.readouterr().out
     (out / "report.html").unlink()
     monkeypatch.setattr("opjoule.report.html.write_report", lambda *_: None)
-    assert run_report(arguments.parse(["report", str(out)]).options) == 0
+    assert run_report(commands.parse(["report", str(out)]).options) == 0
     assert capsys.readouterr().out == first
     assert (out / "report.html").exists()
 
@@ -194,8 +194,8 @@ def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
         "--repeats",
         "2",
     ]
-    made = make_plans(arguments.parse(argv).options)
-    assert [(plan.study.database.name, plan.medium) for plan in made] == [
+    made = make_plans(commands.parse(argv).options)
+    assert [(plan.study.database.name, plan.board.medium) for plan in made] == [
         *(("leveldb", "sd"), ("leveldb", "emmc"), ("sqlite", "sd"), ("sqlite", "emmc"))
     ]
     assert [plan.asked["db"] for plan in made] == ["leveldb", "leveldb", "sqlite", "sqlite"]
@@ -208,15 +208,15 @@ def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
 
 def test_a_plan_is_the_same_whatever_condition_it_is(tmp_path):
     """So that one run of several can be measured once more on its own."""
-    (sd, emmc) = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc"]).options)
-    (alone,) = make_plans(arguments.parse([*ONE, "--storage", "sd"]).options)
+    (sd, emmc) = make_plans(commands.parse([*ONE, "--storage", "sd,emmc"]).options)
+    (alone,) = make_plans(commands.parse([*ONE, "--storage", "sd"]).options)
     assert sd.sha256 == alone.sha256 != emmc.sha256
 
 
 def test_each_study_has_its_own_quantities_compared(tmp_path):
     """A command that marks nothing has no energy per operation to compare."""
     argv = ["command", *ONE[2:], "--storage", "sd,emmc", "--repeats", "1", "--", "true"]
-    run_conditions(make_plans(arguments.parse(argv).options), tmp_path, measured, seed=1, json=False)
+    run_conditions(make_plans(commands.parse(argv).options), tmp_path, measured, seed=1, json=False)
     titles = [title for title, _ in cells(read_index(tmp_path)[0])]
     assert titles[1:] == ["energy above idle", "power", "disk read", "disk written"]
 
@@ -233,10 +233,10 @@ def test_a_damaged_index_is_the_records_fault(tmp_path, text):
 def media(tmp_path, sd, emmc, shared_u=0.05):
     """A folder of two media with these powers; each run is uncertain by what all of them share, and a little more."""
     values = {"sd": list(sd), "emmc": list(emmc)}
-    made = make_plans(arguments.parse([*ONE, "--storage", "sd,emmc", "--repeats", str(len(sd))]).options)
+    made = make_plans(commands.parse([*ONE, "--storage", "sd,emmc", "--repeats", str(len(sd))]).options)
 
     def measure_one(plan, place: Path) -> tuple[int, Path]:
-        value = values[plan.medium].pop(0)
+        value = values[plan.board.medium].pop(0)
         record = RunRecord.create(place, plan.asked, simulated=True)
         contents = result(value, 2 * (shared_u**2 + 0.001**2) ** 0.5 * value)
         contents["shared"] = {"power_w": {"one sensor: gain": shared_u * value}}
@@ -291,7 +291,7 @@ def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
 
 
 def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):
-    (plan,) = make_plans(arguments.parse(ONE).options)
+    (plan,) = make_plans(commands.parse(ONE).options)
     counted = replace(plan, asked={**plan.asked, "parts": [{"records": [100, 1000]}]})
     told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
     assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"

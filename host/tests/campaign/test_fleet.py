@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -203,18 +202,17 @@ def test_rigs_share_the_cells_of_a_study_and_a_block_stays_on_one(fleet):
 )
 def test_a_rig_plans_a_cell_of_a_study_as_the_campaigns_computer_does(tmp_path, study):
     from opjoule.campaign.campaign import Campaign
-    from opjoule.cli.arguments import parse
-    from opjoule.cli.campaign.arguments import campaign_options
     from opjoule.cli.campaign.command import _plans
     from opjoule.cli.campaign.fleet import jobs_of, plan_of_job
+    from opjoule.cli.commands import parse
 
     options = parse(["--study", *study, "--scheduler", "tcp://127.0.0.1:1"]).options
     plans = [plan for plan, _ in _plans(options.campaign)]
     campaign = Campaign.of(plans, tmp_path / "out", seed=1)
     for job in jobs_of(options.campaign, campaign)[::5]:
         (tmp_path / "job.json").write_bytes(msgspec.json.encode(job))
-        told_to, _ = campaign_options(["cell", str(tmp_path), "--name", "rig-1"])
-        plan = plan_of_job(job, told_to.cell, "rig-1")
+        told_to = parse(["campaign", "cell", str(tmp_path), "--name", "rig-1"]).options
+        plan = plan_of_job(job, told_to.options, "rig-1")
         assert plan.condition == job.condition and plan.asked["rig_name"] == "rig-1"
         assert "scheduler" not in plan.asked
 
@@ -266,15 +264,15 @@ def test_ctrl_c_ends_the_campaign_and_what_its_rigs_measure(fleet):
 
 
 def test_no_scheduler_is_one_line(tmp_path, capsys):
-    from opjoule.cli.campaign.arguments import campaign_options
     from opjoule.cli.campaign.command import run_campaign
+    from opjoule.cli.commands import parse
 
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{nobody.getsockname()[1]}"
-    options, _ = campaign_options(
-        [str(file_of(tmp_path)), "--out", str(tmp_path / "out"), "--scheduler", address]
-    )
+    options = parse(
+        ["campaign", str(file_of(tmp_path)), "--out", str(tmp_path / "out"), "--scheduler", address]
+    ).options
     assert reporting_failures("campaign.py", lambda: run_campaign(options)) == 3
     said = capsys.readouterr().err.splitlines()
     assert f"no scheduler answers at {address}" in said[-1]
@@ -285,14 +283,13 @@ def test_no_scheduler_is_one_line(tmp_path, capsys):
     "argv", [["scheduler", "--host", "0.0.0.0"], ["worker", "tcp://10.0.0.7:8786", "--simulate"]]
 )
 def test_a_port_beyond_this_computer_needs_tls_or_a_word_of_trust(argv, capsys):
-    from opjoule.cli.campaign.arguments import campaign_options
+    from opjoule.cli.commands import parse
 
     with pytest.raises(SystemExit) as refused:
-        campaign_options(argv)
+        parse(["campaign", *argv])
     assert refused.value.code == 2
     assert "could run programs on this computer" in capsys.readouterr().err
-    options, _ = campaign_options([*argv, "--trust-network"])
-    assert isinstance(options, argparse.Namespace)
+    assert parse(["campaign", *argv, "--trust-network"]).options.trust_network
 
 
 def test_a_lone_rig_loads_no_dask():

@@ -3,7 +3,6 @@
 import socket
 import subprocess
 import sys
-from argparse import Namespace
 from contextlib import contextmanager
 
 import pytest
@@ -86,8 +85,9 @@ def connected(address, security, timeout_s=5):
 def of(files):
     """What the product makes of TLS's options."""
     from opjoule.cli.campaign.fleet import security
+    from opjoule.cli.campaign.fleet_options import TlsOptions
 
-    return security(Namespace(**files))
+    return security(TlsOptions(**files))
 
 
 def test_a_holder_of_a_certificate_of_the_authority_gets_in(scheduler, lab):

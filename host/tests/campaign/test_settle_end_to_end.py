@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.campaign.measurement import measure
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan, supply_of_rig
+from opjoule.cli import commands
+from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.part_course import PartCourse
@@ -39,11 +39,10 @@ def measured(out: Path, medium: str, *options: str):
         "--no-harness",
         "--no-blocks",
     ]
-    asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
-    plan = replace(make_plan(asked.options), medium=medium)
+    asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
+    plan = make_plan(replace(asked.options, storage=medium))
     rig = TwinRig(
-        plan.profile,
-        medium,
+        plan.board,
         root=ROOT,
         storage=out.parent / "storage",
         truth=out / "simulator-truth.json",

@@ -3,7 +3,7 @@
 import platform
 
 import pytest
-from opjoule.cli.arguments import parse
+from opjoule.cli.commands import parse
 from opjoule.devices.programs.binaries import architecture_of
 
 
@@ -24,7 +24,7 @@ connection = "local"
 
 
 def needed(*options: str) -> str:
-    return parse(["--db", "leveldb", *options]).board
+    return parse(["--db", "leveldb", *options]).needs.board
 
 
 def test_a_board_behind_ssh_needs_its_own(rig):

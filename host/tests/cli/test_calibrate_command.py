@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.calibration.library import find_calibration
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.calibrate import bench as calibration_bench
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
@@ -315,7 +315,7 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
 )
 def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse(["calibrate", *words])
+        commands.parse(["calibrate", *words])
     line = capsys.readouterr().err
     assert ended.value.code == 2 and line.startswith("calibrate.py: ") and told in line
     assert line.count("\n") == 1
@@ -325,8 +325,8 @@ def test_the_check_that_a_simulated_calibration_recommends_is_of_the_same_sensor
     """It works as it stands: host/documented_commands.py runs one."""
     folder = str(tmp_path / "a folder")
     given = ["--seed", "7", "--room-temperature", "21.5", "--folder", folder]
-    words = shlex.split(check_command(arguments.parse(["calibrate", "--simulate", *given]).options))
+    words = shlex.split(check_command(commands.parse(["calibrate", "--simulate", *given]).options))
     assert words[:3] == ["host/calibrate.py", "check", "--simulate"]
-    checked = arguments.parse(["calibrate", *words[1:]]).options
+    checked = commands.parse(["calibrate", *words[1:]]).options
     assert (checked.action, checked.seed, checked.room_temperature) == ("check", 7, 21.5)
     assert checked.folder == Path(folder)

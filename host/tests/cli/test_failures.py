@@ -10,17 +10,17 @@ import subprocess
 import sys
 import tempfile
 import time
-from argparse import Namespace
 from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import command as init
 from opjoule.cli.init.command import run_init
 from opjoule.cli.measure.leftovers import LOCK, alone, sweep
+from opjoule.cli.short_commands import InitOptions
 from opjoule.devices.connection.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput
 from opjoule.record.directory import check_out
@@ -175,7 +175,7 @@ def test_a_signal_at_a_question_is_one_line(tmp_path, number):
 
 def test_a_bare_call_says_how_to_begin(capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse([])
+        commands.parse([])
     assert ended.value.code == 2
     [line] = capsys.readouterr().err.splitlines()
     assert "to begin: host/measure.py --db leveldb --device rpi4 --simulate" in line
@@ -183,7 +183,7 @@ def test_a_bare_call_says_how_to_begin(capsys):
 
 def test_help_is_a_word_too(capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse(["help"])
+        commands.parse(["help"])
     assert ended.value.code == 0 and "usage: measure.py" in capsys.readouterr().out
 
 
@@ -325,12 +325,12 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
         )
 
     monkeypatch.setattr(init.Prompt, "ask", ask)
-    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
     assert offered["Name of the sensor, as on a sticker on its breakout"] == "bench-2"
     assert "label=bench-2" in (tmp_path / "rig.toml").read_text()
     monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
     monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
-    run_init(Namespace(rig=tmp_path / "rig.toml"))
+    run_init(InitOptions(rig=tmp_path / "rig.toml"))
     assert f"{tmp_path}/bench-1@0x40.toml will be used: it must be of this very" in capsys.readouterr().out
 
 
@@ -347,7 +347,7 @@ def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_n
         )
 
     monkeypatch.setattr(init.Prompt, "ask", ask)
-    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
     assert 'port = "km003c:KM1,rate=200"' in (tmp_path / "rig.toml").read_text()
     said = capsys.readouterr().out
     assert "rate=fast is not a number" in said and "monsoon, ppk2, joulescope, km003c, fnirsi" in said
@@ -377,7 +377,7 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     ]
     answers = iter([*given, "here", "/mnt/sd [a]"])
     monkeypatch.setattr(init.Prompt, "ask", lambda *_, **__: next(answers, ""))
-    assert run_init(Namespace(rig=tmp_path / "rig.toml")) == 0
+    assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
     written = (tmp_path / "rig.toml").read_text()
     assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
     assert (

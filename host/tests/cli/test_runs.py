@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.comparison.index import ConditionRun, read_index, write_index
 from opjoule.record.directory import held
@@ -194,7 +194,7 @@ def test_the_example_is_never_pruned(capsys):
 )
 def test_a_mistake_is_one_line_of_runs_py(words, said, capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse(["runs", *words])
+        commands.parse(["runs", *words])
     [line] = capsys.readouterr().err.splitlines()
     assert ended.value.code == 2 and line.startswith("runs.py: ") and said in line
 

@@ -472,6 +472,6 @@ def test_a_name_that_is_no_utf8_and_brackets_are_printed_as_they_are(tmp_path, c
 
 
 def test_what_is_read_before_set_up_needs_the_standard_library_alone():
-    code = "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap, opjoule.cli.arguments"
+    code = "import sys; sys.path.insert(0, sys.argv[1]); import bootstrap, opjoule.cli.commands"
     host = str(Path(__file__).resolve().parents[2])
     subprocess.run([sys.executable, "-S", "-c", code, host], check=True, timeout=60)

@@ -9,10 +9,11 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from opjoule.cli import arguments, planning
+from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.commission import command as commission
-from opjoule.cli.commission.arguments import PLANTED, STEP_KEYS
+from opjoule.cli.commission.options import PLANTED, STEP_KEYS
+from opjoule.cli.measure import planning
 from opjoule.commissioning.certificate import (
     Certificate,
     commissioning_note,
@@ -217,7 +218,7 @@ def test_figures_after_a_change_of_the_rig_say_so(rig):
 def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig, tmp_path):
     """Those stand in run.json, in the summary and in the report."""
     asked = ["--db", "leveldb", "--device", "rpi4", "--rig", str(rig)]
-    options = arguments.parse(asked).options
+    options = commands.parse(asked).options
     plan = planning.make_plan(options)
     told = planning.rig_warnings(plan, read_rig(rig), options)
     assert [each for each in told if "has not been commissioned" in each]
@@ -289,7 +290,7 @@ def test_the_command_line_names_the_steps_and_faults_that_there_are():
 )
 def test_options_that_do_not_go_together_end_with_status_2(argv, capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse(["commission", *argv])
+        commands.parse(["commission", *argv])
     assert ended.value.code == 2 and len(capsys.readouterr().err.strip().splitlines()) == 1
 
 

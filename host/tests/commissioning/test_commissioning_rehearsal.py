@@ -54,7 +54,7 @@ LIVE = {
 
 def rehearsed(folder, plant, keys):
     """The certificate of some steps on a desk with a fault."""
-    drawn = DrawnRig.draw(find_profile("rpi4"), "sd", 1, plant)
+    drawn = DrawnRig.draw(find_profile("rpi4").with_medium("sd"), 1, plant)
     certificate = Certificate("", "rpi4", "sd", simulated=True)
     desk = SimulatedDesk(drawn, certificate, SHORT)
     Procedure(certificate, desk.open, lambda: None, lambda line: None, folder).run([*map(step_called, keys)])

@@ -17,7 +17,7 @@ MS = 1_000_000
 
 
 def drawn(plant=None, seed=1):
-    return DrawnRig.draw(find_profile("rpi4"), "sd", seed, plant)
+    return DrawnRig.draw(find_profile("rpi4").with_medium("sd"), seed, plant)
 
 
 def test_a_pattern_changes_the_current_at_its_own_times_inside_of_an_interval():

@@ -273,7 +273,13 @@ def test_a_virtual_board_takes_no_folder_that_holds_anything(tmp_path):
 def test_simulated_storage_is_a_folder_of_its_own(tmp_path):
     kept = keep(tmp_path / "storage")
     with pytest.raises(RigFault, match="is there already"):
-        TwinRig(find_profile("rpi4"), "sd", root=tmp_path, storage=kept.parent, truth=tmp_path / "t", seed=1)
+        TwinRig(
+            find_profile("rpi4").with_medium("sd"),
+            root=tmp_path,
+            storage=kept.parent,
+            truth=tmp_path / "t",
+            seed=1,
+        )
     assert kept.exists()
 
 

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from opjoule.campaign.measurement import measure
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan, supply_of_rig
+from opjoule.cli import commands
+from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.devices.board import Board
 from opjoule.devices.media.medium import Medium, read_free_bytes
@@ -78,7 +78,7 @@ def described(odroid: Machine, sync: str = "") -> RigDevice:
 
 def opened(odroid: Machine, sync: str = ""):
     rig = Rig(odroid.folder / "rig.toml", "serial:none", {"odroid-c2": described(odroid, sync)})
-    return open_board(rig, find_profile("odroid-c2"), "sd", builds=ROOT / "build")
+    return open_board(rig, find_profile("odroid-c2").with_medium("sd"), builds=ROOT / "build")
 
 
 def driven(odroid: Machine) -> Counter[int]:
@@ -197,12 +197,12 @@ def slewed(image, tmp_path_factory):
     """A measurement in which the board's clock begins to run 500 ppm faster as the run begins; (board, raw) pairs."""
     folder = tmp_path_factory.mktemp("slewed")
     out = folder / "record"
-    asked = arguments.parse(
+    asked = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "8",
          "--no-harness", "--no-blocks", "--repeats", "1"]
     )  # fmt: skip
     plan = make_plan(asked.options)
-    rig = VirtualRig(plan.profile, plan.medium, root=ROOT, truth=folder / "truth.json", seed=1,
+    rig = VirtualRig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,
                      wanted={"time_daemons": "keep"}, sync=None, say=print)  # fmt: skip
     shell = connect(rig.machine)
     try:

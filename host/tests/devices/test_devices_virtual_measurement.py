@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.campaign.measurement import measure
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan, supply_of_rig
+from opjoule.cli import commands
+from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.devices.virtual.machine import Machine
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.simulation.virtual_rig import VirtualRig
@@ -20,15 +20,14 @@ pytestmark = pytest.mark.end_to_end
 
 
 def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:
-    asked = arguments.parse(
+    asked = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "2",
          "--no-harness", "--no-blocks", "--repeats", "1", *options]
     )  # fmt: skip
     plan = make_plan(asked.options)
     out = tmp_path / "record"
     rig = VirtualRig(
-        plan.profile,
-        plan.medium,
+        plan.board,
         root=ROOT,
         truth=tmp_path / "truth.json",
         seed=1,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-from argparse import Namespace
 
 import pytest
 import rig_session
 from opjoule.cli.record.command import run_record
+from opjoule.cli.short_commands import RecordOptions
 from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.clock_rates import odd_clock_lines, odd_meter_clock
@@ -41,7 +41,7 @@ def test_an_unpaced_rig_has_no_energy_by_this_computers_clock(tmp_path, capsys):
     """Ten seconds of the simulated rig's time go by in a few of the host's."""
     write_profile(tmp_path / "profile.csv", [(0.0, 0.5)], 5.0, 10.0)
     with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), pace="0") as rig:
-        options = Namespace(
+        options = RecordOptions(
             out=tmp_path / "bench",
             meter=f"serial:{rig.port}",
             seconds=9.0,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.cli.report.command import run_report
+from opjoule.cli.short_commands import ReportOptions, VerifyOptions
 from opjoule.cli.verify.command import run_verify
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
 from opjoule.evaluation.collection import collect
@@ -55,7 +55,7 @@ def analysed(record: Path, into: Path):
 
 
 def reported(record: Path):
-    run_report(Namespace(record=record))
+    run_report(ReportOptions(record=record))
     return open_answer(record)
 
 
@@ -233,37 +233,37 @@ def test_changed_bytes_before_a_tail_of_zeros_are_damage(tmp_path):
 
 def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path, capsys):
     sound, changed = finished_record(tmp_path / "sound"), finished_record(tmp_path / "changed")
-    assert run_verify(Namespace(records=[sound.directory], json=False)) == 0
+    assert run_verify(VerifyOptions(records=[sound.directory], json=False)) == 0
     assert "files are as the run left them (complete)" in capsys.readouterr().out
     (changed.directory / "raw/run-1.system.csv").unlink()
     with (changed.directory / "operations.parquet").open("ab") as file:
         file.write(b"x")
     records = [sound.directory, changed.directory, tmp_path / "none"]
-    assert run_verify(Namespace(records=records, json=False)) == RecordFault.exit_code
+    assert run_verify(VerifyOptions(records=records, json=False)) == RecordFault.exit_code
     said = capsys.readouterr().out.splitlines()
     assert said[1:] == [
         f"{changed.directory}/operations.parquet: changed since the run ended",
         f"{changed.directory}/raw/run-1.system.csv: missing",
         f"{tmp_path}/none is not a run record: it has no run.json",
     ]
-    assert run_verify(Namespace(records=records, json=True)) == RecordFault.exit_code
+    assert run_verify(VerifyOptions(records=records, json=True)) == RecordFault.exit_code
     assert [len(one["problems"]) for one in json.loads(capsys.readouterr().out)] == [0, 2, 1]
 
 
 def test_a_report_of_an_altered_record_is_shown_and_ends_with_the_status_of_verify(tmp_path):
     record = finished_record(tmp_path / "record")
-    assert run_report(Namespace(record=record.directory)) == 0
+    assert run_report(ReportOptions(record=record.directory)) == 0
     (record.directory / "raw/run-1.system.csv").unlink()
-    assert run_report(Namespace(record=record.directory)) == RecordFault.exit_code
-    assert run_verify(Namespace(records=[record.directory], json=False)) == RecordFault.exit_code
+    assert run_report(ReportOptions(record=record.directory)) == RecordFault.exit_code
+    assert run_verify(VerifyOptions(records=[record.directory], json=False)) == RecordFault.exit_code
 
 
 def test_a_report_of_a_killed_run_with_a_damaged_file_ends_with_the_status_of_verify(tmp_path):
     record = running_record(tmp_path / "record")
     path = record.directory / "raw/run-1.events.jsonl"
     path.write_text(path.read_text().replace("sync-edge", "sync_edge"))
-    assert run_report(Namespace(record=record.directory)) == RecordFault.exit_code
-    assert run_verify(Namespace(records=[record.directory], json=False)) == RecordFault.exit_code
+    assert run_report(ReportOptions(record=record.directory)) == RecordFault.exit_code
+    assert run_verify(VerifyOptions(records=[record.directory], json=False)) == RecordFault.exit_code
 
 
 def test_after_a_damaged_events_file_nothing_says_that_there_is_no_sync_line(tmp_path):

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from argparse import Namespace
 
 import pytest
 from opjoule.cli.import_trace.command import run_import
 from opjoule.cli.record.command import run_record
 from opjoule.cli.report.command import run_report
+from opjoule.cli.short_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
 from opjoule.record.result import read_result
@@ -41,7 +41,7 @@ def test_the_seconds_are_those_of_the_host_where_round_trips_tie_the_meter_to_it
 
 def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
     record = recorded(tmp_path / "bench", exchanges=True)
-    assert run_report(Namespace(record=record.directory)) == 0
+    assert run_report(ReportOptions(record=record.directory)) == 0
     said = capsys.readouterr().out
     assert "mean power" in said and "PARTIAL" in said
     assert RunRecord.open(record.directory).is_finished and RunRecord.open(record.directory).verify() == []
@@ -49,7 +49,7 @@ def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
 
 def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
-        options = Namespace(
+        options = RecordOptions(
             storage_meter=None,
             out=tmp_path / "bench",
             meter=f"serial:{device.path}",
@@ -67,7 +67,7 @@ def test_recording_a_program_instead_of_a_meter_says_simulated(tmp_path, capsys)
 def recorded_from(device, out, *, as_json=False):
     """Exit status of `record` from a software meter."""
     meter = f"serial:{device.path},mode=pairs"
-    options = Namespace(
+    options = RecordOptions(
         out=out,
         meter=meter,
         storage_meter=None,
@@ -113,7 +113,7 @@ CSV = "time (s),current (mA)\n" + "".join(f"{number / 1000},{500}\n" for number 
 def test_an_imported_trace_states_no_interval_that_it_cannot_have(tmp_path, capsys, sensor):
     file = tmp_path / "trace.csv"
     file.write_text(CSV)
-    options = Namespace(file=file, out=tmp_path / "bench", columns=[], voltage=5.0, sensor=sensor)
+    options = ImportOptions(file=file, out=tmp_path / "bench", columns=[], voltage=5.0, sensor=sensor)
     assert run_import(options) == 0
     result, said = read_result(options.out).numbers, capsys.readouterr().out
     assert result["energy_j"]["value"] == pytest.approx(5.0, rel=1e-3) and result["energy_j"]["u"] is None

@@ -1,9 +1,7 @@
 """A figure that a fault makes wrong is not given; the fault stands in its place."""
 
-from argparse import Namespace
-
 import pytest
-from opjoule.cli.measure.command import exit_status, tell
+from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
@@ -78,7 +76,7 @@ def test_json_tells_faults_on_stderr(tmp_path, capsys):
     (tmp_path / "result.json").write_text("{}")
     record.finish("complete")
     record.add_fault("the board was throttled", withholds=(ENERGY,))
-    tell(record, Namespace(json=True), tmp_path)
+    print_outcome(record, tmp_path, json=True)
     told = capsys.readouterr()
     assert told.out == "{}"
     assert told.err.endswith(": fault: the board was throttled\n")

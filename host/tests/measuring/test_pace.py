@@ -1,8 +1,8 @@
 """Time passed and left of a measurement: by the plan, by earlier phases, by a phase's own pace."""
 
 import pytest
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan
+from opjoule.cli import commands
+from opjoule.cli.measure.planning import make_plan
 from opjoule.measuring.pace import Expected, Pace, TimeLeft, expected_phases, in_words
 
 CYCLE = [Expected("load", "load"), Expected("idle", "idle", 3.0), Expected("run", "run", 10.0)]
@@ -29,7 +29,7 @@ def pace(clock):
 
 
 def phases_of(*argv):
-    options = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options
+    options = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options
     return [(each.shown, each.length_s) for each in expected_phases(make_plan(options))]
 
 

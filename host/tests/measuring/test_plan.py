@@ -6,8 +6,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from opjoule.cli import arguments
-from opjoule.cli.planning import make_plan, plan_again
+from opjoule.cli import commands
+from opjoule.cli.campaign.options import PlannedCampaign
+from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.errors import BadInput
 from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
 
@@ -18,7 +19,7 @@ CORE = ROOT / "ycsb-workloads" / "workloada.properties"
 
 
 def plan_of(*argv: str):
-    return make_plan(arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options)
+    return make_plan(commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options)
 
 
 @pytest.mark.parametrize(
@@ -69,7 +70,7 @@ def test_the_blocks_are_longer_than_a_repeat(seconds, blocks_s):
 
 
 def test_the_board_decides_the_default_medium():
-    assert plan_of().medium == "sd"
+    assert plan_of().board.medium == "sd"
 
 
 def test_every_core_workload_is_found_by_its_letter():
@@ -147,7 +148,7 @@ def test_two_plans_of_the_same_settings_are_the_same_value_and_any_other_setting
 
 
 def test_a_command_is_planned_with_its_own_phases():
-    asked = arguments.parse(["command", "--device", "rpi4", "--simulate", "--", "sleep", "1"])
+    asked = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "sleep", "1"])
     plan = make_plan(asked.options)
     assert [name for name, _ in plan.phases()] == ["idle", "run", "settle", "idle"]
     assert plan.study.label == "command-sleep"
@@ -197,11 +198,12 @@ def saved(tmp_path, *argv: str) -> Path:
     ],
 )
 def test_a_saved_plan_is_the_same_plan_again(tmp_path, argv):
-    asked = arguments.parse(["again", str(saved(tmp_path, *argv))]).options
-    again = plan_again(asked.plan, {})
+    command = commands.parse(["again", str(saved(tmp_path, *argv))])
+    again = plan_again(command.options.plan, {})
     assert again.to_json() == plan_of(*argv).to_json()
     assert again.sha256 == plan_of(*argv).sha256
-    assert (asked.device, asked.simulate, asked.db) == ("rpi4", True, "leveldb")
+    assert command.needs.simulate and command.needs.loader
+    assert [again.asked[name] for name in ("device", "simulate", "db")] == ["rpi4", True, "leveldb"]
 
 
 def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
@@ -223,8 +225,8 @@ def test_a_plan_that_is_read_twice_never_shows_half_a_workload_file(tmp_path):
     ],
 )
 def test_a_command_s_plan_is_the_same_plan_again(tmp_path, argv):
-    options = arguments.parse(argv).options
-    plan = make_plan(options.campaign.cells[0].options if "campaign" in options else options)
+    options = commands.parse(argv).options
+    plan = make_plan(options.file.cells[0].options if isinstance(options, PlannedCampaign) else options)
     path = tmp_path / "plan.json"
     path.write_text(json.dumps({"plan": plan.to_json()}))
     assert plan_again(path, {}).sha256 == plan.sha256

@@ -10,10 +10,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.campaign.measurement import measure
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.doctor.command import examine, kinds_finding
-from opjoule.cli.planning import make_plan, supply_of_rig
+from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.devices.profiles import find_profile
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.evaluation.faults import NO_LIMIT, NOT_MEASURED, check_supply
@@ -273,11 +273,11 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
         "--no-harness",
         "--no-blocks",
     ]
-    asked = arguments.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
+    asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(asked.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
     rig = TwinRig(
-        plan.profile, "sd", root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5,
+        plan.board, root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5,
         imperfections=weak,
     )  # fmt: skip
     try:
@@ -307,7 +307,7 @@ def test_a_rig_that_ends_before_there_is_a_record_leaves_nothing_in_its_folder(t
     out = tmp_path / "record"
     out.mkdir()
     truth, storage = out / "simulator-truth.json", tmp_path / "storage"
-    TwinRig(find_profile("rpi4"), "sd", root=ROOT, storage=storage, truth=truth, seed=5).close()
+    TwinRig(find_profile("rpi4").with_medium("sd"), root=ROOT, storage=storage, truth=truth, seed=5).close()
     assert not list(out.iterdir())
 
 

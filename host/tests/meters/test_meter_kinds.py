@@ -5,7 +5,7 @@ from pathlib import Path
 
 import meters_page
 import pytest
-from opjoule.cli.arguments import parse
+from opjoule.cli.commands import parse
 from opjoule.errors import BadInput
 from opjoule.measuring.supply_path import local_meter_warning
 from opjoule.meters.registry import KINDS, address_of, import_sensors, known_kinds, open_meter

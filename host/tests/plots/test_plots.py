@@ -12,7 +12,7 @@ from pathlib import Path
 import opjoule
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.index import gather
@@ -294,10 +294,10 @@ def test_the_methods_name_versions_board_and_what_an_interval_is():
 
 
 def test_set_up_brings_matplotlib_for_the_figures_alone():
-    assert arguments.parse(["runs", "figures"]).figures
-    assert not arguments.parse(["runs", "list"]).figures
-    assert arguments.parse(["compare", "runs", "--plot", "x.pdf"]).figures
-    assert not arguments.parse(["compare", "runs"]).figures
+    assert commands.parse(["runs", "figures"]).needs.figures
+    assert not commands.parse(["runs", "list"]).needs.figures
+    assert commands.parse(["compare", "runs", "--plot", "x.pdf"]).needs.figures
+    assert not commands.parse(["compare", "runs"]).needs.figures
 
 
 def test_the_citation_names_the_version():
@@ -359,7 +359,7 @@ def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):
 
 def test_a_figure_for_print_of_another_kind_is_refused(capsys):
     with pytest.raises(SystemExit):
-        arguments.parse(["compare", "runs", "--plot", "x.gif"])
+        commands.parse(["compare", "runs", "--plot", "x.gif"])
     assert ".pdf, .svg, .png" in capsys.readouterr().err
 
 

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from opjoule.campaign.conditions import run_conditions
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.measure import command as measure
 from opjoule.errors import BadInput, DeviceFault
 from opjoule.record.directory import RESERVE, free_directory, held, made_directory
@@ -81,7 +81,7 @@ def test_measurements_that_start_in_the_same_second_have_records_of_their_own(tm
         return record
 
     _only(monkeypatch, tmp_path, measured)
-    options = [arguments.parse(ARGV).options for _ in range(2)]
+    options = [commands.parse(ARGV).options for _ in range(2)]
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(measure.run_measure, options)) == [0, 0]
     records = sorted((tmp_path / "runs").iterdir())
@@ -94,11 +94,11 @@ def test_a_measurement_that_does_not_begin_and_a_dry_run_leave_no_directory(tmp_
         raise DeviceFault("the board does not answer")
 
     _only(monkeypatch, tmp_path, refused)
-    assert measure.run_measure(arguments.parse([*ARGV, "--dry-run"]).options) == 0
+    assert measure.run_measure(commands.parse([*ARGV, "--dry-run"]).options) == 0
     assert "runs/same" in capsys.readouterr().out.replace("\n", "")
     assert not (tmp_path / "runs").exists()
     with pytest.raises(DeviceFault):
-        measure.run_measure(arguments.parse(ARGV).options)
+        measure.run_measure(commands.parse(ARGV).options)
     assert not list((tmp_path / "runs").iterdir())
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from opjoule.cli.report.command import run_report
+from opjoule.cli.short_commands import ReportOptions
 from opjoule.errors import RecordFault
 from opjoule.opened.quantities import quantity
 from opjoule.opened.recorded import board_to_meter
@@ -101,7 +101,7 @@ def test_the_example_is_analysed_to_the_figures_that_it_had(tmp_path):
     """
     shutil.copytree(EXAMPLE, tmp_path / "example", ignore=shutil.ignore_patterns("report.html"))
     killed(tmp_path / "example")
-    run_report(Namespace(record=tmp_path / "example"))
+    run_report(ReportOptions(record=tmp_path / "example"))
     result = read_result(tmp_path / "example").numbers
     wanted = json.loads((ROOT / "host/tests/support/example_figures.json").read_text())
     found = {path: quantity(result, path) for path in wanted}

@@ -17,7 +17,7 @@ from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from fitted_columns import fitted, reasons
 from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.calibration.reference import Accuracy, multimeter
-from opjoule.cli.measure.arguments import measure_parser
+from opjoule.cli.measure.options import MEASURE
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import Shunt
 from opjoule.energy.near_range import near_range_warnings
@@ -26,6 +26,7 @@ from opjoule.errors import BadInput
 from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.wording.ycsb import WORDING
 from opjoule.measuring.known_sensors import KnownSensors
+from opjoule.measuring.plan import SETTLE_LIMIT_S
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.supply_path import ADVISED_SHUNT_OHM, SupplyPath
 from opjoule.meters.chips.chip import SensorSettings
@@ -58,7 +59,7 @@ LIMIT = r"raise (--settle-limit)"
 
 def option_value(name: str) -> float:
     """The usual value of an option of a measurement."""
-    return float(measure_parser().get_default(name.removeprefix("--").replace("-", "_")))
+    return {"--settle-limit": SETTLE_LIMIT_S}[name]
 
 
 def worded_run(run_s: float, operations: int, *, seconds: bool = False) -> Run:
@@ -112,7 +113,7 @@ def settle_while_the_board_cools(told, monkeypatch):
 @CASES.advice("power at rest except for bursts", r"raise (--idle)")
 def settle_with_bursts_that_idle_did_not_show(told, monkeypatch):
     """A longer idle phase sees the monitor that wakes each 5 s for 0.1 s: its spread is in what is taken for rest."""
-    assert not told or told[1] in measure_parser()._option_string_actions
+    assert not told or told[1] in MEASURE.parser()._option_string_actions
     seen = Rest(3.012, 0.085, 0.05) if told else None
     return settled(None, monkeypatch, lambda at_s: 3.6 if at_s % 5.0 < 0.1 else 3.0, 30.0, rest=seen)
 
@@ -196,7 +197,7 @@ def a_voltage_that_is_read_seldom(told, monkeypatch):
 @CASES.advice(r"they tell read apart", r"\((--design)\)")
 def kinds_that_go_together(told, monkeypatch):
     """A run in blocks is advised no blocks, whatever it could not tell."""
-    assert not told or told[1] in measure_parser()._option_string_actions
+    assert not told or told[1] in MEASURE.parser()._option_string_actions
     summary = SimpleNamespace(mix_blocks=10 if told else None)
     run = SimpleNamespace(loader={"run-1": summary}, found=SimpleNamespace(generator=None))
     untold = {"value": None, "u": None, "unit": "J", "reason": "collinear: read always goes together with x"}

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-from argparse import Namespace
 from contextlib import suppress
 
 import pytest
 from advised import Cases, check
 from compared_records import several
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.cli.import_trace.command import run_import
+from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.short_commands import ImportOptions
 from opjoule.cli.twin.command import runs_to_make
 from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.errors import BadInput
@@ -102,7 +102,7 @@ def values_without_room(told, tmp_path, capsys):
 def room(told, key: str) -> str:
     """What is said of 20 GB, and of them with a hundredth of what the property says."""
     if told:
-        assert told[1] in arguments.measure_parser()._option_string_actions
+        assert told[1] in MEASURE.parser()._option_string_actions
     properties = {"recordcount": "20000000", "fieldcount": "10", "fieldlength": "100"}
     properties[key] = str(int(properties[key]) // (100 if told else 1))
     try:
@@ -170,11 +170,8 @@ def a_trace_of_an_unknown_meter(told, tmp_path, capsys):
     path = tmp_path / "trace.csv"
     path.write_text(POWER + ROWS)
     place = tmp_path / ("told" if told else "unknown")
-    sensor = told[1].removeprefix("--") if told else ""
-    options = Namespace(file=path, out=place, columns=[], voltage=None, sensor=None)
-    if told:
-        setattr(options, sensor, "ina219")
-    assert run_import(options) == 0
+    sensor = {told[1].removeprefix("--"): "ina219"} if told else {}
+    assert run_import(ImportOptions(file=path, out=place, **sensor)) == 0
     energy = read_result(place).numbers["energy_j"]
     assert not told or (energy["u"] is not None and STATED_VOLTAGE not in str(energy))
     return str(energy.get("reason"))
@@ -201,7 +198,7 @@ def runs_without_a_question(told, tmp_path, capsys):
 @CASES.advice("no verdict", r"\((--repeats)\)")
 def a_change_of_single_runs(told, tmp_path, capsys):
     """With two runs on each side, as --repeats 2 makes them, there is a verdict."""
-    assert not told or told[1] in arguments.measure_parser()._option_string_actions
+    assert not told or told[1] in MEASURE.parser()._option_string_actions
     count = 2 if told else 1
     place = tmp_path / str(count)
     before = several(place, "before", [1.0, 1.01][:count])
@@ -228,8 +225,8 @@ def test_the_runs_that_a_fit_asks_for_are_commands_that_are_taken(simulate):
     for command, _ in runs_to_make("rpi4", "sd", simulate):
         words = command.split()
         assert words[0] == "host/measure.py"
-        asked = arguments.parse(words[1:])
-        assert isinstance(asked.options, argparse.Namespace)
+        asked = commands.parse(words[1:])
+        assert asked.options
 
 
 def test_a_plan_that_dry_run_wrote_is_one_that_again_takes(tmp_path, capsys):

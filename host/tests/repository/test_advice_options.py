@@ -8,49 +8,20 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from opjoule.cli import arguments
-from opjoule.cli.argument_types import Parser
-from opjoule.cli.calibrate.arguments import calibrate_parser
-from opjoule.cli.campaign.arguments import campaign_parser
-from opjoule.cli.campaign.fleet_arguments import scheduler_parser, worker_parser
-from opjoule.cli.campaign.study_arguments import databases_parser, studies_parser, study_parser
-from opjoule.cli.commission.arguments import commission_parser
-from opjoule.cli.compare.arguments import compare_parser
-from opjoule.cli.measure.arguments import again_parser, measure_parser
-from opjoule.cli.measure.command_arguments import command_parser
-from opjoule.cli.runs.arguments import ACTIONS, runs_parser, view_parser
-from opjoule.cli.sudoers.arguments import sudoers_parser
-from opjoule.cli.twin.arguments import twin_parser
+from opjoule.cli.campaign.study_cells import STUDY
+from opjoule.cli.commands import COMMANDS
+from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.options import Parser
+from opjoule.scripts import script_name
 
 ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"
 PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
-    "measure.py": {
-        "": measure_parser,
-        "study": study_parser,
-        "again": again_parser,
-        "command": command_parser,
-        "studies": studies_parser,
-        "databases": databases_parser,
-        "twin": twin_parser,
-        "commission": commission_parser,
-        "compare": compare_parser,
-        "sudoers": sudoers_parser,
-        "view": view_parser,
-        **{
-            word: getattr(arguments, f"_{word.replace('-', '_')}")
-            for word in ("init", "record", "import", "doctor", "report", "verify", "restore", "virtual-board")
-        },
-    },
-    "calibrate.py": {
-        word: lambda word=word: calibrate_parser(word)  # type: ignore[misc]  # bound now
-        for word in ("", "check", "show")
-    },
-    "campaign.py": {"": campaign_parser, "scheduler": scheduler_parser, "worker": worker_parser},
-    "runs.py": {word: lambda word=word: runs_parser(word) for word in ("", *ACTIONS)},  # type: ignore[misc]
-    "view.py": {"": view_parser},
-    "compare.py": {"": compare_parser},
+    "measure.py": {"": MEASURE.parser, "study": STUDY.parser}
 }
+for name, command in COMMANDS.items():
+    script, *words = script_name(name.split()), *name.split()
+    PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
 NO_MESSAGES = ("devices/virtual/initrd.py",)
 """A script of the virtual board."""
 OF_OTHERS = re.compile(
@@ -134,7 +105,7 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
     words = words[: words.index("--")] if "--" in words else words
     wrong = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]
     named = script == "measure" and words and not first and re.fullmatch(r"[a-z][a-z-]+", words[0])
-    return wrong + ([words[0]] if named and words[0] not in arguments.COMMANDS else [])
+    return wrong + ([words[0]] if named and words[0] not in COMMANDS else [])
 
 
 def test_every_command_that_a_message_quotes_is_one_with_the_options_that_it_names():

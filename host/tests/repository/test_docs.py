@@ -8,8 +8,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from opjoule.cli import twin_profiles
-from opjoule.cli.arguments import parse
-from opjoule.cli.planning import make_plan
+from opjoule.cli.commands import parse
+from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.planning import make_plan
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -108,7 +109,7 @@ def test_documented_commands_are_taken(line, tmp_path, monkeypatch):
     (tmp_path / "rpi4-sd.toml").touch()  # the twin profile that the commands before it would have written
     monkeypatch.setattr(twin_profiles, "FOLDER", tmp_path)
     asked = parse(shlex.split(line, comments=True))
-    if asked.command == "measure" and "," not in (asked.options.storage or ""):
+    if isinstance(asked.options, PlanningOptions) and "," not in (asked.options.storage or ""):
         make_plan(asked.options)
 
 

@@ -21,14 +21,21 @@ TERMS = (
 HOMES = {
     "session": ["devices/connection/sessions.py"],
     "harness": ["evaluation/repeat_energy.py", "studies/ycsb/"],
-    "record": ["record/", "cli/record/command.py", "errors.py", "report/provenance.py"],
+    "record": [
+        "record/",
+        "cli/record/command.py",
+        "cli/short_commands.py",
+        "errors.py",
+        "report/provenance.py",
+    ],
     "journal": ["trace/journal.py", "devices/state/board_state.py"],
     "state": ["devices/"],
     "board": [
         *(
             "devices/",
             "simulation/",
-            "cli/board_build.py",
+            "cli/needs.py",
+            "cli/short_commands.py",
             "cli/virtual_board/command.py",
             "operations/board_files.py",
         ),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli import arguments
+from opjoule.cli import commands
 from opjoule.cli.twin.command import runs_to_make
 from opjoule.errors import BadInput, DataFault, OpJouleError, RecordFault
 from opjoule.measuring.plan import Plan, TwinProfile
@@ -266,11 +266,11 @@ COMMON = ["--db", "leveldb", "--device", "rpi4"]
 def test_simulate_takes_a_profile_by_its_file_and_none_at_all(tmp_path):
     path = tmp_path / "mine.toml"
     path.write_text("")
-    with_one = arguments.parse([*COMMON, "--simulate", str(path)])
-    without = arguments.parse([*COMMON, "--simulate", "--repeats", "1"])
+    with_one = commands.parse([*COMMON, "--simulate", str(path)])
+    without = commands.parse([*COMMON, "--simulate", "--repeats", "1"])
     assert (with_one.simulate, with_one.options.simulate, with_one.options.twin_profile) == (True, True, path)
     assert (without.simulate, without.options.simulate, without.options.twin_profile) == (True, True, None)
-    command = arguments.parse(["command", "--device", "rpi4", "--simulate", "--", "true"])
+    command = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "true"])
     assert command.options.command == ["true"]
 
 
@@ -279,24 +279,24 @@ def test_a_study_hands_its_profile_to_each_of_its_cells(tmp_path):
     path.write_text("")
     for study in ("s1", "s2"):
         words = ["--study", study, "--device", "rpi4", "--scale", "0.01", "--simulate", str(path)]
-        cells = arguments.parse(words).options.campaign.cells
+        cells = commands.parse(words).options.file.cells
         assert {cell.options.twin_profile for cell in cells} == {path}
 
 
 def test_a_profile_that_is_not_there_is_a_mistake_in_one_line(capsys):
     with pytest.raises(SystemExit) as ended:
-        arguments.parse([*COMMON, "--simulate", "nowhere"])
+        commands.parse([*COMMON, "--simulate", "nowhere"])
     assert ended.value.code == 2
     assert "no such twin profile" in capsys.readouterr().err
 
 
 def test_a_plan_names_its_profile_and_measures_again_with_the_same_one_alone(tmp_path):
-    from opjoule.cli.planning import make_plan
+    from opjoule.cli.measure.planning import make_plan
 
     path = tmp_path / "mine.toml"
     path.write_text("# one")
-    plan = make_plan(arguments.parse([*COMMON, "--simulate", str(path)]).options)
-    plain = make_plan(arguments.parse([*COMMON, "--simulate"]).options)
+    plan = make_plan(commands.parse([*COMMON, "--simulate", str(path)]).options)
+    plain = make_plan(commands.parse([*COMMON, "--simulate"]).options)
     assert plan.sha256 != plain.sha256
     assert "twin_profile" not in plain.to_json()
     again = Plan.from_json(plan.to_json(), plan.study, {})
@@ -308,13 +308,13 @@ def test_a_plan_names_its_profile_and_measures_again_with_the_same_one_alone(tmp
 
 
 def test_the_virtual_board_takes_no_profile(tmp_path):
-    from opjoule.cli.planning import make_plan
+    from opjoule.cli.measure.planning import make_plan
 
     path = tmp_path / "mine.toml"
     path.write_text("")
     words = ["--db", "leveldb", "--device", "virtual", "--simulate", str(path)]
     with pytest.raises(OpJouleError, match="virtual board"):
-        make_plan(arguments.parse(words).options)
+        make_plan(commands.parse(words).options)
 
 
 @pytest.mark.parametrize("simulate", ["", "--simulate"])
@@ -322,6 +322,6 @@ def test_the_runs_that_are_printed_are_commands_that_measure_py_takes(simulate):
     for command, tells in runs_to_make("rpi4", "emmc", simulate):
         program, *words = command.split()
         assert program == "host/measure.py"
-        asked = arguments.parse(words)
+        asked = commands.parse(words)
         assert asked.command in ("measure", "twin")
         assert tells

@@ -11,9 +11,7 @@ from pathlib import Path
 
 import opjoule_study
 import pytest
-from opjoule.cli.arguments import parse
-from opjoule.cli.campaign.study_arguments import study_campaign, study_parser
-from opjoule.cli.commands import main
+from opjoule.cli.commands import main, parse
 from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import agree, read_studies
 from opjoule.errors import BadInput
@@ -119,8 +117,7 @@ def test_an_axis_that_the_job_goes_through_itself_is_in_its_parts_with_its_own_c
     assert made.parts(cells[0], 1.0, {"size": ["large"], "rows": ["1000"]}) == (
         {"size": "large", "rows": (1000,)},
     )
-    asked = study_parser().parse_args([*command(folder), "--only", "size=large"])
-    planned = study_campaign(asked, []).cells[0]
+    planned = parse([*command(folder), "--only", "size=large"]).options.file.cells[0]
     assert planned.condition == {"system": "one", "size": "large"}
     assert planned.options.parts == both[1:]
     assert main([*command(folder), "--dry-run"]) == 0

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import mongo_server
 import pytest
-from opjoule.cli.arguments import parse
 from opjoule.cli.campaign.command import _plans
-from opjoule.cli.commands import main
+from opjoule.cli.commands import main, parse
 from opjoule.comparison.index import gather
 from opjoule.measuring.plan import Plan
 from opjoule.plots.figures import figures_of_studies
@@ -32,7 +31,7 @@ FIGURES = {
 
 
 def planned(*words: str) -> list[tuple[Plan, argparse.Namespace]]:
-    return _plans(parse(["--study", "s1", *words]).options.campaign)
+    return _plans(parse(["--study", "s1", *words]).options.file)
 
 
 @pytest.mark.parametrize("figure", FIGURES)
@@ -70,7 +69,7 @@ def test_every_cell_has_the_studys_controls_threads_and_amounts(scale):
         lone = cell["system"] == "sqlite" and cell["mix"] == "write"
         assert plan.study.threads == (1 if lone else 4)
         assert plan.study.reset == ("load" if cell["system"] == "mongodb" else "copy")
-        assert (plan.profile.name, plan.medium) == (cell["device"], cell["storage"])
+        assert (plan.board.profile.name, plan.board.medium) == (cell["device"], cell["storage"])
         wanted = {"page_cache=drop", "wifi=off", "bluetooth=off", f"journal={cell['journal']}"}
         assert set(own.state) == wanted | ({"memory_mb=1024"} if cell["device"] == "rpi4" else set())
         assert (effective["durability"], effective["requestdistribution"]) == ("async", cell["distribution"])
@@ -92,7 +91,7 @@ def test_figures_are_of_the_papers_boards_and_of_boards_that_it_has_not():
 
 
 def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_its_own():
-    campaign = parse(["--study", "s1", "--device", "rpi5", "--storage", "nvme"]).options.campaign
+    campaign = parse(["--study", "s1", "--device", "rpi5", "--storage", "nvme"]).options.file
     assert campaign.name == "s1-nvme"
     assert {cell.condition["storage"] for cell in campaign.cells} == {"nvme"}
     assert {name for cell in campaign.cells for name in cell.options.figures} == {*FIGURES, "journaling"}

@@ -8,7 +8,6 @@ seconds that `wait.txt` says.
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
@@ -45,15 +44,13 @@ def rig(argv: list[str]) -> int:
     """A worker whose cells are measured by the other half of this file."""
     import opjoule
     from opjoule.cli.campaign.fleet import run_worker
+    from opjoule.cli.campaign.fleet_options import WorkerOptions
     from opjoule.cli.failures import reporting_failures
 
     address, spool, name = argv
     if name.endswith("-old"):
         opjoule.__version__ = "0.0.1"
-    options = argparse.Namespace(
-        scheduler=address, simulate=True, rig=None, name=name, spool=Path(spool) / name, host=None
-    )
-    options.tls_ca_file = options.tls_cert = options.tls_key = None
+    options = WorkerOptions(scheduler=address, simulate=True, name=name, spool=Path(spool) / name)
     return reporting_failures(name, lambda: run_worker(options, [sys.executable, str(HERE), "cell", spool]))
 
 

@@ -6,7 +6,7 @@ import hashlib
 import socket
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from msgspec import Struct
 
@@ -28,8 +28,10 @@ class Job(Struct, frozen=True):
     campaign: str
     """Path of the campaign's folder."""
     title: str
-    words: tuple[str, ...]
-    """Options of measure.py."""
+    kind: str
+    """Kind of its options."""
+    options: dict[str, Any]
+    """What the measurement is planned from."""
     condition: dict[str, str]
     block: int
     seed: int
@@ -119,7 +121,7 @@ def cell_needs(plan: Plan, meter: str | None) -> frozenset[str]:
     """
     if plan.simulated:
         return frozenset({SIMULATED})
-    return frozenset({f"{plan.profile.name}/{plan.medium}", *([_meter(meter)] if meter else [])})
+    return frozenset({plan.board.name, *([_meter(meter)] if meter else [])})
 
 
 def _meter(port: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -18,8 +17,9 @@ from opjoule.calibration.means import MeanReading, ReadPoint
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S
+from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.energy.shunt_heat import Heating
@@ -152,7 +152,7 @@ class Bench:
 
 
 @contextmanager
-def open_bench(folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
+def open_bench(folder: Path, options: CalibrateOptions) -> Iterator[Bench]:
     """The bench that the command line describes; its meters are recorded until the end of the block.
 
     Raises: BadInput: options that do not go together. MeterFault, LinkFault, DeviceFault: something does not answer.
@@ -192,9 +192,13 @@ def open_bench(folder: Path, options: argparse.Namespace) -> Iterator[Bench]:
 
 
 @contextmanager
-def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, SimulatedBench]]:
+def open_simulated_bench(
+    options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
+) -> Iterator[tuple[Bench, SimulatedBench]]:
     """A simulated sensor, and a multimeter whose readings are answered in a person's place.
 
+    Args:
+        loads_a: where points are taken; unseen_a: other loads, to be compared with the truth.
     Raises: BadInput: an accuracy that is none. RigFault: the simulator does not start.
     """
     from opjoule.simulation.bench import SimulatedBench  # noqa: PLC0415
@@ -202,9 +206,7 @@ def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, S
     typed = _typed(options)
     assert typed
     keep = _keep(options)
-    loads_a: Sequence[float] = SIMULATED_CHECKS_A if options.action else SIMULATED_LOADS_A
     truth = keep / "simulator-truth.json"
-    unseen_a = () if options.action else UNSEEN_A
     with closing(
         SimulatedBench(
             typed, loads_a, unseen_a, seconds=options.seconds, root=ROOT, truth=truth, seed=options.seed
@@ -234,7 +236,7 @@ def open_simulated_bench(options: argparse.Namespace) -> Iterator[tuple[Bench, S
         yield replace(bench, next_load=next_load, ask=answer, simulated=simulated), simulated
 
 
-def _typed(options: argparse.Namespace) -> TypedReference | None:
+def _typed(options: CalibrateOptions) -> TypedReference | None:
     """What is typed, as far as the options state it; the simulated multimeter has an accuracy if none is stated."""
     stated = {"current": options.current, "over": options.over, "voltage": options.voltage}
     if options.simulate and not any(stated.values()):
@@ -243,9 +245,8 @@ def _typed(options: argparse.Namespace) -> TypedReference | None:
     return typed_reference(name, **stated, with_meter=bool(options.reference_meter))
 
 
-def _keep(options: argparse.Namespace) -> Path:
-    kept: Path | None = options.keep
-    return kept or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
+def _keep(options: CalibrateOptions) -> Path:
+    return options.keep or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
 
 
 def _bench(
@@ -253,7 +254,7 @@ def _bench(
     reference: Reference,
     typed: TypedReference | None,
     meter: RecordedMeter | None,
-    options: argparse.Namespace,
+    options: CalibrateOptions,
 ) -> Bench:
     """With a person at it."""
     return Bench(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import shlex
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,8 +21,17 @@ from opjoule.calibration.calibration_file import (
 from opjoule.calibration.drift import deviations
 from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
 from opjoule.calibration.library import FoundCalibration, find_calibration
-from opjoule.cli.calibrate.bench import Bench, TrueLoad, open_bench, open_simulated_bench
-from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.cli.calibrate.bench import (
+    SIMULATED_CHECKS_A,
+    SIMULATED_LOADS_A,
+    UNSEEN_A,
+    Bench,
+    TrueLoad,
+    open_bench,
+    open_simulated_bench,
+)
+from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
+from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import FAULTY_EXIT, BadInput
@@ -33,49 +42,60 @@ SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
 """Folder of the simulated sensors' files: no measurement looks there."""
 
 
-def run_calibrate(options: argparse.Namespace) -> int:
-    """Calibrates, checks or lists; 0 if all is well, 6 where a check found a drift.
+def run_calibrate(options: CalibrateOptions) -> int:
+    """Calibrates a sensor; 0.
 
     Raises: BadInput, CalibrationFault, MeterFault: one line each.
     """
-    folder = options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
-    if options.action == "show":
-        return _show(folder, as_json=options.json)
-    loads: list[TrueLoad] = []
+    folder, loads = _folder(options), list[TrueLoad]()
     if options.simulate:
-        with open_simulated_bench(options) as (bench, simulated):
-            found = _to_check(bench, folder, options)
-            taken = _taken(bench, found)
-            loads = [] if found else bench.unseen(simulated)
+        with open_simulated_bench(options, SIMULATED_LOADS_A, UNSEEN_A) as (bench, simulated):
+            taken = _points_to_fit(bench)
+            loads = bench.unseen(simulated)
     else:
         with open_bench(folder, options) as bench:
-            found = _to_check(bench, folder, options)
-            taken = _taken(bench, found)
-    if found:
-        return _check(found, bench, taken, options)
+            taken = _points_to_fit(bench)
     return _calibrate(bench, taken, folder, options, loads)
 
 
-def _taken(bench: Bench, found: FoundCalibration | None) -> list[ReferencePoint]:
-    """The points; for a new calibration those that one can be made of, as long as there is someone to mend them."""
-    if found:
-        return bench.points(lambda points: None)
+def run_check(options: CalibrateOptions) -> int:
+    """Checks a calibration; 0 if it holds, 6 where the sensor has drifted.
+
+    Raises: BadInput, CalibrationFault, MeterFault: one line each.
+    """
+    folder = _folder(options)
+    with ExitStack() as opened:
+        if options.simulate:
+            bench, _ = opened.enter_context(open_simulated_bench(options, SIMULATED_CHECKS_A))
+        else:
+            bench = opened.enter_context(open_bench(folder, options))
+        found = _to_check(bench, folder, options)
+        taken = bench.points(lambda points: None)
+    return _check(found, bench, taken, options)
+
+
+def run_show(options: CalibrationsOptions) -> int:
+    """Lists the calibrations; 0."""
+    return _show(_folder(options), as_json=options.json)
+
+
+def _folder(options: CalibrationsOptions) -> Path:
+    return options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
+
+
+def _points_to_fit(bench: Bench) -> list[ReferencePoint]:
+    """Points that a calibration can be made of, as long as there is someone to mend them."""
     return bench.points(lambda points: calibrate(points, bench.reference, bench.sensor.bounds, ""))
 
 
-def _to_check(bench: Bench, folder: Path, options: argparse.Namespace) -> FoundCalibration | None:
-    """The calibration that `check` is about, before any point is taken; None where a new one is made.
+def _to_check(bench: Bench, folder: Path, options: CalibrateOptions) -> FoundCalibration:
+    """The calibration to check, before any point is taken.
 
     Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
     """
-    if options.action != "check":
-        return None
     bounds = bench.sensor.bounds
     found = find_calibration(
-        folder,
-        bounds,
-        simulated=bench.sensor.identity.simulated,
-        temperature_c=options.room_temperature,
+        folder, bounds, simulated=bench.sensor.identity.simulated, temperature_c=options.room_temperature
     )
     if found is None:
         raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
@@ -86,7 +106,7 @@ def _calibrate(
     bench: Bench,
     taken: list[ReferencePoint],
     folder: Path,
-    options: argparse.Namespace,
+    options: CalibrateOptions,
     loads: Sequence[TrueLoad],
 ) -> int:
     bounds = bench.sensor.bounds
@@ -106,7 +126,7 @@ def _calibrate(
     path = write_calibration(folder, file)
     picture = write_residuals(path, read_calibration(path))
     outcome = _outcome(fitted, bounds)
-    held = [_against_truth(each, bounds, file.at(options.room_temperature)) for each in loads]
+    held = [_against_truth(load, bounds, file.at(options.room_temperature)) for load in loads]
     if options.json:
         outcome |= {"against_truth": held} if held else {}
         print(
@@ -144,7 +164,7 @@ def _against_truth(
     }
 
 
-def check_command(options: argparse.Namespace) -> str:
+def check_command(options: CalibrateOptions) -> str:
     """The command that checks the simulated sensor which these options calibrate."""
     own = {"--seed": options.seed, "--folder": options.folder, "--room-temperature": options.room_temperature}
     given = [word for name, value in own.items() if value is not None for word in (name, f"{value}")]
@@ -166,8 +186,8 @@ def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
 
 def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
     """What came out, in numbers and in lines."""
-    middle_a = max(each.reference_a for each in fitted.points) / 2
-    middle_v = sum(each.voltage_v for each in fitted.points) / len(fitted.points)
+    middle_a = max(point.reference_a for point in fitted.points) / 2
+    middle_v = sum(point.voltage_v for point in fitted.points) / len(fitted.points)
     u = COVERAGE_FACTOR * fitted.calibration.power_u(middle_a, middle_v)
     channels = {"current": ("A", fitted.current), "voltage": ("V", fitted.voltage)}
     lines = [
@@ -192,13 +212,13 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
         "power_u_before": before,
         "chance": {name: fit.chance for name, (_, fit) in channels.items() if fit},
         "heating": asdict(heating),
-        "points": [asdict(replace(each, course=None)) for each in fitted.points],
+        "points": [asdict(replace(point, course=None)) for point in fitted.points],
         "lines": [*lines, *fitted.notes],
     }
 
 
 def _check(
-    found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: argparse.Namespace
+    found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: CalibrateOptions
 ) -> int:
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
@@ -15,11 +14,14 @@ from opjoule.campaign.campaign import Campaign, identity
 from opjoule.campaign.conditions import in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.cli.campaign.study_arguments import needed_time
+from opjoule.cli.campaign.options import PlannedCampaign
+from opjoule.cli.campaign.study_cells import needed_time
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.duration import least_s
-from opjoule.cli.planning import ROOT, make_plan, rig_warnings
+from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.planning import make_plan, rig_warnings
+from opjoule.cli.places import ROOT
 from opjoule.cli.studies.command import missing
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
@@ -32,54 +34,49 @@ from opjoule.studies.command.suite import JobStudy
 from opjoule.units import counted
 
 
-def run_campaign(options: argparse.Namespace) -> int:
-    """Plans every cell, says what is missing, and measures it; or what else `campaign` has been asked for.
+def run_campaign(planned: PlannedCampaign) -> int:
+    """Plans every cell, says what is missing, and measures it.
 
     Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
     """
-    if options.action:
-        from opjoule.cli.campaign import fleet  # noqa: PLC0415  # a lone rig needs nothing of it
-
-        status: int = getattr(fleet, f"run_{options.action}")(options)
-        return status
-    file: CampaignFile = options.campaign
-    folder: Path = options.out or ROOT / "runs" / file.name
+    file = planned.file
+    folder = planned.out or ROOT / "runs" / file.name
     cells = _plans(file)
     plans = [plan for plan, _ in cells]
     check_folder(folder)
     campaign = Campaign.of(
         plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared
     )
-    if options.dry_run and options.json:
+    if planned.dry_run and planned.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
     else:
         unknown = file.shared and campaign.remaining_s is None
-        needed = needed_time(file, options.out) if unknown else None
+        needed = needed_time(file, planned.out) if unknown else None
         for line in _about(file, campaign, folder, needed):
-            Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
-    rigs = _checked(cells, here=not options.scheduler)
-    if options.dry_run:
+            Console(stderr=not planned.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    rigs = _checked(cells, here=not planned.fleet.scheduler)
+    if planned.dry_run:
         return 0
     try:
-        if options.scheduler:
+        if planned.fleet.scheduler:
             from opjoule.cli.campaign.fleet import run_on_fleet  # noqa: PLC0415  # as above
 
-            status = run_on_fleet(file, cells, folder, options)
+            status = run_on_fleet(planned, cells, folder)
         else:
-            status = _run_here(file, cells, rigs, folder, options)
+            status = _run_here(planned, cells, rigs, folder)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"interrupted; what was measured is kept in {folder}: the same command continues from there"
         ) from None
     if cells[0][0].study.name == JobStudy.name:
-        faults = conclude_studies(folder, json=options.json)
+        faults = conclude_studies(folder, json=planned.json)
         return FAULTY_EXIT if faults and not status else status
     if file.shared:
         print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
     return status
 
 
-def _checked(cells: Sequence[tuple[Plan, argparse.Namespace]], *, here: bool) -> list[Rig | None]:
+def _checked(cells: Sequence[tuple[Plan, PlanningOptions]], *, here: bool) -> list[Rig | None]:
     """The rig of each cell. Raises: BadInput, RigFault: the first thing that measuring them here would refuse."""
     rigs = check_plans(cells, rigs=here)
     for plan, _ in cells if here else ():
@@ -88,13 +85,13 @@ def _checked(cells: Sequence[tuple[Plan, argparse.Namespace]], *, here: bool) ->
 
 
 def _run_here(
-    file: CampaignFile,
-    cells: Sequence[tuple[Plan, argparse.Namespace]],
+    planned: PlannedCampaign,
+    cells: Sequence[tuple[Plan, PlanningOptions]],
     rigs_in_order: Sequence[Rig | None],
     folder: Path,
-    options: argparse.Namespace,
 ) -> int:
     """Measures what is missing on this computer's rig."""
+    file = planned.file
     rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
     own_options = {plan.condition_name: own for plan, own in cells}
     for plan, own in cells:
@@ -112,19 +109,18 @@ def _run_here(
             folder,
             measure_one,
             seed=file.seed,
-            json=options.json,
+            json=planned.json,
             retries=file.retries,
             resume=True,
             shared=file.shared,
         )
 
 
-def _plans(file: CampaignFile) -> list[tuple[Plan, argparse.Namespace]]:
+def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
     """The plan of each cell, with its options. Raises: BadInput: a cell that means nothing, or is there twice."""
-    found: dict[object, tuple[Plan, argparse.Namespace]] = {}
+    found: dict[object, tuple[Plan, PlanningOptions]] = {}
     for cell in file.cells:
-        own = cell.options
-        own.rig_seed = file.seed
+        own = replace(cell.options, rig_seed=file.seed)
         shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
         try:
             plan = replace(in_condition(make_plan(own), cell.condition, cell.rank), repeats=file.repeats)
@@ -144,8 +140,8 @@ def _about(
     """What would be done, for people; `needed`: of a study, by records of it at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
     cells, missing = len(campaign.cells), len(campaign.missing)
-    done = sum(each.is_complete for each in campaign.cells)
-    given_up = [each for each in campaign.cells if not each.is_complete and not each.is_missing]
+    done = sum(cell.is_complete for cell in campaign.cells)
+    given_up = [cell for cell in campaign.cells if not cell.is_complete and not cell.is_missing]
     lines = [
         f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
         f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
@@ -154,7 +150,7 @@ def _about(
         f"  records    {folder}",
     ]
     failed = [
-        f"  given up   {each.runs[-1].name}, block {each.block}: {each.runs[-1].why}" for each in given_up
+        f"  given up   {cell.runs[-1].name}, block {cell.block}: {cell.runs[-1].why}" for cell in given_up
     ]
     return [lines[0], *file.about, *_lacking(campaign), lines[1], *failed, *lines[2:]]
 
@@ -162,10 +158,10 @@ def _about(
 def _lacking(campaign: Campaign) -> list[str]:
     """What this computer lacks as the simulated board of a study's cells."""
     studies = [cell.plan.study for cell in campaign.missing]
-    suites = [each for each in studies if isinstance(each, JobStudy)]
+    suites = [study for study in studies if isinstance(study, JobStudy)]
     if not (campaign.simulated and suites):
         return []
-    values = {value for each in suites for value in each.cell.values()} - set(suites[0].given)
+    values = {value for suite in suites for value in suite.cell.values()} - set(suites[0].given)
     return [
         f"  missing    {name}: {words.removeprefix('missing: ')}"
         for name, words in missing(suites[0].definition).items()
@@ -201,13 +197,13 @@ def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str,
         "remaining_s": campaign.remaining_s,
         "cells": [
             {
-                "block": each.block,
-                "condition": dict(each.plan.condition),
-                "plan_sha256": each.plan.sha256,
-                "complete": each.is_complete,
-                "missing": each.is_missing,
-                "runs": [run.folder for run in each.runs],
+                "block": cell.block,
+                "condition": dict(cell.plan.condition),
+                "plan_sha256": cell.plan.sha256,
+                "complete": cell.is_complete,
+                "missing": cell.is_missing,
+                "runs": [run.folder for run in cell.runs],
             }
-            for each in campaign.cells
+            for cell in campaign.cells
         ],
     }

@@ -1,21 +1,20 @@
-"""A campaign's file: axes, constants, exclusions, repeats. Read with the standard library alone, before set-up, too.
+"""A campaign's file: axes, constants, exclusions, repeats. Standard library alone.
 
 Reference: docs/how-to/run-a-campaign.md.
 """
 
 from __future__ import annotations
 
-import argparse
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.campaign.axes import axis, words_of
 from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
-from opjoule.cli.measure.arguments import measure_parser
+from opjoule.cli.campaign.cells import PlannedCell, cell_options
 from opjoule.errors import BadInput
 from opjoule.toml_entry import (
     axis_values,
@@ -44,18 +43,6 @@ NOT_OF_A_CELL: Final = (
 CELLS_MAX: Final = 10_000
 """Measurements of one campaign, its blocks included: more than a month, at the shortest."""
 RETRIES_MAX: Final = 1000
-
-
-@dataclass(frozen=True)
-class PlannedCell:
-    """One condition of the campaign, with the options of its measurement."""
-
-    condition: Mapping[str, str]
-    options: argparse.Namespace
-    words: tuple[str, ...] = ()
-    """A command line of measure.py that has it; of a study's, the condition tells which of its cells."""
-    rank: int = 0
-    """Place of the condition among all."""
 
 
 @dataclass(frozen=True)
@@ -148,31 +135,11 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     cells: list[PlannedCell] = []
     for combination in itertools.product(*axes.values()):
         condition = dict(zip(axes, combination, strict=True))
-        if any(matches(each, condition) for each in excluded):
+        if any(matches(exclusion, condition) for exclusion in excluded):
             continue
         own = where_values(special, condition)
         words = (*words_of({**constants, **condition, **own}), "--seed", str(seed))
-        cells.append(PlannedCell(condition, cell_options(words, condition), words, len(cells)))
+        cells.append(PlannedCell(condition, cell_options(words, condition), len(cells)))
     if not cells:
         raise BadInput("[[exclude]] removes every cell")
     return tuple(cells)
-
-
-class _Mistake(Exception):
-    """What the parser of a cell's options says."""
-
-
-def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> argparse.Namespace:
-    """A cell's options as measure.py's own parser reads them. Raises: BadInput: one that it does not take."""
-    parser = measure_parser()
-    parser.set_defaults(blocks=False)  # a campaign has as many runs as it needs
-
-    def error(message: str) -> None:
-        raise _Mistake(message)
-
-    parser.error = error  # type: ignore[assignment,method-assign]
-    try:
-        return parser.parse_args(list(words))
-    except _Mistake as mistake:
-        shown = ", ".join(f"{name} {value}" for name, value in condition.items())
-        raise BadInput(f"the cell {shown}: {mistake}") from None

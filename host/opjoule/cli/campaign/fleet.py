@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import logging
 import os
@@ -24,11 +23,15 @@ from opjoule.campaign.conditions import concluded, in_condition, save_index
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
 from opjoule.campaign.fleet.rig_service import RigService, serve
 from opjoule.campaign.fleet.spool import JOB, OUTCOME, Spool
+from opjoule.cli.campaign.cells import written_cell
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.cli.campaign.fleet_arguments import has_tls
+from opjoule.cli.campaign.fleet_options import RigCell, SchedulerOptions, TlsOptions, WorkerOptions
+from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
-from opjoule.cli.planning import ROOT, make_plan, rig_warnings
+from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.planning import make_plan, rig_warnings
+from opjoule.cli.places import ROOT
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
@@ -41,9 +44,9 @@ AGAIN_S: Final = 2.0
 """Between two tries of a worker to reach its scheduler [s]."""
 
 
-def run_scheduler(options: argparse.Namespace) -> int:
+def run_scheduler(options: SchedulerOptions) -> int:
     """Becomes distributed's own scheduler."""
-    scheme = "tls" if has_tls(options) else "tcp"
+    scheme = "tls" if options.tls_files else "tcp"
     print(f"{scheme}://{options.host}:{options.port}, until Ctrl-C", file=sys.stderr, flush=True)
     words = [
         "--host",
@@ -53,37 +56,37 @@ def run_scheduler(options: argparse.Namespace) -> int:
         "--no-dashboard",
         "--no-show",
     ]
-    if has_tls(options):
+    if options.tls_files:
         words += ["--tls-ca-file", str(options.tls_ca_file)]
         words += ["--tls-cert", str(options.tls_cert), "--tls-key", str(options.tls_key)]
     os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
     os.execv(sys.executable, [sys.executable, "-m", "distributed.cli.dask_scheduler", *words])
 
 
-def security(options: argparse.Namespace) -> Any:
+def security(options: TlsOptions) -> Any:
     """TLS as the options have it; None without. Raises: BadInput: its files cannot be read."""
-    if not has_tls(options):
+    if not options.tls_files:
         return None
     from distributed import Security  # noqa: PLC0415  # not before it is needed
 
     cert, key = str(options.tls_cert), str(options.tls_key)
     roles = {f"tls_{role}_cert": cert for role in ("client", "worker")}
     roles |= {f"tls_{role}_key": key for role in ("client", "worker")}
-    for path in (options.tls_ca_file, options.tls_cert, options.tls_key):
+    for path in options.tls_files:
         if not path.is_file():
             raise BadInput(f"{path} is not there: give PEM files to --tls-ca-file, --tls-cert and --tls-key")
     made: Any = Security
     return made(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **roles)
 
 
-def run_worker(options: argparse.Namespace, command: Sequence[str] = ()) -> int:
+def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     """Measures for campaigns until Ctrl-C.
 
     Args:
         command: measures the job in the folder that is its last argument; empty: measure.py.
     Raises: BadInput: rig.toml, or an address that means nothing.
     """
-    rig = None if options.simulate else read_rig(options.rig)
+    rig = read_rig(options.rig) if options.rig else None
     spool = Spool(options.spool or ROOT / "build" / "spool" / options.name)
     spool.folder.mkdir(parents=True, exist_ok=True)
 
@@ -91,7 +94,7 @@ def run_worker(options: argparse.Namespace, command: Sequence[str] = ()) -> int:
         print(f"{options.name}: {line}", file=sys.stderr, flush=True)
 
     own = [*(command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")), "--name", options.name]
-    if rig is not None:
+    if options.rig:
         own += ["--rig", str(options.rig.absolute())]
     service = RigService(options.name, spool, own, say)
     has = rig_has(rig)
@@ -101,7 +104,7 @@ def run_worker(options: argparse.Namespace, command: Sequence[str] = ()) -> int:
     raise Interrupted("ended; its records will be fetched when it is started again")
 
 
-async def _work(options: argparse.Namespace, service: RigService, has: frozenset[str]) -> None:
+async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
     """A worker after another, since one ends with its scheduler; what is measured goes on meanwhile."""
     stop = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -129,7 +132,7 @@ def _because(result: object) -> str:
     return f" ({result})" if isinstance(result, Exception) and str(result) else ""
 
 
-async def _work_once(options: argparse.Namespace, service: RigService, has: frozenset[str]) -> None:
+async def _work_once(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
     """Works for a scheduler until that goes."""
     from distributed import Worker  # noqa: PLC0415  # not before it is needed
     from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
@@ -158,38 +161,37 @@ async def _work_once(options: argparse.Namespace, service: RigService, has: froz
                 await worker.close(timeout=1)
 
 
-def run_cell(options: argparse.Namespace) -> int:
+def run_cell(cell: RigCell) -> int:
     """Measures a worker's job in its folder; ends, as by Ctrl-C, when the worker has gone."""
     _end_with_worker()
-    job = msgspec.json.decode((options.place / JOB).read_bytes(), type=Job)
+    job = msgspec.json.decode((cell.place / JOB).read_bytes(), type=Job)
     try:
-        outcome = Outcome(_measure_cell(job, options))
+        outcome = Outcome(_measure_cell(job, cell))
     except Interrupted:
         raise
     except OpJouleError as error:
         outcome = Outcome(error.exit_code, str(error))
-    write_whole(options.place / OUTCOME, msgspec.json.encode(outcome))
+    write_whole(cell.place / OUTCOME, msgspec.json.encode(outcome))
     return outcome.status
 
 
-def _measure_cell(job: Job, options: argparse.Namespace) -> int:
-    own: argparse.Namespace = options.cell
-    plan = plan_of_job(job, own, options.name)
-    [rig] = check_plans([(plan, own)])
-    for line in rig_warnings(plan, rig, own):
+def _measure_cell(job: Job, cell: RigCell) -> int:
+    options = replace(cell.options, rig_seed=zlib.crc32(f"{job.seed} {cell.name}".encode()))
+    plan = plan_of_job(job, options, cell.name)
+    [rig] = check_plans([(plan, options)])
+    for line in rig_warnings(plan, rig, options):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     check_here(plan)
     with alone_here():
-        return exit_status(measure_again(plan, rig, own, options.place / job.name)[0])
+        return exit_status(measure_again(plan, rig, options, cell.place / job.name)[0])
 
 
-def plan_of_job(job: Job, own: argparse.Namespace, name: str) -> Plan:
+def plan_of_job(job: Job, options: PlanningOptions, name: str) -> Plan:
     """The plan of a job, on the rig of this name.
 
     Raises: BadInput: it is not that of the campaign's computer.
     """
-    own.rig_seed = zlib.crc32(f"{job.seed} {name}".encode())
-    plan = in_condition(make_plan(own), job.condition)
+    plan = in_condition(make_plan(options), job.condition)
     asked = {**plan.asked, "repeats": 1, "block": job.block, "rig_name": name}
     plan = replace(plan, repeats=1, asked=asked)
     if plan.sha256 != job.plan_sha256:
@@ -217,14 +219,14 @@ def _end_with_worker() -> None:
 
 def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
     """What rigs are told of the cells of a campaign, one by one."""
-    words = {tuple(each.condition.items()): each.words for each in file.cells}
+    written = {tuple(cell.condition.items()): written_cell(cell.options) for cell in file.cells}
     name = campaign_id(campaign.folder)
     return [
         Job(
             job_id(name, *cell.identity),
             name,
             f"{file.name}, block {cell.block}, {cell.plan.condition_name}",
-            words[tuple(cell.plan.condition.items())],
+            *written[tuple(cell.plan.condition.items())],
             dict(cell.plan.condition),
             cell.block,
             file.seed,
@@ -236,10 +238,7 @@ def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
 
 
 def run_on_fleet(
-    file: CampaignFile,
-    plans: Sequence[tuple[Plan, argparse.Namespace]],
-    folder: Path,
-    options: argparse.Namespace,
+    planned: PlannedCampaign, plans: Sequence[tuple[Plan, PlanningOptions]], folder: Path
 ) -> int:
     """Measures what is missing of a campaign on the rigs of --scheduler.
 
@@ -247,6 +246,8 @@ def run_on_fleet(
     """
     from opjoule.campaign.fleet.client import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
 
+    file, options = planned.file, planned.fleet
+    assert options.scheduler
     folder.mkdir(parents=True, exist_ok=True)
     own = {plan.condition_name: each for plan, each in plans}
     with held(folder):
@@ -266,4 +267,4 @@ def run_on_fleet(
         finally:
             save_index(campaign)
             write_campaign_page(folder)
-        return concluded(campaign, json=options.json)
+        return concluded(campaign, json=planned.json)

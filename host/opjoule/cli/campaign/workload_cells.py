@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from opjoule.campaign.axes import AXES, words_of
-from opjoule.cli.campaign.file import PlannedCell, cell_options
+from opjoule.cli.campaign.cells import PlannedCell, cell_options
+from opjoule.cli.campaign.study_options import StudyOptions
+from opjoule.cli.measure.other_options import StudyWorkloadOptions
 from opjoule.studies.definition import SYSTEM, StudyFolder
 from opjoule.studies.folder import places
 
@@ -32,10 +33,7 @@ _GIVEN: Final = (
 
 
 def workload_cells(
-    study: StudyFolder,
-    options: argparse.Namespace,
-    only: Mapping[str, Sequence[str]],
-    command_line: Sequence[str],
+    study: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
 ) -> list[PlannedCell]:
     """Each cell that is asked for, with the options of its measurement.
 
@@ -51,21 +49,21 @@ def workload_cells(
         if options.simulate:
             asked = {name: each for name, each in asked.items() if not _is_state(name)}
         words = (*words_of(asked), "--seed", str(options.seed))
-        own = vars(cell_options(words, cell))
-        given = {name: each for name in _GIVEN if (each := getattr(options, name)) is not None}
-        about = {
-            "folder": study.name,
-            "cell": cell,
-            "figures": study.figures_of(cell),
-            "scale": options.scale,
-        }
-        measured = {**own, **given, **about, "repeats": 1, STATE: [*own[STATE], *options.state]}
-        made = PlannedCell(cell, argparse.Namespace(**measured), tuple(command_line), study.rank(cell))
+        read = cell_options(words, cell)
+        given = {name: value for name in _GIVEN if (value := getattr(options, name)) is not None}
+        measured = StudyWorkloadOptions(
+            **{**read.values, **given, "repeats": 1, STATE: (*read.state, *options.state)},
+            folder=study.name,
+            cell=cell,
+            figures=study.figures_of(cell),
+            scale=options.scale,
+        )
+        made = PlannedCell(cell, measured, study.rank(cell))
         found.setdefault(words, made)
     return list(found.values())
 
 
-def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: argparse.Namespace) -> dict[str, Any]:
+def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions) -> dict[str, Any]:
     """What a cell's axes ask for; those that name the workload, or have their meaning in [[where]], ask for nothing."""
     workload = study.workload
     for axis, value in cell.items():

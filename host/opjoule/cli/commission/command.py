@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from opjoule.cli.commission.arguments import STEP_KEYS
-from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.cli.commission.options import STEP_KEYS, CommissionOptions
+from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.commissioning.certificate import (
     COMMAND,
     FILE,
@@ -31,7 +30,7 @@ from opjoule.commissioning.steps import DeskStep, step_called
 from opjoule.commissioning.verdict import StepOutcome
 from opjoule.commissioning.zero import ZERO_A
 from opjoule.devices.board import Board
-from opjoule.devices.profiles import find_profile
+from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.devices.rig.board import open_board
 from opjoule.devices.rig.file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput
@@ -49,7 +48,7 @@ HEAD: Final = (
 )
 
 
-def run_commission(options: argparse.Namespace) -> int:
+def run_commission(options: CommissionOptions) -> int:
     """Carries out what is left of the procedure; 0 if the rig has passed, 6 if a step failed, 1 if some are left.
 
     Raises: BadInput: rig.toml or the certificate beside it.
@@ -57,38 +56,38 @@ def run_commission(options: argparse.Namespace) -> int:
     return _rehearse(options) if options.simulate else _commission(options)
 
 
-def _commission(options: argparse.Namespace) -> int:
+def _commission(options: CommissionOptions) -> int:
     rig = read_rig(options.rig)
     device = options.device or _only_device(rig)
-    storage = find_profile(device).medium(options.storage or _first_medium(rig, device))
+    board = find_profile(device).with_medium(options.storage or _first_medium(rig, device))
     path = options.rig.with_name(FILE)
-    certificate = _going_on(path, options, device, storage)
+    certificate = _going_on(path, options, board)
     dialogue = DeskDialogue()
     folder = free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning")
     try:
         if not certificate.asked:
             say("First the parts, for the certificate; Enter leaves one out.")
             certificate.parts, certificate.asked = Parts.asked(dialogue), True
-        opened = _RealDesk(rig, device, storage, certificate, dialogue)
+        opened = _RealDesk(rig, board, certificate, dialogue)
         return _carried_out(certificate, opened.open, folder, path, options, dialogue)
     except Stopped:
         return _left(certificate, path)
 
 
-def _rehearse(options: argparse.Namespace) -> int:
+def _rehearse(options: CommissionOptions) -> int:
     # Only a rehearsal loads the simulated rig.
     from opjoule.cli.commission.rehearsal import SimulatedDesk  # noqa: PLC0415
     from opjoule.simulation.planted_faults import DrawnRig  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
-    storage = profile.medium(options.storage)
-    drawn = DrawnRig.draw(profile, storage, options.seed, options.plant)
+    board = profile.with_medium(options.storage)
+    drawn = DrawnRig.draw(board, options.seed, options.plant)
     folder = options.out or free_directory(
         ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning-simulated"
     )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
-    certificate = read_certificate(path) or Certificate("", profile.name, storage, simulated=True)
+    certificate = read_certificate(path) or Certificate("", profile.name, board.medium, simulated=True)
     say(HEAD)
     opened = SimulatedDesk(drawn, certificate, SIMULATED_PACE)
     return _carried_out(certificate, opened.open, folder, path, options, None)
@@ -99,7 +98,7 @@ def _carried_out(
     open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]],
     folder: Path,
     path: Path,
-    options: argparse.Namespace,
+    options: CommissionOptions,
     dialogue: DeskDialogue | None,
 ) -> int:
     def save() -> None:
@@ -128,14 +127,14 @@ def _left(certificate: Certificate, path: Path, asked: Sequence[str] = STEP_KEYS
     return 1 if None in outcomes else 0
 
 
-def _going_on(path: Path, options: argparse.Namespace, device: str, storage: str) -> Certificate:
+def _going_on(path: Path, options: CommissionOptions, board: BoardAndMedium) -> Certificate:
     """The certificate so far, where it is of this rig.toml, board and medium; else a new one with the same parts."""
     sha256 = file_sha256(options.rig)
     found = read_certificate(path)
-    new = Certificate(sha256, device, storage)
+    new = Certificate(sha256, board.profile.name, board.medium)
     if found is None or found.simulated:
         return new
-    same = (found.rig_sha256, found.device, found.storage) == (sha256, device, storage)
+    same = (found.rig_sha256, found.device, found.storage) == (sha256, new.device, new.storage)
     if same and not options.anew:
         return found
     new.parts, new.asked = found.parts, found.asked
@@ -176,8 +175,7 @@ class _RealDesk:
     """Opens meter, board and second meter as rig.toml and the parts name them."""
 
     rig: Rig
-    device: str
-    storage: str
+    board: BoardAndMedium
     certificate: Certificate
     dialogue: DeskDialogue
 
@@ -188,7 +186,6 @@ class _RealDesk:
     @contextmanager
     def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
         """What one step needs."""
-        profile = find_profile(self.device)
         with ExitStack() as opened:
             meter = opened.enter_context(
                 opened_meter(open_meter(self.rig.meter), self.rig.meter, self._calibrations)
@@ -203,7 +200,7 @@ class _RealDesk:
 
             @contextmanager
             def connected() -> Iterator[Board]:
-                with closing(open_board(self.rig, profile, self.storage, builds=ROOT / "build")) as board:
+                with closing(open_board(self.rig, self.board, builds=ROOT / "build")) as board:
                     yield board
 
             yield OpenDesk(
@@ -211,7 +208,7 @@ class _RealDesk:
                 folder,
                 REAL_PACE,
                 self.certificate.parts,
-                profile,
+                self.board.profile,
                 self.certificate.figure("zero", ZERO_A),
                 meter,
                 connected,

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
 from opjoule.commissioning.certificate import Certificate
 from opjoule.commissioning.desk import DeskPace, OpenDesk
 from opjoule.commissioning.dialogue import say
@@ -87,18 +87,13 @@ class SimulatedDesk:
         person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
         desk = OpenDesk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
         if not step.board:
-            yield _LoadDesk(**{each.name: getattr(desk, each.name) for each in fields(desk)}, bench=bench)
+            yield _LoadDesk(**{field.name: getattr(desk, field.name) for field in fields(desk)}, bench=bench)
             return
         with self._rig(step) as rig, ExitStack() as opened:
             meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
             second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
             self.certificate.meter = meter_words(meter)
-            yield replace(
-                desk,
-                rig=meter,
-                open_board=lambda: nullcontext(rig.board),
-                second=second,
-            )
+            yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)
 
     def _rig(self, step: DeskStep) -> AbstractContextManager[RehearsalRig]:
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from opjoule.cli.compare.options import CompareOptions
 from opjoule.comparison.comparable import SIDE, allowed_groups
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
@@ -22,7 +22,7 @@ from opjoule.scripts import script_name
 from opjoule.suggestion import unknown
 
 
-def run_compare(options: argparse.Namespace) -> int:
+def run_compare(options: CompareOptions) -> int:
     """Compares, prints, and of a change returns the verdict's exit status.
 
     Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no verdict can be given.
@@ -75,7 +75,7 @@ def _plot(compared: Compared, path: Path) -> None:
     save_as(drawn(partial(forest, compared)), path)
 
 
-def _check_options(options: argparse.Namespace) -> None:
+def _check_options(options: CompareOptions) -> None:
     """Raises: BadInput: options that do not go together."""
     if bool(options.before) != bool(options.after):
         raise BadInput("--before and --after belong together: give runs of both")
@@ -90,10 +90,10 @@ def _check_options(options: argparse.Namespace) -> None:
 
 
 def _listed(text: str | None) -> tuple[str, ...]:
-    return tuple(each.strip() for each in (text or "").split(",") if each.strip())
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def _by(options: argparse.Namespace, runs: Sequence[ComparedRun]) -> tuple[str, ...]:
+def _by(options: CompareOptions, runs: Sequence[ComparedRun]) -> tuple[str, ...]:
     """The axes to compare by. Raises: BadInput: none is given and none is plain, or one that nothing has."""
     axes = sorted({axis for run in runs for axis in run.condition})
     asked = _listed(options.by)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -12,7 +11,8 @@ from functools import cache
 
 from rich.console import Console
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
+from opjoule.cli.short_commands import DatabasesOptions
 from opjoule.databases import Database, known_databases
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.server.programs import find_programs, program_version
@@ -32,20 +32,22 @@ class Availability:
     """Where and of what version it is, or how to get it."""
 
 
-def run_databases(options: argparse.Namespace) -> int:
+def run_databases(options: DatabasesOptions) -> int:
     """Lists every database with where it is; 0."""
-    found = {each.name: availability(each) for each in known_databases()}
+    found = {database.name: availability(database) for database in known_databases()}
     if options.json:
-        print(json.dumps([_plain(each, found[each.name]) for each in known_databases()], indent=1))
+        print(
+            json.dumps([_plain(database, found[database.name]) for database in known_databases()], indent=1)
+        )
         return 0
     console = Console(highlight=False, markup=False)
-    for each in known_databases():
-        console.print(f"{each.name:<13} {each.title}: {found[each.name].words}", soft_wrap=True)
-        for study, state in for_studies(each).items():
+    for database in known_databases():
+        console.print(f"{database.name:<13} {database.title}: {found[database.name].words}", soft_wrap=True)
+        for study, state in for_studies(database).items():
             console.print(f"              study {study}: {state.words}", soft_wrap=True)
-        console.print(f"              asynchronous: {each.asynchronous}", soft_wrap=True)
-        if each.stand_in:
-            console.print(f"              {each.stand_in}", soft_wrap=True)
+        console.print(f"              asynchronous: {database.asynchronous}", soft_wrap=True)
+        if database.stand_in:
+            console.print(f"              {database.stand_in}", soft_wrap=True)
     return 0
 
 

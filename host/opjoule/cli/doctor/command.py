@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +13,8 @@ from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.doctor.listening import Listening, flow_finding, listening
-from opjoule.cli.planning import CALIBRATIONS, ROOT
+from opjoule.cli.places import CALIBRATIONS, ROOT
+from opjoule.cli.short_commands import DoctorOptions
 from opjoule.cli.studies.command import missing
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
@@ -40,7 +40,7 @@ _AS_DELIVERED = (
 )
 
 
-def run_doctor(options: argparse.Namespace) -> int:
+def run_doctor(options: DoctorOptions) -> int:
     """Prints every finding; 0 if all is well, 1 if something needs mending."""
     console = Console(highlight=False, soft_wrap=True, markup=False)
     bad = 0
@@ -117,7 +117,7 @@ def _free_space() -> Finding:
 
 def _stand_ins() -> Finding:
     """Databases that OpJoule's own tests could not have."""
-    words = [f"{each.title} ({each.stand_in})" for each in known_databases() if each.stand_in]
+    words = [f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in]
     return Finding("tested otherwise", True, "; ".join(words))
 
 
@@ -157,8 +157,8 @@ def _port(rig: Rig) -> Iterator[Finding]:
     """What is in the way of a meter on a serial port, looked at before it is opened."""
     address = address_of(rig.meter)
     if address.kind.on_serial_port:
-        for each in serial_obstacles(address.place):
-            yield Finding("meter port", False, each.detail, each.remedy)
+        for obstacle in serial_obstacles(address.place):
+            yield Finding("meter port", False, obstacle.detail, obstacle.remedy)
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:
@@ -174,7 +174,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         period_s = sample_period_s(meter) if identity.sensors else 0.0
     finally:
         meter.close()
-    sensors = ", ".join(_sensor(identity.kind, each) for each in identity.sensors) or "no sensor"
+    sensors = ", ".join(_sensor(identity.kind, sensor) for sensor in identity.sensors) or "no sensor"
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
     about = f"{identity.board} on {identity.place}{firmware}, {sensors}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 
+from opjoule.cli.short_commands import ImportOptions
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.files import file_sha256
@@ -20,7 +21,7 @@ from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import BoolArray, Gap
 
 
-def run_import(options: argparse.Namespace) -> int:
+def run_import(options: ImportOptions) -> int:
     """Reads the file, writes the record and says what was taken from where.
 
     Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
@@ -79,7 +80,7 @@ def _write(trace: ImportedTrace, clipped: BoolArray, directory: Path) -> tuple[i
     return journal.samples, journal.lost_samples
 
 
-def _mapping(entries: list[str]) -> dict[str, str]:
+def _mapping(entries: Sequence[str]) -> dict[str, str]:
     mapping = {}
     for entry in entries:
         role, equals, name = entry.partition("=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 from collections.abc import Callable
@@ -13,7 +12,8 @@ from rich.console import Console
 from rich.prompt import Confirm, Prompt
 from rich.text import Text
 
-from opjoule.cli.planning import CALIBRATIONS
+from opjoule.cli.places import CALIBRATIONS
+from opjoule.cli.short_commands import InitOptions
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.sync_pin import check_sync
@@ -31,7 +31,7 @@ from opjoule.meters.serial.port import ports_present
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
 
 
-def run_init(options: argparse.Namespace) -> int:
+def run_init(options: InitOptions) -> int:
     """Asks for meter, board, media and sync line; writes the file once everything is answered and sound.
 
     Raises: BadInput: the file cannot be written there, or nobody answers.

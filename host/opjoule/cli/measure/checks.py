@@ -5,7 +5,6 @@ The loader that is built here checks workload and engine properties; a board's o
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -13,7 +12,8 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.cli.databases.command import LOADER, availability, built_in
-from opjoule.cli.planning import ROOT
+from opjoule.cli.measure.options import MeasuringOptions
+from opjoule.cli.places import ROOT
 from opjoule.databases import database_called
 from opjoule.devices.programs.disturbance import find_disturbance
 from opjoule.devices.rig.board import described_medium
@@ -31,7 +31,7 @@ _LIMIT_S: Final = 60
 VIRTUAL: Final = "virtual"
 
 
-def check_plans(plans: Sequence[tuple[Plan, argparse.Namespace]], *, rigs: bool = True) -> list[Rig | None]:
+def check_plans(plans: Sequence[tuple[Plan, MeasuringOptions]], *, rigs: bool = True) -> list[Rig | None]:
     """The rig of each plan, None of a simulated one; each is checked with its options.
 
     Args:
@@ -44,37 +44,35 @@ def check_plans(plans: Sequence[tuple[Plan, argparse.Namespace]], *, rigs: bool 
     return [_checked(plan, options, asked, rigs=rigs) for plan, options in plans]
 
 
-def _checked(
-    plan: Plan, options: argparse.Namespace, asked: set[tuple[str, ...]], *, rigs: bool
-) -> Rig | None:
+def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]], *, rigs: bool) -> Rig | None:
     check_simulated(plan, options)
     if options.disturb:
         find_disturbance(options.disturb)
     if isinstance(plan.study, YcsbStudy):
         _check_ycsb(plan.study, plan, asked)
-    if plan.simulated and plan.profile.name != VIRTUAL:
+    if plan.simulated and plan.board.profile.name != VIRTUAL:
         from opjoule.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
 
         Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(
-            plan.profile.name, plan.medium
+            plan.board.profile.name, plan.board.medium
         )
     if plan.simulated or not rigs:
         return None
     rig = read_rig(options.rig)
-    described_medium(rig, plan.profile, plan.medium)
+    described_medium(rig, plan.board)
     storage_meter = options.storage_meter or rig.storage_meter
-    open_meters(options.meter or rig.meter, storage_meter, stated_in=stated_in(vars(options)))
-    check_sync(options.sync or rig.device(plan.profile.name).sync or plan.profile.sync)
+    open_meters(options.meter or rig.meter, storage_meter, stated_in=stated_in(options.meter))
+    check_sync(options.sync or rig.device(plan.board.profile.name).sync or plan.board.profile.sync)
     return rig
 
 
 def check_here(plan: Plan) -> None:
     """Checks what this computer has to do, or to have as a simulated board. Raises: BadInput, RigFault: it cannot."""
     plan.study.check_here()
-    if plan.simulated and plan.profile.name != VIRTUAL and isinstance(plan.study, CommandStudy):
+    if plan.simulated and plan.board.profile.name != VIRTUAL and isinstance(plan.study, CommandStudy):
         plan.study.check_simulated()
     database = database_called(plan.study.engine)
-    if plan.simulated and plan.profile.name != VIRTUAL and database and database.is_server:
+    if plan.simulated and plan.board.profile.name != VIRTUAL and database and database.is_server:
         found = availability(database)
         if not found.there:
             raise BadInput(
@@ -83,12 +81,12 @@ def check_here(plan: Plan) -> None:
             )
 
 
-def check_simulated(plan: Plan, options: argparse.Namespace) -> None:
+def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
     """Raises BadInput for an option that a simulated rig would pass over."""
     if not plan.simulated:
         return
     own = {"--meter": options.meter, "--storage-meter": options.storage_meter}
-    if plan.profile.name != VIRTUAL:
+    if plan.board.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync
         own |= {"--sync": carrier, "--state": " ".join(options.state)}
     for name, value in own.items():
@@ -107,7 +105,7 @@ def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> No
             said = [line for line in ended.stderr.splitlines() if line.strip()] or ["it said nothing"]
             raise BadInput(f"{said[-1].removeprefix('loader: ')} (workload {study.workload.name})")
         asked.add(command)
-    if plan.simulated and plan.profile.name != VIRTUAL:
+    if plan.simulated and plan.board.profile.name != VIRTUAL:
         check_space(study.effective, shutil.disk_usage(ROOT).free, _disk(ROOT))
 
 

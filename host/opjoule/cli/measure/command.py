@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import secrets
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +18,11 @@ from opjoule.cli.live import live_view
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.duration import total_words
 from opjoule.cli.measure.leftovers import alone, sweep
-from opjoule.cli.planning import (
-    CALIBRATIONS,
-    ROOT,
+from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
+from opjoule.cli.measure.other_options import AgainOptions
+from opjoule.cli.measure.planning import (
     SEED,
     RigWords,
-    asked_of,
     clock_evidence,
     make_plans,
     plan_again,
@@ -31,6 +30,7 @@ from opjoule.cli.planning import (
     show_plan,
     supply_of_rig,
 )
+from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.devices.board import Board
 from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
 from opjoule.devices.programs.disturbance import find_disturbance
@@ -48,49 +48,46 @@ from opjoule.scripts import script_name
 from opjoule.studies.ycsb.properties import parse_properties
 
 
-def run_measure(options: argparse.Namespace) -> int:
+def run_measure(options: PlanningOptions) -> int:
     """The main job: plan, rig, measurement, summary; in each condition where an option names several."""
-    options.rig_seed = rig_seed(options)
-    plans = [plan_again(options.plan, asked_of(options))] if options.study == "again" else make_plans(options)
-    plan, several = plans[0], len(plans) > 1
-    rig = check_plans([(each, options) for each in plans])[0]
-    base = ROOT / "runs" / directory_name(plan)
+    options = replace(options, rig_seed=rig_seed(options))
+    return _run_plans(make_plans(options), options)
+
+
+def run_again(options: AgainOptions) -> int:
+    """The same for the plan of a record."""
+    options = replace(options, rig_seed=rig_seed(options))
+    return _run_plans([plan_again(options.plan, options.asked)], options)
+
+
+def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
+    rig = check_plans([(plan, options) for plan in plans])[0]
+    base = ROOT / "runs" / directory_name(plans[0])
     directory = options.out or free_directory(base)
     check_out(directory)
-    for each in plans:
-        check_here(each)
-    if options.dry_run and options.json:
-        for each in plans:
-            print(json.dumps({**each.to_json(), "sha256": each.sha256}, indent=1))
-        return 0
+    for plan in plans:
+        check_here(plan)
     if options.dry_run:
-        for each in plans:
-            _show(each, rig, options, directory)
-        print(f"{total_words(plans)}\nNothing was run (--dry-run).")
+        _print_plans(plans, rig, options, directory)
         return 0
-    for line in dict.fromkeys(line for each in plans for line in rig_warnings(each, rig, options)):
+    for line in dict.fromkeys(line for plan in plans for line in rig_warnings(plan, rig, options)):
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
-
-    def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
-        record, place = measure_again(one, rig, options, place)
-        return exit_status(record), place
-
     with (
         alone_here(),
-        live_view(options) as options.show,
+        live_view(options.live) as show,
         nullcontext(options.out) if options.out else made_directory(base) as directory,
     ):
-        if several:
-            return run_conditions(
-                plans,
-                directory,
-                measure_one,
-                seed=SEED if options.seed is None else options.seed,
-                json=options.json,
-            )
-        record, place = measure_again(plan, rig, options, directory)
-    tell(record, options, place)
-    _tell_truth(plan, options, place)
+
+        def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
+            record, place = measure_again(one, rig, options, place, show)
+            return exit_status(record), place
+
+        if len(plans) > 1:
+            seed = SEED if options.seed is None else options.seed
+            return run_conditions(plans, directory, measure_one, seed=seed, json=options.json)
+        record, place = measure_again(plans[0], rig, options, directory, show)
+    print_outcome(record, place, json=options.json)
+    _print_truth(plans[0], options, place)
     return exit_status(record)
 
 
@@ -109,48 +106,63 @@ def alone_here() -> Iterator[None]:
         yield
 
 
-def _storage_meter(rig: Rig | None, options: argparse.Namespace) -> str | None:
+def _storage_meter(rig: Rig | None, options: MeasuringOptions) -> str | None:
     """The meter in the medium's own supply, as asked or as rig.toml has it; None: there is none."""
     return options.storage_meter or (rig.storage_meter if rig else None)
 
 
-def _meters(rig: Rig, options: argparse.Namespace) -> str:
+def _meters(rig: Rig, options: MeasuringOptions) -> str:
     """The meters by their names, in words."""
     board, storage = options.meter or rig.meter, _storage_meter(rig, options)
     return f"{board}; of the medium {storage}" if storage else board
 
 
-def _show(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> None:
-    """The plan of --dry-run."""
-    desk = RigWords(
-        "simulated INA219 over serial" if rig is None else _meters(rig, options),
-        clock_evidence(plan, rig, options.sync),
-        supply_of_rig(plan, rig, options),
-        rig_warnings(plan, rig, options),
-        [] if rig is None else preview(rig, plan.profile, plan.medium, _state(rig, plan, options)),
-    )
-    show_plan(plan, desk, str(directory))
+def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptions, directory: Path) -> None:
+    """What --dry-run prints."""
+    if options.json:
+        for plan in plans:
+            print(json.dumps({**plan.to_json(), "sha256": plan.sha256}, indent=1))
+        return
+    for plan in plans:
+        words = RigWords(
+            "simulated INA219 over serial" if rig is None else _meters(rig, options),
+            clock_evidence(plan, rig, options.sync),
+            supply_of_rig(plan, rig, options),
+            rig_warnings(plan, rig, options),
+            [] if rig is None else preview(rig, plan.board, _state(rig, plan, options)),
+        )
+        show_plan(plan, words, str(directory))
+    print(f"{total_words(plans)}\nNothing was run (--dry-run).")
 
 
 def measure_again(
-    plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
+    plan: Plan,
+    rig: Rig | None,
+    options: MeasuringOptions,
+    directory: Path,
+    show: Callable[[Path], None] = lambda directory: None,
 ) -> tuple[RunRecord, Path]:
-    """Measures, and up to --again times more where the board's state broke a limit; the last record and its place."""
+    """Measures, and up to --again times more where the board's state broke a limit; the last record and its place.
+
+    Args:
+        show: is called with each record that is begun.
+    """
     for attempt in range(options.again + 1):
         place = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
+        show(place)
         record = _measure_once(plan, rig, options, place)
         if not record.run.state.broken:
             break
     return record, place
 
 
-def tell(record: RunRecord, options: argparse.Namespace, directory: Path) -> None:
-    """The summary of a run; with --json its result on stdout, and what went wrong on stderr."""
-    if options.json and (directory / "result.json").exists():
+def print_outcome(record: RunRecord, directory: Path, *, json: bool) -> None:
+    """The summary of a run; with `json` its result on stdout, and what went wrong on stderr."""
+    if json and (directory / "result.json").exists():
         sys.stdout.write((directory / "result.json").read_text())
         for fault in dict.fromkeys((*record.faults, *record.withheld.values())):
             print(f"{script_name()}: fault: {fault}", file=sys.stderr)
-    elif options.json:
+    elif json:
         why = "; ".join(record.faults) or "no fault was noted"
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
@@ -164,13 +176,13 @@ def exit_status(record: RunRecord) -> int:
     return FAULTY_EXIT if record.faults or record.withheld else 0
 
 
-def rig_seed(options: argparse.Namespace) -> int:
+def rig_seed(options: MeasuringOptions) -> int:
     """What a simulated rig is drawn from: anew each time, unless --seed is given; conditions share their meter."""
-    chosen: int | None = getattr(options, "rig_seed", options.seed)
+    chosen = options.seed if options.rig_seed is None else options.rig_seed
     return secrets.randbelow(1 << 31) if chosen is None else chosen
 
 
-def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> None:
+def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None:
     """What the simulator knows, beside what was measured."""
     if not plan.simulated:
         return
@@ -180,9 +192,7 @@ def _tell_truth(plan: Plan, options: argparse.Namespace, directory: Path) -> Non
         print(line, file=sys.stderr if options.json else sys.stdout)
 
 
-def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path) -> RunRecord:
-    if show := getattr(options, "show", None):  # of --live
-        show(directory)
+def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, directory: Path) -> RunRecord:
     with (
         PhaseProgress(quiet=options.json) as progress,
         _open_rig(plan, rig, options, directory) as (board, meter, found),
@@ -205,26 +215,25 @@ def _measure_once(plan: Plan, rig: Rig | None, options: argparse.Namespace, dire
         )
 
 
-def _state(rig: Rig, plan: Plan, options: argparse.Namespace) -> StateSettings:
+def _state(rig: Rig, plan: Plan, options: MeasuringOptions) -> StateSettings:
     """The state to measure in: rig.toml's, with --state on top."""
-    return rig.device(plan.profile.name).state.changed(parse_properties(options.state), "--state")
+    return rig.device(plan.board.profile.name).state.changed(parse_properties(options.state), "--state")
 
 
 @contextmanager
 def _open_rig(
-    plan: Plan, rig: Rig | None, options: argparse.Namespace, directory: Path
+    plan: Plan, rig: Rig | None, options: MeasuringOptions, directory: Path
 ) -> Iterator[tuple[Board, str, dict[str, Any]]]:
     """The board, the meter's address and what run.json says of them; closed at the end."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
-    if plan.profile.name == "virtual":
+    if plan.board.profile.name == "virtual":
         from opjoule.simulation.virtual_rig import VirtualRig  # noqa: PLC0415
 
         virtual = VirtualRig(
-            plan.profile,
-            plan.medium,
+            plan.board,
             root=ROOT,
             truth=directory / "simulator-truth.json",
-            seed=options.rig_seed,
+            seed=rig_seed(options),
             wanted=parse_properties(options.state),
             sync=options.sync,
             say=lambda line: print(line, file=sys.stderr, flush=True),
@@ -238,13 +247,12 @@ def _open_rig(
         from opjoule.simulation.rig import TwinRig  # noqa: PLC0415
 
         twin = TwinRig(
-            plan.profile,
-            plan.medium,
+            plan.board,
             root=ROOT,
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
-            seed=options.rig_seed,
-            kept=ROOT / "build" / "simulated-kept" / plan.profile.name / plan.medium / KEPT_FOLDER,
+            seed=rig_seed(options),
+            kept=ROOT / "build" / "simulated-kept" / plan.board.name / KEPT_FOLDER,
             database=plan.study.engine,
             sync=options.sync != "none",
             disturbance=disturbance,
@@ -255,8 +263,7 @@ def _open_rig(
         return
     board = open_board(
         rig,
-        plan.profile,
-        plan.medium,
+        plan.board,
         builds=ROOT / "build",
         sync=options.sync,
         state=_state(rig, plan, options),

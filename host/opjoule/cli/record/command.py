@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
 
 from opjoule.cli.live import live_view
-from opjoule.cli.planning import CALIBRATIONS
+from opjoule.cli.places import CALIBRATIONS
+from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
@@ -28,7 +28,7 @@ _POLL_S = 0.1
 INTERRUPTED = "interrupted by the user (Ctrl-C)"
 
 
-def run_record(options: argparse.Namespace) -> int:
+def run_record(options: RecordOptions) -> int:
     """Records until the time is up or Ctrl-C comes, or a simulated meter has played its profile.
 
     Any other end (a reset, silence, a port that closes), and less than the time asked for, is a fault of the record,
@@ -54,7 +54,7 @@ def run_record(options: argparse.Namespace) -> int:
         record = RunRecord.create(options.out, asked, simulated=identity.simulated)
         record.update(found={"meter": identity, "warnings": sensors.warnings})
         record.update(**sensors.entries())
-        with record.held(), PhaseProgress(quiet=options.json) as progress, live_view(options) as show:
+        with record.held(), PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             captured, ended = _record(record, meter, options.seconds, progress)
     finally:
@@ -85,7 +85,7 @@ def _record(
     return captured, f"{why}; {capture.trace_s:.3g} of the {seconds:g} s asked for are recorded"
 
 
-def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: argparse.Namespace) -> int:
+def _finish(record: RunRecord, captured: CaptureSummary, ended: str, options: RecordOptions) -> int:
     concluded = conclude_trace(record)
     if ended:
         record.add_fault(ended)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import importlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -10,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from opjoule.cli.short_commands import ReportOptions
 from opjoule.errors import RecordFault
 from opjoule.record.directory import has_index
 from opjoule.record.run_record import RunRecord, reading
@@ -21,7 +21,7 @@ _ANALYSIS: Final = ("opjoule.evaluation.collection", "opjoule.report.html", "opj
 """What takes longest to load."""
 
 
-def run_report(options: argparse.Namespace) -> int:
+def run_report(options: ReportOptions) -> int:
     """Summary and report.html of a record that is there already; what a killed run has left is analysed first.
 
     Raises: RecordFault: no readable record. BadInput: its measurement still runs.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
+from opjoule.cli.short_commands import RestoreOptions
 from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.rig.board import open_shell
 from opjoule.devices.rig.file import read_rig
 
 
-def run_restore(options: argparse.Namespace) -> int:
+def run_restore(options: RestoreOptions) -> int:
     """Prints what was put back; exit status 1 if something could not be.
 
     Raises: BadInput: rig.toml does not describe the board. LinkFault: it cannot be reached.

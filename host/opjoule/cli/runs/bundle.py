@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import getpass
 import shutil
 import socket
@@ -12,7 +11,8 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.campaign.campaign import program_words
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
+from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput
 from opjoule.opened.exports.bundle import (
@@ -44,7 +44,7 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 """
 
 
-def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iterator[str]:
+def write_bundle(options: BundleOptions, study: StudyFolder | None) -> Iterator[str]:
     """Packs records with their figures; gives what was done, line by line.
 
     Raises: BadInput: --out is there already, or a place holds no record.
@@ -71,8 +71,8 @@ def write_bundle(options: argparse.Namespace, study: StudyFolder | None) -> Iter
     yield f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"
 
 
-def _described(options: argparse.Namespace, records: list[Path], study: StudyFolder | None) -> Described:
-    runs = [RunRecord.open(each).run for each in records]
+def _described(options: BundleOptions, records: list[Path], study: StudyFolder | None) -> Described:
+    runs = [RunRecord.open(record).run for record in records]
     programs = dict.fromkeys(
         program_words(run.found.opjoule, run.found.commit) for run in runs if run.found.opjoule
     )
@@ -90,14 +90,11 @@ def _described(options: argparse.Namespace, records: list[Path], study: StudyFol
 
 def _readme(about: Described) -> str:
     return README.format(
-        name=about.name,
-        line="=" * len(about.name),
-        about=about.about,
-        programs=", ".join(about.programs),
+        name=about.name, line="=" * len(about.name), about=about.about, programs=", ".join(about.programs)
     )
 
 
-def open_bundle(options: argparse.Namespace) -> Iterator[str]:
+def open_bundle(options: OpenOptions) -> Iterator[str]:
     """Unpacks a bundle, checked; gives what it is, line by line. Raises: BadInput: it cannot be opened."""
     folder = options.out or ROOT / "runs" / options.bundle.stem
     about = unpack(options.bundle, folder)

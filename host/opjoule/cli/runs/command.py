@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import shutil
@@ -15,9 +14,21 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.cli.failures import one_line
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
 from opjoule.cli.runs.bundle import open_bundle, write_bundle
-from opjoule.cli.runs.conclusions import conclusions_csv, file_name, run_conclusions, verdicts_of
+from opjoule.cli.runs.conclusions import conclusions_csv, file_name, print_conclusions, verdicts_of
+from opjoule.cli.runs.options import (
+    BundleOptions,
+    ConclusionsOptions,
+    ExportOptions,
+    FiguresOptions,
+    ListOptions,
+    NoteOptions,
+    OpenOptions,
+    PruneOptions,
+    ShowOptions,
+    VerifyPlacesOptions,
+)
 from opjoule.cli.verify.command import print_verified
 from opjoule.comparison.comparable import allowed_groups
 from opjoule.comparison.index import forget_run, is_one_of_several
@@ -41,13 +52,9 @@ CUT_OFF: Final = "partial"
 """Status of a run that was killed or interrupted: its campaign has measured it again, or will."""
 
 
-def run_runs(options: argparse.Namespace) -> int:
-    """One action; 0 if all is well, 4 where `verify` or `show` finds a file that was changed since the run."""
-    return _ACTIONS[options.action](options)
-
-
-def _list(options: argparse.Namespace) -> int:
-    found = [each for each in _indexed(options.places) if _asked_for(each, options)]
+def run_list(options: ListOptions) -> int:
+    """Prints one line a record."""
+    found = [run for run in _indexed(options.places) if _asked_for(run, options)]
     found.sort(key=_KEYS[options.sort])
     if options.json:
         print(json.dumps([_plain(each) for each in found], indent=2))
@@ -64,7 +71,7 @@ def _indexed(places: Sequence[Path]) -> Iterator[ListedRun]:
         yield from (run for _, run in RunIndex(place).runs())
 
 
-def _asked_for(run: ListedRun, options: argparse.Namespace) -> bool:
+def _asked_for(run: ListedRun, options: ListOptions) -> bool:
     named = all(getattr(options, name) in (None, getattr(run, name)) for name in ("db", "device", "storage"))
     ended = not options.status or run.status in options.status
     tagged = set(options.tag) <= set(run.notes.tags)
@@ -88,7 +95,9 @@ def _cells(run: ListedRun) -> tuple[str, ...]:
         run.device,
         run.storage,
         run.status,
-        ", ".join([SIMULATED] * run.simulated + list(dict.fromkeys(each.kind for each in run.cautions))),
+        ", ".join(
+            [SIMULATED] * run.simulated + list(dict.fromkeys(caution.kind for caution in run.cautions))
+        ),
         run.why or run.headline_text,
     )
 
@@ -98,7 +107,7 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if isinstance(run.headline, Missing):
         headline["reason"] = run.headline.reason
-    own: dict[str, Any] = {"cautions": [each.line for each in run.cautions]}
+    own: dict[str, Any] = {"cautions": [caution.line for caution in run.cautions]}
     own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
     return {
         "record": str(run.path),
@@ -127,7 +136,8 @@ def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> Non
             print(f"    {one_line(line)}")
 
 
-def _note(options: argparse.Namespace) -> int:
+def run_note(options: NoteOptions) -> int:
+    """Writes, or prints, note and tags of a record."""
     notes = read_notes(options.record)
     if options.text is not None:
         notes = notes.saying(options.text)
@@ -141,7 +151,8 @@ def _note(options: argparse.Namespace) -> int:
     return 0
 
 
-def _show(options: argparse.Namespace) -> int:
+def run_show(options: ShowOptions) -> int:
+    """Prints a record's summary; 4 if one of its files was changed since the run."""
     if options.json:
         run = open_run(options.record)
         if not run.result:
@@ -155,11 +166,13 @@ def _show(options: argparse.Namespace) -> int:
     return RecordFault.exit_code if altered else 0
 
 
-def _verify(options: argparse.Namespace) -> int:
+def run_verify(options: VerifyPlacesOptions) -> int:
+    """Names what was changed, is missing or cannot be read; 4 if there is anything."""
     return print_verified([run.path for run in find_runs(options.places)], as_json=options.json)
 
 
-def _export(options: argparse.Namespace) -> int:
+def run_export(options: ExportOptions) -> int:
+    """Writes a record in other formats."""
     if not (options.perfetto or options.openmetrics or options.csv):
         raise BadInput("nothing to export to: give --perfetto FILE, --openmetrics FILE or --csv DIR")
     run = open_run(options.record)
@@ -175,14 +188,18 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _conclusions(options: argparse.Namespace) -> int:
-    return run_conclusions([str(each) for each in options.places], options.study or "", as_json=options.json)
+def run_conclusions(options: ConclusionsOptions) -> int:
+    """Compares the conclusions of studies' papers with records."""
+    return print_conclusions(
+        [str(place) for place in options.places], options.study or "", as_json=options.json
+    )
 
 
-def _figures(options: argparse.Namespace) -> int:
+def run_figures(options: FiguresOptions) -> int:
+    """Draws runs for print."""
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
-    places = [str(each) for each in options.places]
+    places = [str(place) for place in options.places]
     study = find_study(options.study) if options.study else None
     _tell(write_figures(places, options.out, allowed_groups(options.although), study))
     if study:
@@ -192,12 +209,14 @@ def _figures(options: argparse.Namespace) -> int:
     return 0
 
 
-def _bundle(options: argparse.Namespace) -> int:
+def run_bundle(options: BundleOptions) -> int:
+    """Packs records into one file."""
     _tell(write_bundle(options, find_study(options.study) if options.study else None))
     return 0
 
 
-def _open(options: argparse.Namespace) -> int:
+def run_open(options: OpenOptions) -> int:
+    """Unpacks a bundle."""
     _tell(open_bundle(options))
     return 0
 
@@ -207,7 +226,8 @@ def _tell(lines: Iterable[str]) -> None:
         print(one_line(line))
 
 
-def _prune(options: argparse.Namespace) -> int:
+def run_prune(options: PruneOptions) -> int:
+    """Names the records that match the rules, or deletes them."""
     if not (options.status or options.older_than or options.simulated):
         raise BadInput(
             "no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them"
@@ -231,12 +251,12 @@ def _prune(options: argparse.Namespace) -> int:
     return 0
 
 
-def _picked(run: ListedRun, options: argparse.Namespace, before: datetime | None) -> bool:
+def _picked(run: ListedRun, options: PruneOptions, before: datetime | None) -> bool:
     """All rules that were given pick it, and no pattern keeps it; a record without a date is not old."""
     began = run.started
     old = before is None or (began is not None and began < before)
     ended = not options.status or run.status in options.status
-    kept = any(fnmatch(str(run.path), each) or fnmatch(run.path.name, each) for each in options.keep)
+    kept = any(fnmatch(str(run.path), pattern) or fnmatch(run.path.name, pattern) for pattern in options.keep)
     return old and ended and (run.simulated or not options.simulated) and not kept
 
 
@@ -264,17 +284,3 @@ def _delete(path: Path) -> str:
     except BadInput:
         return "its measurement still runs"
     return ""
-
-
-_ACTIONS: Final[dict[str, Callable[[argparse.Namespace], int]]] = {
-    "list": _list,
-    "note": _note,
-    "show": _show,
-    "verify": _verify,
-    "export": _export,
-    "conclusions": _conclusions,
-    "figures": _figures,
-    "bundle": _bundle,
-    "open": _open,
-    "prune": _prune,
-}

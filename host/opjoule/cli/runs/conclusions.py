@@ -50,7 +50,7 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
         found[table.name] = verdicts(study.conclusions, samples_of_job(table))
     for name in dict.fromkeys(filter(None, map(name_of, runs))):
         study = find_study(name)
-        measures = [each.measure for each in study.conclusions]
+        measures = [conclusion.measure for conclusion in study.conclusions]
         studies[name] = study
         found[name] = verdicts(
             study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
@@ -62,7 +62,7 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
     return asked
 
 
-def run_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
+def print_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
     """Prints them; 0."""
     found = verdicts_of(places, only)
     if as_json:
@@ -113,7 +113,7 @@ def _word(of: PaperVerdict) -> str:
 
 def _counted(own: Sequence[PaperVerdict]) -> list[str]:
     words = [each.word for each in own]
-    counts = ", ".join(f"{words.count(each)} {each}" for each in dict.fromkeys(words))
+    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     return [f"answers    {counts}"]
 
 
@@ -142,7 +142,7 @@ def _numbers(of: Contrast | None) -> list[float | str]:
     """Ratio and the ends of its interval; without an interval, or with one that has no end, empty."""
     if of is None:
         return ["", "", ""]
-    ends = ("", "") if of.cannot else tuple(each if math.isfinite(each) else "" for each in of.limits)
+    ends = ("", "") if of.cannot else tuple(limit if math.isfinite(limit) else "" for limit in of.limits)
     return [of.side_a.value / of.side_b.value, *ends]
 
 

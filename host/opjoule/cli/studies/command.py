@@ -2,39 +2,39 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 
 from rich.console import Console
 
 from opjoule.cli.databases.command import study_availability
+from opjoule.cli.short_commands import StudiesOptions
 from opjoule.databases import Database, database_called
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import known_studies
 
 
-def run_studies(options: argparse.Namespace) -> int:
+def run_studies(options: StudiesOptions) -> int:
     """Lists every study; 0."""
     studies = known_studies()
     if options.json:
-        print(json.dumps([_plain(each) for each in studies], indent=1))
+        print(json.dumps([_plain(study) for study in studies], indent=1))
         return 0
     console = Console(highlight=False, markup=False)
-    for each in studies:
-        cells = each.cells({})
-        parts = len(each.parts(cells[0], 1.0, {}))
+    for study in studies:
+        cells = study.cells({})
+        parts = len(study.parts(cells[0], 1.0, {}))
         many = f"{len(cells)} cell{'s' if len(cells) != 1 else ''}{f' of {parts} parts' if parts > 1 else ''}"
-        console.print(f"{each.name:<10} {each.title} ({many})", soft_wrap=True)
-        for axis, values in each.axes.items():
+        console.print(f"{study.name:<10} {study.title} ({many})", soft_wrap=True)
+        for axis, values in study.axes.items():
             console.print(f"           {axis}: {', '.join(values)}", soft_wrap=True)
-        for name, figure in each.figures.items():
+        for name, figure in study.figures.items():
             console.print(f"           figure {name}: {figure.title}", soft_wrap=True)
-        for name, connection in each.connections.items():
+        for name, connection in study.connections.items():
             given = "needs" if connection.needed else "takes"
             console.print(f"           {name} {given}, by --connections: {connection.what}", soft_wrap=True)
-        for name, words in missing(each).items():
+        for name, words in missing(study).items():
             console.print(f"           {name}: {words}", soft_wrap=True)
-        for name, words in stand_ins(each).items():
+        for name, words in stand_ins(study).items():
             console.print(f"           {name}: {words}", soft_wrap=True)
     console.print("measure one with: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
     return 0
@@ -42,13 +42,13 @@ def run_studies(options: argparse.Namespace) -> int:
 
 def missing(study: StudyFolder) -> dict[str, str]:
     """Those of a study's databases that this computer lacks, with how to get them."""
-    states = {each.name: study_availability(study, each) for each in _databases(study)}
+    states = {database.name: study_availability(study, database) for database in _databases(study)}
     return {name: state.words for name, state in states.items() if not state.there}
 
 
 def stand_ins(study: StudyFolder) -> dict[str, str]:
     """What OpJoule's own tests had in place of those of a study's databases that they could not have."""
-    return {each.name: each.stand_in for each in _databases(study) if each.stand_in}
+    return {database.name: database.stand_in for database in _databases(study) if database.stand_in}
 
 
 def _databases(study: StudyFolder) -> list[Database]:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import argparse
-
+from opjoule.cli.short_commands import SudoersOptions
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.root_helper import install_script
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
 
 
-def run_sudoers(options: argparse.Namespace) -> int:
+def run_sudoers(options: SudoersOptions) -> int:
     """Prints it; nothing is connected to.
 
     Raises: BadInput: rig.toml does not describe the board, or no user is named.

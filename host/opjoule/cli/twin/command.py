@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import shlex
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.cli.twin.options import TwinOptions
 from opjoule.cli.twin_profiles import FOLDER
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
@@ -23,7 +23,7 @@ EXERCISE: Final = Path("host/opjoule/simulation/fitting/exercise.sh")
 """Keeps cores, then the medium, busy; POSIX sh, for any board."""
 
 
-def run_twin(options: argparse.Namespace) -> int:
+def run_twin(options: TwinOptions) -> int:
     """Fits a twin, or prints the runs to make.
 
     Raises: BadInput, RecordFault, DataFault: a record that cannot tell, in one line that says why.
@@ -53,23 +53,23 @@ def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
         "simulated": fitted.simulated,
         "profile": str(path),
         "parameters": {
-            each.key: {
-                "value": each.value,
-                "u": each.u,
-                "unit": each.unit,
-                "origin": each.origin,
-                **({"tell": each.needed_run} if not each.identified else {}),
+            estimate.key: {
+                "value": estimate.value,
+                "u": estimate.u,
+                "unit": estimate.unit,
+                "origin": estimate.origin,
+                **({"tell": estimate.needed_run} if not estimate.identified else {}),
             }
-            for each in fitted.estimates
+            for estimate in fitted.estimates
         },
         "phases": [
             {
-                "name": each.name,
-                "duration_s": each.duration_s,
-                "measured_j": each.measured_j,
-                "twin_j": each.model_j,
+                "name": balance.name,
+                "duration_s": balance.duration_s,
+                "measured_j": balance.measured_j,
+                "twin_j": balance.model_j,
             }
-            for each in fitted.balances()
+            for balance in fitted.balances()
         ],
         "verdict": fitted.verdict(),
     }
@@ -84,8 +84,8 @@ def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
     for name in ("parameter", "value", "interval (95 %)"):
         parameters.add_column(name, no_wrap=True)
     parameters.add_column("from")
-    for each in fitted.estimates:
-        parameters.add_row(each.key, *shown(each), each.origin)
+    for estimate in fitted.estimates:
+        parameters.add_row(estimate.key, *shown(estimate), estimate.origin)
     console.print(parameters)
     energies = Table("phase", "time", f"measured{mark}", "twin", "twin / measured", box=None)
     for phase in fitted.balances():
@@ -127,9 +127,9 @@ def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str
     ]
 
 
-def _print_runs(options: argparse.Namespace) -> None:
+def _print_runs(options: TwinOptions) -> None:
     profile = find_profile(options.device)
-    medium = profile.medium(options.storage)
+    medium = profile.with_medium(options.storage).medium
     own = f" {shlex.quote(str(options.twin_profile))}" if options.twin_profile else ""
     simulate = f"--simulate{own}" if options.simulate else ""
     print(f"Runs that determine the twin of {profile.title} with {medium}, in this order:")

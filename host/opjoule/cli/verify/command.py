@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from opjoule.cli.short_commands import VerifyOptions
 from opjoule.errors import RecordFault
 from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
@@ -18,7 +18,7 @@ from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.journal import read_edges
 
 
-def run_verify(options: argparse.Namespace) -> int:
+def run_verify(options: VerifyOptions) -> int:
     """Verifies the records that were named."""
     return print_verified(options.records, as_json=options.json)
 
@@ -44,12 +44,7 @@ def _verified(directory: Path) -> dict[str, Any]:
             problems = record.verify() or _unreadable(record)
     except RecordFault as fault:
         return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
-    return {
-        "record": str(directory),
-        "status": record.status,
-        "said": _sound(record),
-        "problems": problems,
-    }
+    return {"record": str(directory), "status": record.status, "said": _sound(record), "problems": problems}
 
 
 def _unreadable(record: RunRecord) -> list[str]:

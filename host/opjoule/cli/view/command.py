@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import sys
 from contextlib import suppress
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
+from opjoule.cli.short_commands import ViewOptions
 from opjoule.view.replies import Replies
 from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
 
 
-def run_view(options: argparse.Namespace) -> int:
+def run_view(options: ViewOptions) -> int:
     """Serves the page until Ctrl-C.
 
     Raises: BadInput: no such folder, or an address that cannot be had.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import os
 import shlex
 import sys
@@ -10,12 +9,13 @@ import tempfile
 import time
 from pathlib import Path
 
-from opjoule.cli.planning import ROOT
+from opjoule.cli.places import ROOT
+from opjoule.cli.short_commands import VirtualBoardOptions
 from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import Machine
 
 
-def run_virtual_board(options: argparse.Namespace) -> int:
+def run_virtual_board(options: VirtualBoardOptions) -> int:
     """Builds, or starts until Ctrl-C.
 
     Raises: BadInput: a program is missing, or root is needed. DeviceFault: the build or the start failed.

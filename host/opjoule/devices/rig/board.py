@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opjoule.devices.board import Board, ProbeOptions
+from opjoule.devices.board import Board, BoardPlaces, KnownBoard, LoadConditions, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell, Shell
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.connection.steps import JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import BoardPreparation, plan_for
-from opjoule.devices.profiles import Profile
+from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.devices.programs.binaries import install_programs
 from opjoule.devices.programs.disturbance import Disturbance
 from opjoule.devices.rig.file import CPUFREQ, Rig, RigDevice
@@ -25,8 +25,7 @@ from opjoule.suggestion import unknown
 
 def open_board(
     rig: Rig,
-    profile: Profile,
-    medium: str,
+    board: BoardAndMedium,
     *,
     builds: Path,
     sync: str | None = None,
@@ -44,13 +43,13 @@ def open_board(
         disturbance: a background load to measure under.
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
-    described, place = described_medium(rig, profile, medium)
-    carrier = check_sync(sync or described.sync or profile.sync)
+    described, place = described_medium(rig, board)
+    carrier = check_sync(sync or described.sync or board.profile.sync)
     shell = open_shell(described)
     try:
         return board_on(
             shell,
-            profile,
+            board.profile,
             place,
             builds=builds,
             sync=None if carrier == "none" else carrier,
@@ -105,52 +104,49 @@ def board_on(
         history=history,
     )
     try:
+        cores = int(facts.values.get("processors") or profile.cores)
         return Board(
-            profile.name,
-            int(facts.values.get("processors") or profile.cores),
+            KnownBoard(profile.name, cores, facts.values),
             shell,
             install_programs(shell, builds, facts.machine, facts.cache, database),
-            folder=f"{facts.work}/{session}",
-            medium=medium,
+            BoardPlaces(f"{facts.work}/{session}", medium),
             preparation=lasting,
             probe=probe or ProbeOptions(sync),
+            load=LoadConditions(wanted.pin, disturbance),
             server=server,
-            facts=facts.values,
-            disturbance=disturbance,
-            pin=wanted.pin,
         )
     except BaseException:
         lasting.close()
         raise
 
 
-def preview(rig: Rig, profile: Profile, medium: str, state: StateSettings | None = None) -> list[str]:
+def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None) -> list[str]:
     """What preparing the board would change, one line each; nothing is changed or copied.
 
     Raises: as open_board().
     """
-    described, place = described_medium(rig, profile, medium)
-    carrier = described.sync or profile.sync
+    described, place = described_medium(rig, board)
+    carrier = described.sync or board.profile.sync
     shell = open_shell(described)
     try:
-        board = read_facts(shell, journal=JOURNAL)
+        facts = read_facts(shell, journal=JOURNAL)
         sync = None if carrier == "none" else carrier
-        plan, _ = plan_for(shell, board, place, state or described.state, described.cpufreq, sync)
+        plan, _ = plan_for(shell, facts, place, state or described.state, described.cpufreq, sync)
         return plan.lines()
     finally:
         shell.close()
 
 
-def described_medium(rig: Rig, profile: Profile, medium: str) -> tuple[RigDevice, Medium]:
+def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium]:
     """The board's and the medium's descriptions.
 
     Raises: BadInput: rig.toml has no such board, or the board no such medium.
     """
-    described = rig.device(profile.name)
-    if medium not in described.storage:
-        known = sorted(described.storage)
-        raise BadInput(f"{rig.path}: [device.{profile.name}.storage] {unknown('medium', medium, known)}")
-    return described, described.storage[medium]
+    described = rig.device(board.profile.name)
+    if board.medium not in described.storage:
+        known = unknown("medium", board.medium, sorted(described.storage))
+        raise BadInput(f"{rig.path}: [device.{board.profile.name}.storage] {known}")
+    return described, described.storage[board.medium]
 
 
 def open_shell(described: RigDevice) -> Shell:

@@ -114,10 +114,7 @@ def _sync(
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
     except OpJouleError as error:
         yield Finding(
-            f"{name} sync",
-            False,
-            str(error),
-            "'probe gpio' on the board lists its lines; or sync = \"none\"",
+            f"{name} sync", False, str(error), "'probe gpio' on the board lists its lines; or sync = \"none\""
         )
         return
     if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":

@@ -12,12 +12,7 @@ from dataclasses import dataclass, field
 HWMON = "/sys/class/hwmon"
 PERIOD_S = 1.0
 """Half of the kernel's own period: every state of its flags is seen."""
-_FLAGS = {
-    0: "under-voltage",
-    1: "frequency capped",
-    2: "throttled",
-    3: "soft temperature limit",
-}
+_FLAGS = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "soft temperature limit"}
 _UNDER_VOLTAGE = 1 << 0
 
 

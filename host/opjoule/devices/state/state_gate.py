@@ -277,7 +277,7 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
 
 def fan_notes(readings: Sequence[StateReading]) -> list[str]:
     """One line where the board's fan was switched meanwhile."""
-    steps = sorted({each.fan_state for each in readings if each.fan_state is not None})
+    steps = sorted({reading.fan_state for reading in readings if reading.fan_state is not None})
     if len(steps) < 2:
         return []
     return [
@@ -289,7 +289,9 @@ def fan_notes(readings: Sequence[StateReading]) -> list[str]:
 def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: float) -> list[str]:
     """Limits that any reading breaks."""
     lines = []
-    hottest = max((each.temperature_c for each in readings if each.temperature_c is not None), default=None)
+    hottest = max(
+        (reading.temperature_c for reading in readings if reading.temperature_c is not None), default=None
+    )
     if hottest is not None and hottest >= temperature_limit_c:
         lines.append(f"temperature reached {hottest:.1f} C (limit {temperature_limit_c:g} C)")
     return lines

@@ -64,7 +64,7 @@ class StateSettings:
 
         Raises: BadInput: an unknown key, or a value that the key cannot take; `where` says in what file or option.
         """
-        kinds = {each.name: each.type for each in fields(self)}
+        kinds = {field.name: field.type for field in fields(self)}
         values: dict[str, object] = {}
         for key, value in settings.items():
             if key not in kinds:

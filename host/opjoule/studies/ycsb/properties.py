@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from opjoule.errors import BadInput
@@ -38,7 +38,7 @@ def find_workload(name: str, folder: Path) -> Path:
     )
 
 
-def parse_properties(settings: list[str]) -> dict[str, str]:
+def parse_properties(settings: Sequence[str]) -> dict[str, str]:
     """-p KEY=VALUE settings as a mapping; the loader checks keys and values.
 
     Raises: BadInput: a setting without '='.
@@ -89,7 +89,7 @@ def kinds(properties: Mapping[str, str]) -> list[str]:
 
 
 def workload_properties(
-    settings: list[str],
+    settings: Sequence[str],
     workload: Path,
     *,
     distribution: str | None,

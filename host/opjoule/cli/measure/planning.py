@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.calibration.calibration_file import FOLDER
 from opjoule.campaign.conditions import asked_values, in_condition
+from opjoule.cli.measure.options import PlanningOptions, RigOptions, YcsbOptions
+from opjoule.cli.measure.other_options import JobOptions, ProgramOptions
+from opjoule.cli.places import ROOT
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
-from opjoule.measuring.plan import IDLE_S, RUN_S, SIMULATED_IDLE_S, Plan, TwinProfile
+from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
 from opjoule.measuring.supply_path import (
     SIMULATED_RIG,
     SupplyPath,
@@ -48,9 +49,6 @@ from opjoule.units import counted
 
 SEED = 1
 """Seed of keys, values and order, where none is asked for."""
-ROOT = Path(__file__).resolve().parents[3]
-CALIBRATIONS = ROOT / FOLDER
-"""Where the sensors' calibrations are."""
 JOB_FILES = (
     ROOT / "loader-cpp/probe/opjoule_marks.py",
     *(ROOT / "studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
@@ -59,44 +57,45 @@ JOB_FILES = (
 WHEELS = ROOT / "build" / "wheels"
 
 
-def make_plans(options: argparse.Namespace) -> list[Plan]:
+def make_plans(options: PlanningOptions) -> list[Plan]:
     """The plan of what is asked for; one for each condition where an option names several.
 
     Raises: BadInput: the first thing that is wrong.
     """
-    values = asked_values(vars(options))
+    values = asked_values(options.values)
     if not values:
         return [make_plan(options)]
+    changes: list[dict[str, Any]] = [*combinations(values)]
     return [
-        in_condition(make_plan(argparse.Namespace(**(vars(options) | condition))), condition, rank)
-        for rank, condition in enumerate(combinations(values))
+        in_condition(make_plan(replace(options, **condition)), condition, rank)
+        for rank, condition in enumerate(changes)
     ]
 
 
-def make_plan(options: argparse.Namespace) -> Plan:
+def make_plan(options: PlanningOptions) -> Plan:
     """Checks every name and value.
 
     Raises: BadInput: the first thing that is wrong.
     """
     profile = find_profile(options.device)
-    simulated = bool(options.simulate) or profile.name == "virtual"
+    simulated = options.simulate or profile.name == "virtual"
     if options.twin_profile and profile.name == "virtual":
         raise BadInput(
             f"--simulate {options.twin_profile}: the virtual board's power is made up; leave out the profile"
         )
+    repeats = REPEATS if options.repeats is None else options.repeats
     return Plan(
-        study=_STUDIES[options.study].asked(options),
-        profile=profile,
-        medium=profile.medium(options.storage),
+        study=_study(options),
+        board=profile.with_medium(options.storage),
         idle_s=(SIMULATED_IDLE_S if simulated else IDLE_S) if options.idle is None else options.idle,
-        repeats=options.repeats,
+        repeats=repeats,
         until_u=options.until_u,
-        repeats_limit=max(options.repeats, options.repeats_limit),
-        settle_limit_s=options.settle_limit,
+        repeats_limit=max(repeats, options.repeats_limit),
+        settle_limit_s=SETTLE_LIMIT_S if options.settle_limit is None else options.settle_limit,
         simulated=simulated,
         signature=options.signature,
         twin_profile=TwinProfile.of(options.twin_profile) if options.twin_profile else None,
-        asked=asked_of(options),
+        asked=options.asked,
     )
 
 
@@ -109,8 +108,9 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
         entry = contents.get("plan", contents)
-        study = _STUDIES[entry["study"]["name"]].written(entry["study"])
-        return Plan.from_json(entry, study, {**asked, "study": study.name, "db": study.engine or None})
+        study = _STUDIES[entry["study"]["name"]](entry["study"])
+        planned = {"study": study.name, "db": study.engine or None, "device": entry["device"]}
+        return Plan.from_json(entry, study, {**asked, **planned, "simulate": entry["simulated"]})
     except OSError as error:
         raise BadInput(
             f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
@@ -121,21 +121,29 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
         ) from None
 
 
-def asked_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The user's own words, for run.json."""
-    return {key: _plain(value) for key, value in vars(options).items()}
+def _study(options: PlanningOptions) -> Study:
+    """What the options measure."""
+    match options:
+        case YcsbOptions():
+            return _ycsb(options)
+        case ProgramOptions():
+            return CommandStudy(options.command, options.file, before=options.before or "")
+        case JobOptions():
+            return _job(options)
+    raise AssertionError(f"{type(options).__name__} is of no study")
 
 
-def _plain(value: object) -> object:
-    """A JSON value of an option."""
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    return str(value) if isinstance(value, Path) else value
+_STUDIES: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
+    YcsbStudy.name: lambda entry: YcsbStudy.from_json(
+        entry, ROOT / "build" / "workloads", ROOT / "build" / "ycsb"
+    ),
+    CommandStudy.name: CommandStudy.from_json,
+    JobStudy.name: lambda entry: JobStudy.written(entry, JOB_FILES, WHEELS),
+}
+"""Kind of study -> makes it of a plan's JSON."""
 
 
-def _ycsb(options: argparse.Namespace) -> YcsbStudy:
+def _ycsb(options: YcsbOptions) -> YcsbStudy:
     if options.seconds and (options.generator == "ycsb" or options.operations):
         other = "--generator" if options.generator == "ycsb" else "--operations"
         raise BadInput(f"--seconds {options.seconds} and {other} both set when a run ends: give one of them")
@@ -166,7 +174,7 @@ def _ycsb(options: argparse.Namespace) -> YcsbStudy:
     )
 
 
-def _run_s(options: argparse.Namespace, workload: Path) -> int | None:
+def _run_s(options: YcsbOptions, workload: Path) -> int | None:
     """Length of a run [s]; None where a number of operations ends it."""
     counted = {**own_counts(workload), **parse_properties(options.properties)}.keys() & {"operationcount"}
     if options.seconds or options.operations or options.generator == "ycsb" or counted:
@@ -174,52 +182,23 @@ def _run_s(options: argparse.Namespace, workload: Path) -> int | None:
     return RUN_S
 
 
-def _command(options: argparse.Namespace) -> CommandStudy:
-    return CommandStudy(tuple(options.command), tuple(options.file), before=options.before or "")
-
-
-def _suite(options: argparse.Namespace) -> JobStudy:
+def _job(options: JobOptions) -> JobStudy:
     return JobStudy.of(
         find_study(options.folder),
         options.cell,
         options.parts,
         along=JOB_FILES,
         scale=options.scale,
-        seed=options.seed,
+        seed=SEED if options.seed is None else options.seed,
         dataset=options.dataset,
         connections=options.connections,
         cache=WHEELS,
     )
 
 
-def _written_suite(entry: Mapping[str, Any]) -> JobStudy:
-    return JobStudy.written(entry, JOB_FILES, WHEELS)
-
-
-def _written_ycsb(entry: Mapping[str, Any]) -> YcsbStudy:
-    return YcsbStudy.from_json(entry, ROOT / "build" / "workloads", ROOT / "build" / "ycsb")
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """How a kind of study is made."""
-
-    asked: Callable[[argparse.Namespace], Study]
-    """Makes it of the command line."""
-    written: Callable[[Mapping[str, Any]], Study]
-    """Makes it of a plan's JSON."""
-
-
-_STUDIES: Mapping[str, _Kind] = {
-    YcsbStudy.name: _Kind(_ycsb, _written_ycsb),
-    CommandStudy.name: _Kind(_command, CommandStudy.from_json),
-    JobStudy.name: _Kind(_suite, _written_suite),
-}
-
-
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
     """How board and meter will be brought onto one clock, in words; `sync` is the command line's carrier."""
-    usual = (rig.device(plan.profile.name).sync or plan.profile.sync) if rig else "(simulated)"
+    usual = (rig.device(plan.board.profile.name).sync or plan.board.profile.sync) if rig else "(simulated)"
     carrier = sync or usual
     line = [] if carrier == "none" else [f"sync line {carrier}"]
     played = plan.signature if plan.signature is not None else not line
@@ -243,26 +222,26 @@ SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
 """Stands for the simulated rig's own address, which is known once it runs."""
 
 
-def supply_of_rig(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> SupplyPath:
+def supply_of_rig(plan: Plan, rig: Rig | None, options: RigOptions) -> SupplyPath:
     """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
     if rig is None:
-        return supply_path(plan.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
-    return supply_path(plan.profile, options.meter or rig.meter, stated_in(vars(options)), rig.supply)
+        return supply_path(plan.board.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
+    return supply_path(plan.board.profile, options.meter or rig.meter, stated_in(options.meter), rig.supply)
 
 
-def rig_warnings(plan: Plan, rig: Rig | None, options: argparse.Namespace) -> list[str]:
+def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
     """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
     if rig is None:
         return []
     found = [
         supply_of_rig(plan, rig, options).warning,
-        local_meter_warning(rig.device(plan.profile.name).connection, options.meter or rig.meter),
-        commissioning_note(rig.path, plan.profile.name, _other_meter(rig, options)),
+        local_meter_warning(rig.device(plan.board.profile.name).connection, options.meter or rig.meter),
+        commissioning_note(rig.path, plan.board.profile.name, _other_meter(rig, options)),
     ]
     return [line for line in found if line]
 
 
-def _other_meter(rig: Rig, options: argparse.Namespace) -> str | None:
+def _other_meter(rig: Rig, options: RigOptions) -> str | None:
     """The meter that is used in place of the rig's own; None: that one is."""
     return options.meter if options.meter and options.meter != rig.meter else None
 
@@ -271,7 +250,9 @@ def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
     """Prints what a run would do, on stdout."""
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
-    console.print(f"{plan.study.title} on {plan.profile.title}{mark}, {plan.medium}", style="bold")
+    console.print(
+        f"{plan.study.title} on {plan.board.profile.title}{mark}, {plan.board.medium}", style="bold"
+    )
     for name, about in plan.study.settings():
         console.print(f"  {name:<10} {about}")
     console.print(f"  meter      {desk.meter}")

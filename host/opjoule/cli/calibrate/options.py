@@ -1,0 +1,151 @@
+"""The command lines of `host/calibrate.py`. Standard library alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.cli.argument_types import celsius, directory, number_between, seconds, seed
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs, board_architecture
+from opjoule.cli.options import EXCLUSIVE, RIG_FILE, RIG_HELP, Options, Parser, flag, option
+from opjoule.cli.short_commands import ROOM_TEMPERATURE_HELP
+
+SECONDS: Final = 60.0
+_EPILOG: Final = """\
+accuracies as their maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate)
+
+To try it out without hardware, a minute (a simulated sensor and multimeter):
+  host/calibrate.py --simulate
+
+With a multimeter on the voltage over a 0.1 ohm 0.1 % resistor in series, and on
+the board's voltage (the better way: its volts are far better than its amperes):
+  host/calibrate.py --reference "Fluke 87V 123" --over 0.1,0.1% --voltage 0.05%+1mV
+
+With a multimeter in series as an ammeter, and one for the voltage:
+  host/calibrate.py --reference DMM --current 0.2%+1mA --voltage 0.05%+1mV
+
+With another meter of the rig in series, both recorded at the same time:
+  host/calibrate.py --reference-meter joulescope:000123
+  host/calibrate.py --reference-meter joulescope:000123 --device rpi4
+With --device the board plays the loads by itself, in five steps, and asks nothing.
+
+Each point: set a steady load (a resistor, a board at work), press Enter, note what
+the reference shows meanwhile. Six points or more, from no load to above the
+board's peak; 'done' ends. What it writes: calibration/README.md
+  host/calibrate.py check ...  has the sensor drifted since? (same options, 2 points)
+  host/calibrate.py show       calibrations that there are, with date and age
+"""
+
+
+def _ppm(text: str) -> float:
+    return number_between(text, 0.0, 5000.0, "ppm per kelvin from 0 to 5000")
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationsOptions(Options):
+    """Where the calibrations are."""
+
+    simulate: bool = flag("use a simulated sensor and multimeter; every output says SIMULATED")
+    folder: Path | None = option(
+        directory,
+        "DIR",
+        "folder of the calibrations (default: calibration/, simulated build/simulated-calibrations/)",
+    )
+    json: bool = flag("print the outcome as JSON on stdout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointsOptions(Options):
+    """The sensor, its reference, and how points are taken."""
+
+    meter: str | None = option(str, "KIND:PLACE", "meter of the sensor (default: that of rig.toml)")
+    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    reference: str | None = option(
+        str, "NAME", "a multimeter whose readings are typed: model, number", **{EXCLUSIVE: False}
+    )
+    reference_meter: str | None = option(
+        str, "KIND:PLACE", "another meter of the rig, in series", **{EXCLUSIVE: False}
+    )
+    current: str | None = option(str, "ACCURACY", "accuracy of typed currents, for example 0.2%%+1mA")
+    over: str | None = option(
+        str, "OHM,ACCURACY", "type the voltage over this resistor instead of a current: 0.1,0.1%%"
+    )
+    voltage: str | None = option(
+        str, "ACCURACY", "accuracy of typed voltages at the sensor's board side, for example 0.05%%+1mV"
+    )
+    same_voltage: bool = flag(
+        "also use the reference meter's voltage; it must be read at the same place as the sensor's"
+    )
+    device: str | None = option(
+        str, "NAME", "a board of rig.toml that plays the loads by itself (with --reference-meter)"
+    )
+    seconds: float = option(
+        seconds,
+        "N",
+        "length of each point (default: 60, long enough for the shunt's temperature to settle; shorter points leave "
+        "its self-heating uncalibrated)",
+        SECONDS,
+    )
+    room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
+    shunt_ppm: float | None = option(
+        _ppm, "PPM", "the shunt's temperature coefficient (default: shunt_ppm= of the meter, or 200)"
+    )
+    keep: Path | None = option(directory, "DIR", "where the recordings go (default: under runs/)")
+    seed: int = option(seed, "N", "seed of the simulated bench (default: 1)", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrateOptions(CalibrationsOptions, PointsOptions):
+    """A calibration, or a check of one."""
+
+
+def _checked(parser: Parser, options: CalibrateOptions) -> CalibrateOptions:
+    stated = {
+        "--meter": options.meter,
+        "--reference-meter": options.reference_meter,
+        "--device": options.device,
+    }
+    for name, value in stated.items():
+        if options.simulate and value:
+            parser.error(
+                f"{name} {value} and --simulate: a simulated bench has its own; leave out one of the two"
+            )
+    if not (options.simulate or options.reference or options.reference_meter):
+        parser.error(
+            "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate "
+            "shows the procedure"
+        )
+    return options
+
+
+def _needs(options: CalibrateOptions) -> Needs:
+    if not options.device:
+        return Needs(simulate=options.simulate)
+    board = board_architecture(options.device, options.rig, simulated=options.simulate)
+    return Needs(loader=True, simulate=options.simulate, board=board)
+
+
+CALIBRATE: Final = Command(
+    "calibrate",
+    CalibrateOptions,
+    "opjoule.cli.calibrate.command:run_calibrate",
+    "Calibrates a current sensor against a reference: gain and offset of current and voltage, with their covariance, "
+    "in one readable file that every measurement with this sensor uses from then on.",
+    _EPILOG,
+    checked=_checked,
+    needs=_needs,
+)
+CHECK: Final = Command(
+    "calibrate check",
+    CalibrateOptions,
+    "opjoule.cli.calibrate.command:run_check",
+    "Compares a sensor with a reference again, and says whether its calibration is still valid.",
+    _EPILOG,
+    checked=_checked,
+    needs=_needs,
+)
+SHOW: Final = Command(
+    "calibrate show", CalibrationsOptions, "opjoule.cli.calibrate.command:run_show", "Lists all calibrations."
+)

@@ -1,0 +1,257 @@
+"""`measure.py --study NAME`: the command line as a campaign over the study's cells. Standard library alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Final
+
+from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
+from opjoule.cli.campaign.cells import PlannedCell
+from opjoule.cli.campaign.file import CampaignFile, check_size
+from opjoule.cli.campaign.options import PlannedCampaign, needs_of_campaign
+from opjoule.cli.campaign.study_options import StudyOptions
+from opjoule.cli.campaign.workload_cells import workload_cells
+from opjoule.cli.command import Command
+from opjoule.cli.failures import one_line
+from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.other_options import JobOptions, StudyCell
+from opjoule.cli.options import Parser
+from opjoule.cli.places import ROOT
+from opjoule.errors import BadInput
+from opjoule.studies.connections import given_names, is_reached, left_out
+from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
+from opjoule.studies.folder import find_study
+
+RUNS: Final = ROOT / "runs"
+"""Where records go."""
+DISTURB: Final = "disturb"
+"""An axis that is an option of every measurement, too; its value `none` is for without."""
+
+
+def study_campaign(options: StudyOptions) -> CampaignFile:
+    """The cells that a command line asks for, each with its options.
+
+    Args:
+        options: of the study.
+    Raises: BadInput: the first thing in it that is wrong.
+    """
+    definition = find_study(options.study)
+    only = _only(options.only)
+    _check(definition, options)
+    if options.within:
+        options = replace(options, within=None, scale=_scale_within(options, options.within))
+    if definition.workload:
+        media = _listed("--storage", options.storage)
+        placed = definition.on(_listed("--device", options.device), media)
+        cells = workload_cells(placed, options, only)
+    else:
+        placed, cells = definition, _job_cells(definition, options, only)
+    check_size(len(cells), options.repeats or definition.repeats)
+    planned = [cell.options for cell in cells if isinstance(cell.options, StudyCell)]
+    return CampaignFile(
+        name=_folder(definition, options),
+        repeats=options.repeats or definition.repeats,
+        seed=options.seed,
+        retries=1,
+        cells=tuple(cells),
+        about=(*_about(placed, planned, options.scale, only), *_left_out(placed, options, only)),
+        shared=True,
+    )
+
+
+def _scale_within(options: StudyOptions, limit_s: float) -> float:
+    """The scale at which all of it takes no longer than --within. Raises: BadInput: nobody knows, or none does."""
+    whole = study_campaign(replace(options, within=None, scale=1.0))
+    needed = needed_time(whole, options.out)
+    if needed is None:
+        raise BadInput(
+            f"--within: how long study {options.study} takes on {options.device} is not known yet: "
+            "measure it at a small scale first, for example --scale 0.001"
+        )
+    scale = needed.scale_within(limit_s, 1.0)
+    if scale <= 0:
+        raise BadInput(
+            f"--within: idle and settling of {needed.cells} measurements alone take "
+            f"{needed.fixed_s / 60:.0f} min: take fewer cells (--only) or blocks (--repeats)"
+        )
+    return scale
+
+
+def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
+    """How long all blocks of a study's cells take, by records of it; None where none is known.
+
+    Args:
+        out: its folder, where that is not one of runs/.
+    """
+    cells = [cell.options.asked for cell in file.cells]
+    places = [RUNS, *([out.parent, out] if out else [])]
+    by_rig = {(str(cell["device"]), str(cell["storage"])): cell for cell in cells}
+    past = [found for each in by_rig.values() for place in places for found in past_times(place, each)]
+    return time_needed(cells * file.repeats, past)
+
+
+def _check(definition: StudyFolder, options: StudyOptions) -> None:
+    """Raises: BadInput: options that do not go with the study, or with each other."""
+    if options.until_u:
+        raise BadInput("--until-u is not for a study: choose the number of its blocks with --repeats")
+    for option in (STORAGE, DEVICE):
+        several = "," in (getattr(options, option) or "")
+        if several and (not definition.workload or option not in definition.axes):
+            raise BadInput(
+                f"--{option} {getattr(options, option)}: study {definition.name} takes one at a time"
+            )
+    if options.dataset and not any("{dataset}" in part for part in definition.command):
+        raise BadInput(
+            f"--dataset {options.dataset}: study {definition.name} only takes the data that it generates"
+        )
+    if options.dataset and not options.dataset.is_file():
+        raise BadInput(f"--dataset {options.dataset}: no such file")
+    if options.disturb and DISTURB in definition.axes:
+        raise BadInput(
+            f"--disturb {options.disturb}: the study has both; say --only {DISTURB}={options.disturb}"
+        )
+
+
+def _listed(option: str, text: str | None) -> list[str]:
+    """Several values with commas. Raises: BadInput: one twice, or none between two commas."""
+    values = [part.strip() for part in text.split(",")] if text else []
+    if len(set(values)) < len(values) or "" in values:
+        raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")
+    return values
+
+
+def _job_cells(
+    definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
+) -> list[PlannedCell]:
+    """The cells of a study that is a job."""
+    cells, given = [], given_names(options.connections, definition)
+    shared = {
+        field.name: getattr(options, field.name)
+        for field in fields(PlanningOptions)
+        if hasattr(options, field.name)
+    }
+    for cell in definition.cells(only):
+        if not is_reached(definition, cell, given):
+            continue
+        measured = {**shared, "repeats": 1}
+        if DISTURB in cell:
+            measured[DISTURB] = None if cell[DISTURB] == "none" else cell[DISTURB]
+        job = JobOptions(
+            **measured,
+            folder=definition.name,
+            cell=cell,
+            parts=definition.parts(cell, options.scale, only),
+            scale=options.scale,
+            dataset=options.dataset,
+            connections=options.connections,
+        )
+        inside = (*definition.within, *definition.counts)
+        condition = {**cell, **{name: ",".join(only[name]) for name in inside if name in only}}
+        cells.append(PlannedCell(condition or {"study": definition.name}, job, definition.rank(cell)))
+    if not cells:
+        lacking = "; ".join(left_out(definition, only, given))
+        raise BadInput(f"no system of the study is available: give --connections FILE with {lacking}")
+    return cells
+
+
+def _left_out(
+    definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
+) -> Iterator[str]:
+    """Databases whose cells are left out, with what would bring them in."""
+    for each in left_out(definition, only, given_names(options.connections, definition)):
+        yield f"  left out   {each}: give it by --connections FILE"
+
+
+def _folder(definition: StudyFolder, options: StudyOptions) -> str:
+    """Name of the records' folder under runs/: the same command goes on in it, and so does one for another board."""
+    name = "".join(
+        letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name
+    )
+    device = None if DEVICE in definition.axes else options.device
+    media = "-".join(_listed("--storage", options.storage))
+    parts = [name, device, media, f"scale-{options.scale:g}" if options.scale < 1 else None]
+    return "-".join([*filter(None, parts), *(["simulated"] if options.simulate else [])])
+
+
+def _only(settings: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for setting in settings:
+        name, equals, values = setting.partition("=")
+        if not equals or not all(part.strip() for part in values.split(",")):
+            raise BadInput(
+                f"--only {setting!r} is not AXIS=VALUE: for example --only {SYSTEM}=sqlite,leveldb"
+            )
+        found.setdefault(name.strip(), []).extend(part.strip() for part in values.split(","))
+    return found
+
+
+def _about(
+    definition: StudyFolder, cells: Sequence[StudyCell], scale: float, only: Mapping[str, Sequence[str]]
+) -> tuple[str, ...]:
+    """The study in words, for the plan."""
+    parts = [{**cell.cell, **part} for cell in cells for part in definition.parts(cell.cell, scale, only)]
+    axes = {name: dict.fromkeys(str(part[name]) for part in parts) for name in definition.axes}
+    lines = [f"  study      {definition.title} (scale {scale:g})"]
+    lines += [f"  {one_line(name):<10} {', '.join(values)}" for name, values in axes.items()]
+    for name in definition.counts:
+        shown = " or ".join(
+            dict.fromkeys(numbers(each) for part in parts if not isinstance(each := part[name], str))
+        )
+        lines.append(f"  {one_line(name):<10} {shown}")
+    lines += [f"  phase      {name}: {words}" for name, words in definition.phases.items()]
+    return (*lines, *_about_figures(definition, cells, only.get(FIGURE, list(definition.figures))))
+
+
+def _about_figures(
+    definition: StudyFolder, cells: Sequence[StudyCell], asked: Sequence[str]
+) -> Iterator[str]:
+    """What each figure that is asked for would show."""
+    for name in asked:
+        figure = definition.figures[name]
+        shown = [cell.cell for cell in cells if name in cell.figures]
+        differ = [axis for axis in figure.by if len({cell[axis] for cell in shown}) > 1]
+        many = f"{len(shown)} of the cells, by {' and '.join(differ)}"
+        few = (
+            f"nothing to compare: one {' and one '.join(figure.by)}"
+            if shown
+            else "none on these boards and media (--storage)"
+        )
+        yield f"  {FIGURE} {name:<3} {figure.title}: {many if differ else few}"
+
+
+def _planned(parser: Parser, options: StudyOptions) -> PlannedCampaign:
+    try:
+        file = study_campaign(options)
+    except BadInput as error:
+        parser.refuse(error)
+    return PlannedCampaign(file, options.out, options.dry_run, options.json, options).checked(parser)
+
+
+_EPILOG: Final = """\
+examples:
+  host/measure.py --study s2 --device rpi4 --simulate --scale 0.01 --only size=0-1KiB
+      a hundredth of study S2's counts, for records below 1 KiB, on a simulated board
+  host/measure.py --study s2 --device rpi4 --only system=sqlite,leveldb --dry-run
+      what would be measured, and what is done
+  host/measure.py --study s2 --device rpi4
+      all of it; after any interruption the same command continues
+  host/runs.py figures runs/s2-rpi4 --out figures
+      the study's tables and plots, from its records
+  host/measure.py --study s1 --device rpi4 --only figure=7 --scale 0.025
+      what figure 7 of study S1 shows, a fortieth of its size
+
+docs/how-to/repeat-a-study.md
+"""
+STUDY: Final = Command(
+    "",
+    StudyOptions,
+    "opjoule.cli.campaign.command:run_campaign",
+    "Repeats a study. It measures each system on each data set, one record each: the energy of every phase beside the "
+    "study's own measures. At the end it names the best system of each cell.",
+    _EPILOG,
+    "measure.py --study NAME --device NAME [options]",
+    checked=_planned,
+    needs=needs_of_campaign,
+)

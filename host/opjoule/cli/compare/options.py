@@ -1,0 +1,79 @@
+"""The command line of `host/compare.py`. Standard library alone."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.cli.argument_types import directory, percent
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs
+from opjoule.cli.options import Options, flag, option, positionals, several
+
+FIGURES: Final = (".pdf", ".svg", ".png")
+"""How the name of a figure's file ends."""
+_EPILOG: Final = """\
+examples:
+  host/compare.py runs/20261122-101500-leveldb-rpi4-by-storage
+      the media of one measurement (--storage sd,emmc,ssd-usb3) against each other
+  host/compare.py runs/s1 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
+      a campaign: each database and workload on its own
+  host/compare.py 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
+      records of their own, by patterns
+  host/compare.py --before runs/old --after runs/new --tolerance 2%
+      has a change made it worse? exit status 7 if so (docs/how-to/compare-runs.md)
+"""
+
+
+def _figure(text: str) -> Path:
+    path = directory(text)
+    if path.suffix.lower() not in FIGURES:
+        raise argparse.ArgumentTypeError(f"{text!r}: name a file that ends with {', '.join(FIGURES)}")
+    return path
+
+
+@dataclass(frozen=True, kw_only=True)
+class CompareOptions(Options):
+    """Which runs, what is compared, and where the outcome goes."""
+
+    runs: tuple[str, ...] = positionals(
+        str, "RUNS", "records, folders of several (campaigns), or patterns of either"
+    )
+    by: str | None = option(
+        str,
+        "AXIS,...",
+        "what is compared: storage, db, device, workload, durability, ... (default: the axis of their campaign, if it "
+        "has only one). Values of a campaign's other axes are not mixed",
+    )
+    metric: str | None = option(
+        str, "KEY,...", "quantities of result.json (default: the headline, marginal_energy_per_operation_j)"
+    )
+    against: str | None = option(str, "VALUE", "compare every value only with this one (default: every pair)")
+    before: tuple[str, ...] = several(str, "RUN", "runs before a change: gives a verdict")
+    after: tuple[str, ...] = several(str, "RUN", "runs after it")
+    tolerance: float = option(
+        percent, "P%", "with --before and --after: smaller changes count as none (default: 0)", 0.0
+    )
+    although: str | None = option(
+        str,
+        "GROUP,...",
+        "compare although these settings differ (simulated, durability, opjoule, ...), or runs are too short (short); "
+        "the output says so",
+    )
+    csv: Path | None = option(directory, "FILE", "also write the comparisons as CSV")
+    html: Path | None = option(directory, "FILE", "also write a page, which opens without a network")
+    plot: Path | None = option(_figure, "FILE", "also draw the ratios for print: FILE.pdf, .svg or .png")
+    json: bool = flag("print the comparison as JSON on stdout")
+
+
+COMPARE: Final = Command(
+    "compare",
+    CompareOptions,
+    "opjoule.cli.compare.command:run_compare",
+    "Compares runs: ratios with intervals, and what can be concluded from them. Errors that both sides share cancel, "
+    "and several comparisons are judged together (Holm's rule). Runs that are not comparable are refused.",
+    _EPILOG,
+    needs=lambda options: Needs(figures=bool(options.plot)),
+)

@@ -1,0 +1,296 @@
+"""The command line of the main job, and what every measurement has of it. Standard library alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs, board_architecture
+from opjoule.cli.options import (
+    METER_HELP,
+    NAME,
+    RIG_FILE,
+    RIG_HELP,
+    Options,
+    flag,
+    option,
+    repeated,
+    required,
+    switch,
+)
+from opjoule.cli.short_commands import LIVE_HELP
+from opjoule.cli.twin_profiles import profile_field, simulate_option
+
+WHAT: Final = "what is measured"
+HOW: Final = "how it is measured"
+STORAGE_HELP: Final = (
+    "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are measured in turn"
+)
+SIMULATED_SEED_HELP: Final = "seed of the simulated rig (default: another rig for each measurement)"
+_EPILOG: Final = """\
+examples:
+  host/measure.py --db leveldb --device rpi4 --simulate
+      the whole path on this computer, with a simulated board and meter
+  host/measure.py --db sqlite --device rpi4 --storage ssd-usb3 --workload b --repeats 5
+      a real board, as described in rig.toml
+  host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
+      runs of 30 s, as many as it takes to know the energy above idle to 3 %
+  host/measure.py --db leveldb --device rpi4 --seconds 60 --design
+      what a read and what an update cost, with a meter too slow to tell in the plain workload
+  host/measure.py --db leveldb --device rpi4 --simulate --dry-run
+      the plan: phases, durations, settings; nothing is run
+
+  host/measure.py --study s2 --device rpi4 --scale 0.1
+      a whole published study (measure.py studies lists them), with joules beside each of its measures
+
+other commands:
+  host/measure.py studies   list the studies: their systems, and what of them is missing
+  host/measure.py databases list the databases: built in, found, missing and how to get it
+  host/measure.py command   measure any program on the board, as a whole and in the phases it marks
+  host/measure.py again     measure once more what a record's plan says
+  host/measure.py init      write rig.toml by asking
+  host/measure.py doctor    check everything that can be checked, and say how to mend it
+  host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
+  host/measure.py restore   put a board back after a measurement that was cut off
+  host/measure.py sudoers   print what is done as root on a board, and a sudoers file that permits this alone
+  host/measure.py virtual-board start   a virtual board with ssh, for trying
+  host/measure.py twin      fit the simulated board to a real record, and see where it is off
+  host/measure.py record    record a meter's trace on its own, no board involved
+  host/measure.py import    make a record of a trace that another program recorded
+  host/measure.py report    print the summary of a record again and rewrite its report.html
+  host/measure.py verify    compare a record's files with the checksums its run left
+  host/view.py              look at past runs in a browser, two on one time axis
+(each has its own --help)
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateOptions(Options):
+    """A simulated rig in place of a real one."""
+
+    GROUP: ClassVar[str] = "the rig"
+
+    simulate: bool = simulate_option()
+    twin_profile: Path | None = profile_field()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigOptions(Options):
+    """Board, meter and sync line, in place of rig.toml's."""
+
+    GROUP: ClassVar[str] = "the rig"
+
+    meter: str | None = option(str, "KIND:PLACE", f"{METER_HELP} (default: rig.toml's)")
+    storage_meter: str | None = option(
+        str,
+        "KIND:PLACE",
+        "a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
+    )
+    sync: str | None = option(
+        str, "CARRIER", "gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)"
+    )
+    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    again: int = option(
+        int,
+        "N",
+        "measure again, at most N times, if the board's state broke a limit (default: 0)",
+        0,
+        choices=range(10),
+    )
+    disturb: str | None = option(str, "NAME", "a stated background load on the board: cpu, video or writer")
+    state: tuple[str, ...] = repeated(
+        str, "KEY=VALUE", "state of the board, on top of rig.toml's: memory_mb=1024, journal=off, ..."
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class HowOptions(Options):
+    """Idle, repeats and limits."""
+
+    GROUP: ClassVar[str] = HOW
+
+    idle: float | None = option(
+        seconds,
+        "S",
+        "idle before and after each run; its first third, at most 10 s, is left out (default: 30, simulated 3)",
+    )
+    repeats: int | None = option(
+        repeat_count,
+        "N",
+        "whole cycles: load, idle, run, settle, idle; every interval includes their spread (default: 3; a study's own)",
+    )
+    until_u: float | None = option(
+        percent,
+        "P%",
+        "repeat until the energy above idle (of a database: per operation) is known to this, for example 3%%",
+    )
+    repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
+    settle_limit: float | None = option(
+        seconds,
+        "S",
+        "longest wait without progress of the medium's writes, and for the power to come to rest after them; as long "
+        "as writes make progress, the wait goes on (default: 60)",
+    )
+    signature: bool | None = switch(
+        "play a busy and idle pattern before and after, found again in the trace (default: without a sync line)"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputOptions(Options):
+    """Where the record goes, and what is printed."""
+
+    GROUP: ClassVar[str] = HOW
+
+    dry_run: bool = flag("print the plan, with --json as a value, and stop")
+    out: Path | None = option(directory, "DIR", "the record's directory (default: a new one under runs/)")
+    json: bool = flag("print result.json on stdout instead of the summary")
+    live: bool = flag(LIVE_HELP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasuringOptions(OutputOptions, RigOptions):
+    """What a measurement takes beside its plan."""
+
+    STUDY: ClassVar[str] = ""
+    """Kind of study, as a record names it."""
+
+    seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
+    rig_seed: int | None = None
+    """What a simulated rig is drawn from; None: --seed, or anew."""
+
+    @property
+    def asked(self) -> dict[str, Any]:
+        """The user's own words, for run.json."""
+        return {"study": self.STUDY, **{name: _plain(value) for name, value in self.values.items()}}
+
+
+def _plain(value: object) -> object:
+    """A JSON value of an option."""
+    if isinstance(value, list | tuple):
+        return [_plain(element) for element in value]
+    if isinstance(value, Mapping):
+        return {str(key): _plain(element) for key, element in value.items()}
+    return str(value) if isinstance(value, Path) else value
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeviceOptions(Options):
+    """Which board, and which of its media."""
+
+    GROUP: ClassVar[str] = WHAT
+
+    device: str = required(str, "NAME", "board: rpi3, rpi4, odroid-c2, ...")
+    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptions):
+    """What a measurement of any kind is planned from."""
+
+    @property
+    def architecture(self) -> str:
+        """Architecture of the board that has to get a loader built here; empty for none."""
+        return board_architecture(self.device, self.rig, simulated=self.simulate)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions(Options):
+    """A workload of the loader."""
+
+    GROUP: ClassVar[str] = "the workload (YCSB)"
+
+    workload: str = option(str, "NAME", "a to f, a name under ycsb-workloads/, or a file (default: a)", "a")
+    distribution: str | None = option(str, "NAME", "zipfian, latest, uniform, ... (default: the workload's)")
+    records: int | None = option(positive, "N", "records loaded first (default: 20000)")
+    operations: int | None = option(positive, "N", "number of operations, instead of a length")
+    seconds: int | None = option(positive, "S", "run as many operations as fit into S seconds (default: 10)")
+    value_size: int | None = option(
+        positive, "BYTES", "one field of this size (default: the workload's fields)"
+    )
+    design: bool = flag(
+        "run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (at least "
+        "0.02 s); over the whole run it is the workload's. This separates what each kind of operation costs, even with "
+        "a slow meter; use --seconds 60 or more"
+    )
+    blocks: bool | None = switch(
+        "after the repeats, one cycle in such blocks, three times as long as --seconds but at most 20 s longer. It "
+        "separates what each kind of operation costs; no other figure uses it (default: on if the workload mixes kinds)"
+    )
+    threads: int = option(thread_count, "N", "client threads (default: 1)", 1)
+    generator: str = option(
+        str,
+        "NAME",
+        "program that makes the operations: loader, on the board; or ycsb, the original (Java), which runs on this "
+        "computer and streams them to the board (default: loader)",
+        "loader",
+        choices=("loader", "ycsb"),
+    )
+    reset: str = option(
+        str,
+        "HOW",
+        "how each repeat gets its database: load it, or copy one that was loaded once and stays on its medium "
+        "(default: load)",
+        "load",
+        choices=("load", "copy"),
+    )
+    no_harness: bool = flag("skip measuring the loader's own cost")
+    properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabaseOption(Options):
+    """Which database."""
+
+    GROUP: ClassVar[str] = WHAT
+
+    db: str = required(str, "NAME", "database: leveldb, sqlite, ... (measure.py databases)")
+
+
+@dataclass(frozen=True, kw_only=True)
+class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
+    """A workload on a database: the main job, or a cell of a campaign."""
+
+    STUDY: ClassVar[str] = "ycsb"
+    GROUP: ClassVar[str] = WorkloadOptions.GROUP
+
+    seed: int | None = option(
+        seed,
+        "N",
+        "seed of keys, values and order (default: 1), and of the simulated rig (default: another rig for each "
+        "measurement)",
+    )
+
+    @property
+    def architecture(self) -> str:
+        """Architecture of the board that has to get a loader built here; empty for none."""
+        return board_architecture(self.device, self.rig, simulated=self.simulate, database=self.db)
+
+
+def needs_of_measurement(options: YcsbOptions) -> Needs:
+    """Set-up for a measurement on this computer's rig."""
+    ycsb = options.generator == "ycsb"
+    if options.dry_run:  # the loader checks the workload
+        return Needs(loader=True, ycsb=ycsb)
+    virtual = options.device == "virtual"
+    return Needs(
+        loader=True,
+        simulate=options.simulate or virtual,
+        ycsb=ycsb,
+        virtual=virtual,
+        board=options.architecture,
+    )
+
+
+MEASURE: Final = Command(
+    "",
+    YcsbOptions,
+    "opjoule.cli.measure.command:run_measure",
+    "Measures what one database operation costs in joules on a single-board computer.",
+    _EPILOG,
+    needs=needs_of_measurement,
+)

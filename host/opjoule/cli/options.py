@@ -1,0 +1,212 @@
+"""Options of a command: fields of a frozen dataclass, from which the parser is built. Standard library alone.
+
+    @dataclass(frozen=True, kw_only=True)
+    class ReportOptions(Options):
+        record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
+
+A field's name is the option's: `storage_meter` is --storage-meter. What argparse has read becomes such a value here,
+and nowhere else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, field, fields
+from pathlib import Path
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, overload
+
+from opjoule.cli.failures import one_line
+from opjoule.scripts import MEASURE, script_name
+
+T = TypeVar("T")
+HELP_WIDTH: Final = 80
+METER_KINDS: Final = "{meter kinds}"
+IMPORT_SENSORS: Final = "{import sensors}"
+METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
+"""Help of an option that takes a meter's name."""
+RIG_FILE: Final = Path("rig.toml")
+RIG_HELP: Final = "the rig's description (default: rig.toml)"
+NAME: Final = "name"
+"""Key of a field's metadata: the option's name with its dashes; empty for a value without one."""
+EXCLUSIVE: Final = "exclusive"
+"""Key of a field's metadata: only one option of its group may be given; True: one must be."""
+
+
+@overload
+def option(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> T | None: ...
+@overload
+def option(read: Callable[[str], T], metavar: str | None, about: str, default: T, **more: Any) -> T: ...
+def option(read: Any, metavar: str | None, about: str, default: Any = None, **more: Any) -> Any:
+    """An option with a value.
+
+    Args:
+        read: makes the value of the text; raises argparse.ArgumentTypeError.
+        metavar: stands for the value in the help.
+        about: the help.
+        default: the value where the option is not given.
+        more: what else argparse's add_argument() takes.
+    """
+    return field(default=default, metadata={"type": read, "metavar": metavar, "help": about, **more})
+
+
+def required(read: Callable[[str], T], metavar: str | None, about: str) -> T:
+    """An option that must be given."""
+    return cast(T, field(metadata={"type": read, "metavar": metavar, "help": about, "required": True}))
+
+
+def repeated(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> tuple[T, ...]:
+    """An option that may be given several times."""
+    return cast(tuple[T, ...], option(read, metavar, about, cast(T, ()), action="append", **more))
+
+
+def several(read: Callable[[str], T], metavar: str | None, about: str) -> tuple[T, ...]:
+    """An option with one value or more behind it."""
+    return cast(tuple[T, ...], option(read, metavar, about, cast(T, ()), nargs="+"))
+
+
+def flag(about: str, **more: Any) -> bool:
+    """An option without a value."""
+    return field(default=False, metadata={"action": "store_true", "help": about, **more})
+
+
+def switch(about: str) -> bool | None:
+    """An option with an opposite, --no-OPTION; None where neither is given."""
+    metadata = {"action": argparse.BooleanOptionalAction, "help": about}
+    return cast(bool | None, field(default=None, metadata=metadata))
+
+
+def positional(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> T:
+    """A value that stands without an option's name."""
+    return cast(T, field(metadata={"type": read, "metavar": metavar, "help": about, NAME: "", **more}))
+
+
+def optional(read: Callable[[str], T], metavar: str | None, about: str) -> T | None:
+    """The same, which may be left out."""
+    return option(read, metavar, about, nargs="?", **{NAME: ""})
+
+
+def positionals(
+    read: Callable[[str], T], metavar: str | None, about: str, default: tuple[T, ...] = (), nargs: str = "*"
+) -> tuple[T, ...]:
+    """Several of them; `nargs` is "+" where there must be one."""
+    return cast(tuple[T, ...], option(read, metavar, about, cast(T, default), nargs=nargs, **{NAME: ""}))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """What a command line asks for. A class of options that several commands share may have a GROUP in the help."""
+
+    GROUP: ClassVar[str] = ""
+
+    @classmethod
+    def parsed(cls, parser: Parser, words: Sequence[str]) -> Self:
+        """The options that a command line gives; argparse ends the program where it is mistyped."""
+        given = vars(parser.parse_args(words))
+        return cls(
+            **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
+        )
+
+    @classmethod
+    def restored(cls, values: Mapping[str, Any]) -> Self:
+        """The options whose fields were written as JSON. Raises: TypeError, ValueError: they are of another version."""
+        reads = {field.name: field.metadata.get("type", str) for field in fields(cls)}
+        return cls(**{name: _restored(value, reads.get(name, str)) for name, value in values.items()})
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """Field -> value."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def groups(cls) -> Iterator[tuple[str, list[Field[Any]]]]:
+        """Titles of the help's groups, each with its fields, in order."""
+        own = {field.name: field for field in fields(cls) if "help" in field.metadata}
+        stated = {
+            name: kind for kind in reversed(cls.__mro__) for name in vars(kind).get("__annotations__", ())
+        }
+        for kind in reversed(cls.__mro__):
+            title = vars(kind).get("GROUP", "")
+            yield title, [each for name, each in own.items() if stated[name] is kind]
+
+
+def _restored(value: Any, read: Callable[[str], Any]) -> Any:
+    if isinstance(value, list):
+        return tuple(_restored(each, read) for each in value)
+    return read(value) if isinstance(value, str) else value
+
+
+class Parser(argparse.ArgumentParser):
+    """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
+
+    def __init__(
+        self,
+        command: str,
+        options: type[Options],
+        *,
+        description: str,
+        epilog: str = "",
+        usage: str | None = None,
+    ) -> None:
+        """Parser of `measure.py COMMAND`; of measure.py itself where the command is empty."""
+        words = command.split()
+        self._program = script_name(words)
+        super().__init__(
+            prog=" ".join([self._program, *(words if self._program == MEASURE else words[1:])]),
+            usage=usage,
+            description=textwrap.fill(description, HELP_WIDTH),
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        groups: dict[str, argparse._ActionsContainer] = {"": self}
+        exclusive: dict[str, argparse._ActionsContainer] = {}
+        for title, members in options.groups():
+            for member in members:
+                group = groups[title] if title in groups else self.add_argument_group(title)
+                groups[title] = group
+                if EXCLUSIVE in member.metadata:
+                    must = member.metadata[EXCLUSIVE]
+                    group = exclusive.get(title) or group.add_mutually_exclusive_group(required=must)
+                    exclusive[title] = group
+                _add(group, member)
+
+    def format_help(self) -> str:
+        """The help, with the kinds of meter where an option's help says METER_KINDS or IMPORT_SENSORS."""
+        for action in self._actions:
+            if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
+                kinds, sensors = _from_meter_table()
+                texts = {METER_KINDS: kinds, IMPORT_SENSORS: sensors}
+                for mark, text in texts.items():
+                    action.help = action.help.replace(mark, text.replace("%", "%%"))
+        return super().format_help()
+
+    def error(self, message: str) -> NoReturn:
+        """Names the mistake and where to read on; exit status 2."""
+        self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
+
+    def refuse(self, error: Exception) -> NoReturn:
+        """Says what is wrong with a file that the command line names; exit status 2."""
+        self.exit(2, f"{self._program}: {one_line(str(error))}\n")
+
+
+def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
+    """Adds the argument that a field describes."""
+    keywords = {key: value for key, value in option.metadata.items() if key not in (NAME, EXCLUSIVE)}
+    if option.default is not MISSING:
+        keywords["default"] = [*option.default] if isinstance(option.default, tuple) else option.default
+    name = option.metadata.get(NAME, f"--{option.name.replace('_', '-')}")
+    if name:
+        group.add_argument(name, dest=option.name, **keywords)
+    else:
+        group.add_argument(option.name, **keywords)
+
+
+def _from_meter_table() -> tuple[str, str]:
+    """Kinds of meter, and names of sensors for import; without the libraries, which help does not need, examples."""
+    try:
+        from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
+    except ImportError:
+        return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
+    return known_kinds(), ", ".join(import_sensors())

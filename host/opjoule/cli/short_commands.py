@@ -1,0 +1,270 @@
+"""The command lines of those commands that take few options. Standard library alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from opjoule.cli.argument_types import celsius, count, directory, port, seconds, voltage
+from opjoule.cli.command import Command
+from opjoule.cli.needs import Needs
+from opjoule.cli.options import (
+    IMPORT_SENSORS,
+    METER_HELP,
+    RIG_FILE,
+    RIG_HELP,
+    Options,
+    flag,
+    option,
+    optional,
+    positional,
+    positionals,
+    repeated,
+    required,
+)
+
+LIVE_HELP: Final = (
+    "serve a page on this computer that shows power, operations, temperature and phase as they happen"
+)
+ROOM_TEMPERATURE_HELP: Final = (
+    "temperature of the room in degrees Celsius, which is compared with that of the sensor's calibration"
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class InitOptions(Options):
+    """Where the description goes."""
+
+    rig: Path = option(directory, "FILE", "file to write (default: rig.toml)", RIG_FILE)
+
+
+INIT: Final = Command(
+    "init",
+    InitOptions,
+    "opjoule.cli.init.command:run_init",
+    "Writes rig.toml by asking: board, address, meter, media, sync pin.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecordOptions(Options):
+    """What is recorded, and where to."""
+
+    meter: str = required(str, "KIND:PLACE", METER_HELP)
+    storage_meter: str | None = option(str, "KIND:PLACE", "a second meter, recorded beside it as sensor 1")
+    out: Path = required(directory, "DIR", "the record's directory; must not hold a record yet")
+    seconds: float | None = option(
+        seconds, "N", "seconds of the meter's clock (default: until Ctrl-C or the meter ends)"
+    )
+    room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
+    json: bool = flag("print the outcome as JSON on stdout")
+    live: bool = flag(LIVE_HELP)
+
+
+RECORD: Final = Command(
+    "record",
+    RecordOptions,
+    "opjoule.cli.record.command:run_record",
+    "Records a meter's power trace, no board involved: power.parquet, gaps.parquet, run.json.",
+    "example:\n  host/measure.py record --meter serial:/dev/ttyACM0 --out runs/bench --seconds 60",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ImportOptions(Options):
+    """The file, and what its header does not tell."""
+
+    file: Path = positional(directory, "FILE", "a CSV file; units are read from its header")
+    out: Path = required(directory, "DIR", "the record's directory")
+    columns: tuple[str, ...] = repeated(
+        str,
+        "ROLE=NAME:UNIT",
+        "column that holds time, current, voltage or power, if the header does not tell",
+    )
+    voltage: float | None = option(voltage, "V", "voltage of the supply, for a file without a column of it")
+    sensor: str | None = option(str, "NAME", f"meter whose error bounds apply: {IMPORT_SENSORS}")
+
+
+IMPORT: Final = Command(
+    "import",
+    ImportOptions,
+    "opjoule.cli.import_trace.command:run_import",
+    "Makes a run record from a trace that another program recorded (PowerTool, PPK2, any CSV).",
+    "example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorOptions(Options):
+    """What is checked."""
+
+    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    simulate: bool = flag("check the simulated rig too")
+    pulses: int | None = option(
+        count,
+        "N",
+        "number of half-second pulses on each board's sync line, all of which the meter must see (default: 3; 0 plays "
+        "none)",
+    )
+
+
+DOCTOR: Final = Command(
+    "doctor",
+    DoctorOptions,
+    "opjoule.cli.doctor.command:run_doctor",
+    "Checks programs, builds, rig.toml, meter and board, and says how to mend what is wrong.",
+    needs=lambda options: Needs(loader=True, simulate=options.simulate),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportOptions(Options):
+    """Which record."""
+
+    record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
+
+
+REPORT: Final = Command(
+    "report",
+    ReportOptions,
+    "opjoule.cli.report.command:run_report",
+    "Prints the summary of a run record and rewrites its report.html. If the run was killed, what it recorded is "
+    "analysed first.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyOptions(Options):
+    """Which records."""
+
+    records: tuple[Path, ...] = positionals(directory, "RECORD", "a run record under runs/", nargs="+")
+    json: bool = flag("print what was found as JSON on stdout")
+
+
+VERIFY: Final = Command(
+    "verify",
+    VerifyOptions,
+    "opjoule.cli.verify.command:run_verify",
+    "Compares every file of a record, raw and derived, with the checksum that its run left, reads its tables, and "
+    "names each file that was changed, is missing or cannot be read. Exit status: 4 if there is one, else 0.",
+    "example:\n  host/measure.py verify runs/*",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(Options):
+    """Which board."""
+
+    device: str = required(str, "NAME", "the board, as rig.toml names it")
+    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    out: Path | None = option(directory, "DIR", "where its files go (default: runs/recovered)")
+    kept: bool = flag(
+        "also remove the loaded databases kept on its media for --reset copy, which are only named otherwise"
+    )
+
+
+RESTORE: Final = Command(
+    "restore",
+    RestoreOptions,
+    "opjoule.cli.restore.command:run_restore",
+    "Restores a board after an interrupted measurement: a killed host, a lost link, a power cut.",
+    "example:\n  host/measure.py restore --device rpi4",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SudoersOptions(Options):
+    """Which board, and who uses it."""
+
+    device: str = required(str, "NAME", "the board, as rig.toml names it")
+    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+    user: str | None = option(str, "NAME", "who may run it (default: the user of the connection)")
+    out: Path | None = option(directory, "FILE", "file for the script (default: it is printed)")
+
+
+SUDOERS: Final = Command(
+    "sudoers",
+    SudoersOptions,
+    "opjoule.cli.sudoers.command:run_sudoers",
+    "Prints what OpJoule does as root on a board, as a script that installs one program there, opjoule-root, and a "
+    "sudoers file that permits this program alone.",
+    "example:\n  host/measure.py sudoers --device rpi4 --out opjoule-root.sh\n"
+    "  scp opjoule-root.sh pi@raspberrypi: && ssh -t pi@raspberrypi sudo sh opjoule-root.sh",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class VirtualBoardOptions(Options):
+    """What is done with it."""
+
+    action: str = positional(
+        str, None, "build: make and cache it; start: run it until Ctrl-C", choices=("build", "start")
+    )
+
+
+VIRTUAL_BOARD: Final = Command(
+    "virtual-board",
+    VirtualBoardOptions,
+    "opjoule.cli.virtual_board.command:run_virtual_board",
+    "A whole aarch64 Linux board under qemu, for trying the remote path without hardware.",
+    "measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
+    needs=lambda options: Needs(virtual=True),
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudiesOptions(Options):
+    """How they are listed."""
+
+    json: bool = flag("print JSON on stdout")
+
+
+STUDIES: Final = Command(
+    "studies",
+    StudiesOptions,
+    "opjoule.cli.studies.command:run_studies",
+    "Lists the studies that --study repeats: what each is, its systems, and which of them is missing on this computer "
+    "and how to get it.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DatabasesOptions(Options):
+    """How they are listed."""
+
+    json: bool = flag("print JSON on stdout")
+
+
+DATABASES: Final = Command(
+    "databases",
+    DatabasesOptions,
+    "opjoule.cli.databases.command:run_databases",
+    "Lists the databases: built into the loader, found on this computer, or missing and how to get it.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ViewOptions(Options):
+    """Which runs, and where the page is served."""
+
+    runs: Path | None = optional(directory, "RUNS", "a folder of run records, or one (default: runs)")
+    listen: str = option(
+        str,
+        "ADDRESS",
+        "address of this computer to listen on; 0.0.0.0 lets other computers connect (default: 127.0.0.1, this one "
+        "alone)",
+        "127.0.0.1",
+    )
+    port: int = option(port, "N", "port (default: any that is free)", 0)
+
+
+VIEW: Final = Command(
+    "view",
+    ViewOptions,
+    "opjoule.cli.view.command:run_view",
+    "Serves a page with a table of past runs, to be sorted and filtered. Chosen runs lie on one time axis, from the "
+    "whole run to single samples; a selected stretch shows its joules, joules above idle, joules per operation and "
+    "mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",
+    "examples:\n  host/view.py\n  host/view.py runs/example",
+)

@@ -1,0 +1,61 @@
+"""The command line of `measure.py twin`. Standard library alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar, Final
+
+from opjoule.cli.argument_types import directory
+from opjoule.cli.command import Command
+from opjoule.cli.measure.options import STORAGE_HELP
+from opjoule.cli.options import Options, flag, option, several
+from opjoule.cli.twin_profiles import profile_field, simulate_option
+
+_EPILOG: Final = """\
+examples:
+  host/measure.py twin --device rpi4 --storage sd
+      the runs to make on a board so that its twin can be fitted; nothing is run
+  host/measure.py twin --fit runs/20261122-101500-command-rpi4-sd runs/20261122-103000-leveldb-rpi4-sd
+      fit them together: twins/rpi4-sd.toml, and twins/rpi4-sd.html with measured and modelled power on one axis
+  host/measure.py --db leveldb --device rpi4 --storage sd --simulate rpi4-sd
+      simulate with that twin in place of published figures
+
+A parameter that the records do not determine keeps its published value, and the output names the run
+that would determine it.
+docs/how-to/fit-the-twin.md
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitOptions(Options):
+    """Which records, and where the profile goes."""
+
+    fit: tuple[Path, ...] = several(directory, "RECORD", "records of one board with one medium")
+    out: Path | None = option(
+        directory, "FILE", "the profile; its page goes beside it (default: twins/BOARD-MEDIUM.toml)"
+    )
+    json: bool = flag("print the parameters as JSON on stdout")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TwinOptions(FitOptions):
+    """With the board whose runs are to be made."""
+
+    GROUP: ClassVar[str] = "the runs to make (without --fit)"
+
+    device: str = option(str, "NAME", "board (default: rpi4)", "rpi4")
+    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
+    simulate: bool = simulate_option()
+    twin_profile: Path | None = profile_field()
+
+
+TWIN: Final = Command(
+    "twin",
+    TwinOptions,
+    "opjoule.cli.twin.command:run_twin",
+    "Fits the simulated board (the twin) to measured records: power by busy cores, the medium's rates, latencies and "
+    "powers, the supply. Shows where model and measurement differ, and writes a profile that --simulate takes. Without "
+    "--fit it prints the runs to make.",
+    _EPILOG,
+)
