@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import shutil
@@ -13,6 +12,7 @@ import mongo_server
 import pytest
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.commands import main, parse
+from opjoule.cli.measure.options import PlanningOptions
 from opjoule.comparison.index import gather
 from opjoule.measuring.plan import Plan
 from opjoule.plots.figures import figures_of_studies
@@ -30,7 +30,7 @@ FIGURES = {
 }
 
 
-def planned(*words: str) -> list[tuple[Plan, argparse.Namespace]]:
+def planned(*words: str) -> list[tuple[Plan, PlanningOptions]]:
     return _plans(parse(["--study", "s1", *words]).options.file)
 
 
