@@ -15,7 +15,7 @@ from opjoule.devices.preparation.recovery import recover
 
 pytestmark = pytest.mark.end_to_end
 
-ENDLESS = ["--operations", "500000000", "-p", "maxexecutiontime=100"]
+ENDLESS = ["--operations", "500000000", "-p", "target=5000", "-p", "maxexecutiontime=100"]
 
 
 @pytest.fixture(params=["ssh", "local"])

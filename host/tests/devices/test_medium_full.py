@@ -195,6 +195,8 @@ def rig(small):
     made.close()
 
 
+@pytest.mark.rig
+@pytest.mark.end_to_end
 def test_a_medium_of_the_board_that_is_full_in_mid_run_ends_it_and_is_cleared(rig, small):
     host = rig.measure("--operations", "500000000", "-p", "maxexecutiontime=300", "-p", "readproportion=0",
                        "-p", "updateproportion=1", "-p", "leveldb.write_buffer_bytes=1048576")  # fmt: skip
