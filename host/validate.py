@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -25,48 +26,64 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # experiments run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402  # the path is set above
-from opjoule.cli.argument_types import Parser, directory, positive  # noqa: E402
+from opjoule.cli.argument_types import directory, positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
+from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402
 from opjoule.errors import BadInput, OpJouleError  # noqa: E402
 
 NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
 
+@dataclass(frozen=True, kw_only=True)
+class ValidateOptions(Options):
+    """Which experiments, and how many."""
+
+    trials: int | None = option(positive, "N", "experiments of each scenario")
+    seed: int = option(int, "SEED", "of the first experiment (default: 1)", 1)
+    only: tuple[str, ...] = repeated(str, "SCENARIO", "one scenario; may be given again")
+    jobs: int = option(positive, "N", "processes (default: all processors)", os.cpu_count() or 1)
+    plot: Path | None = option(directory, "FILE", "errors over their intervals, as SVG")
+
+
+def _parser() -> Parser:
+    about, _, rest = (__doc__ or "").partition("\n\n")
+    return Parser("validate", ValidateOptions, description=about, epilog=rest)
+
+
 def main() -> int:
     """Set-up where it is missing, then the experiments in the environment's Python."""
+    options = ValidateOptions.parsed(_parser(), sys.argv[1:])
     if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents[1]):
-        _parser().parse_args()
         try:
-            set_up(Needs(loader=False))
+            set_up(Needs())
         except SetupError as error:
             raise OpJouleError(str(error)) from None
         os.execv(VENV_PYTHON, [str(VENV_PYTHON), str(Path(__file__).resolve()), *sys.argv[1:]])
-    return _validate()
+    return _validate(options)
 
 
-def _validate() -> int:
+def _validate(options: ValidateOptions) -> int:
     """Runs the experiments and prints a table for each scenario. Raises: BadInput: an option that none can meet."""
     from attribution_trials import SCENARIOS, lines, trial  # noqa: PLC0415  # in the environment
     from coverage_plot import draw  # noqa: PLC0415
 
-    asked = _parser().parse_args()
-    for each in asked.only or ():
-        if each not in SCENARIOS:
-            raise BadInput(f"there is no scenario '{each}'; there are: {'; '.join(SCENARIOS)}")
-    if asked.plot and not asked.plot.absolute().parent.is_dir():
+    for scenario in options.only:
+        if scenario not in SCENARIOS:
+            raise BadInput(f"there is no scenario '{scenario}'; there are: {'; '.join(SCENARIOS)}")
+    if options.plot and not options.plot.absolute().parent.is_dir():
         raise BadInput(
-            f"--plot {asked.plot}: there is no folder {asked.plot.absolute().parent}: make it first"
+            f"--plot {options.plot}: there is no folder {options.plot.absolute().parent}: make it first"
         )
     views: dict[str, list[list[float]]] = {}
     rows: list[str] = []
     for number, scenario in enumerate(SCENARIOS):
-        if asked.only and scenario not in asked.only:
+        if options.only and scenario not in options.only:
             continue
-        count = asked.trials or (OTHER_TRIALS if number else FIRST_TRIALS)
-        with ProcessPoolExecutor(asked.jobs) as pool:
+        count = options.trials or (OTHER_TRIALS if number else FIRST_TRIALS)
+        with ProcessPoolExecutor(options.jobs) as pool:
             made = list(
-                pool.map(partial(trial, scenario), range(asked.seed, asked.seed + count), chunksize=4)
+                pool.map(partial(trial, scenario), range(options.seed, options.seed + count), chunksize=4)
             )
         held = [each for some in made for each in some]
         print(f"\n{scenario}: {count} experiments, SIMULATED\n")
@@ -74,8 +91,8 @@ def _validate() -> int:
         if not views:
             rows = list(dict.fromkeys(each.name for each in held))
             views[scenario] = [_over_u(held, name) for name in rows]
-    if asked.plot:
-        asked.plot.write_text(draw(views, rows))
+    if options.plot:
+        options.plot.write_text(draw(views, rows))
     return 0
 
 
@@ -106,25 +123,6 @@ def _print_table(table: list) -> None:
                 f"{100 * each.within_5:.0f} %",
             ]
         print("| " + " | ".join(cells + [""] * (len(HEADINGS) - len(cells))) + " |")
-
-
-def _parser() -> Parser:
-    about, _, rest = (__doc__ or "").partition("\n\n")
-    parser = Parser(program=NAME, description=about, epilog=rest)
-    parser.add_argument("--trials", type=positive, metavar="N", help="experiments of each scenario")
-    parser.add_argument("--seed", type=int, default=1, help="of the first experiment (default: 1)")
-    parser.add_argument(
-        "--only", action="append", metavar="SCENARIO", help="one scenario; may be given again"
-    )
-    parser.add_argument(
-        "--jobs",
-        type=positive,
-        default=os.cpu_count(),
-        metavar="N",
-        help="processes (default: all processors)",
-    )
-    parser.add_argument("--plot", type=directory, metavar="FILE", help="errors over their intervals, as SVG")
-    return parser
 
 
 if __name__ == "__main__":

@@ -11,8 +11,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from opjoule.cli.commands import main
-from opjoule.cli.measure.options import MEASURE
+from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
@@ -265,7 +264,7 @@ def test_what_cannot_be_copied_is_refused_with_a_reason(capsys, options, why):
 @pytest.mark.parametrize("file_system", ["new", "keep"])
 def test_a_medium_that_is_made_anew_each_time_is_refused(tmp_path, file_system):
     words = ["--db", "leveldb", "--device", "rpi4", "--reset", "copy"]
-    study = make_plan(MEASURE.parser().parse_args(words)).study
+    study = make_plan(parse(words).options).study
     board = board_on(
         LocalShell(),
         find_profile("rpi4"),
