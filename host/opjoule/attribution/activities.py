@@ -70,11 +70,11 @@ def background(events: pa.Table) -> dict[str, Intervals]:
 
 def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
     """Activities beside which bytes may go to the medium: the engine's own work in which it writes, and its syncs."""
-    engine = [of for name, of in activities.items() if name != SYNC]
+    engine = [intervals for name, intervals in activities.items() if name != SYNC]
     beside = {SYNC: activities[SYNC]} if SYNC in activities else {}
     if engine:
-        ends_ns = np.concatenate([of.end_ns for of in engine])
-        beside["work"] = Intervals.of(np.concatenate([of.start_ns for of in engine]), ends_ns)
+        ends_ns = np.concatenate([intervals.end_ns for intervals in engine])
+        beside["work"] = Intervals.of(np.concatenate([intervals.start_ns for intervals in engine]), ends_ns)
     return beside
 
 
@@ -82,8 +82,8 @@ def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int)
     """Starts and ends of intervals that are not too short for a window of their own, the longest `most` of them."""
     if not activities:
         return np.zeros(0, np.int64)
-    start_ns = np.concatenate([of.start_ns for of in activities.values()])
-    end_ns = np.concatenate([of.end_ns for of in activities.values()])
+    start_ns = np.concatenate([intervals.start_ns for intervals in activities.values()])
+    end_ns = np.concatenate([intervals.end_ns for intervals in activities.values()])
     length_ns = end_ns - start_ns
     chosen = np.flatnonzero(length_ns >= shortest_ns)
     if chosen.size > most:
@@ -100,7 +100,10 @@ def background_s(
     count once, for all of them wait for the same medium. In an engine with one thread for its background work, the
     seconds of a flush inside a compaction are the flush's.
     """
-    seconds = {name: overlap_s(edge_board_ns, of.start_ns, of.end_ns) for name, of in activities.items()}
+    seconds = {
+        name: overlap_s(edge_board_ns, intervals.start_ns, intervals.end_ns)
+        for name, intervals in activities.items()
+    }
     if SYNC in activities:
         waited = activities[SYNC].merged
         seconds[SYNC] = overlap_s(edge_board_ns, waited.start_ns, waited.end_ns)

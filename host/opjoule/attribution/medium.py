@@ -177,7 +177,9 @@ class MediumRun:
         moment_ns = joined(edge_board_ns, counters.board_ns[inside])
         places = {EVENLY: counters.at(moment_ns)}
         if beside:
-            ends = places | {name: counters.beside(moment_ns, of) for name, of in beside.items()}
+            ends = places | {
+                name: counters.beside(moment_ns, intervals) for name, intervals in beside.items()
+            }
             places = {MIDDLE: np.mean(list(ends.values()), axis=0), **ends}
         first = np.searchsorted(moment_ns, edge_board_ns[:-1])
         alone = np.ones(moment_ns.size - 1)

@@ -99,8 +99,8 @@ def sensed_courses(medium: SensedMedium) -> dict[str, Float64Array]:
     return {SYNC: medium.waited_j, WRITE_BACK: alone_j - medium.tail_j, TAIL: medium.tail_j}
 
 
-def _middle(of: Range) -> tuple[float, float]:
-    return (of[0] + of[1]) / 2, (of[1] - of[0]) / math.sqrt(12.0)
+def _middle(bounds_j: Range) -> tuple[float, float]:
+    return (bounds_j[0] + bounds_j[1]) / 2, (bounds_j[1] - bounds_j[0]) / math.sqrt(12.0)
 
 
 def _reason(name: str, share: Share, alone: Share, whole_j: float) -> str:

@@ -102,7 +102,10 @@ def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, 
         period_ns: distance of two samples.
     """
     window_s = PERIODS_MIN * period_ns * NS
-    lasts_s = {name: float(np.mean(of.end_ns - of.start_ns)) * NS for name, of in activities.items()}
+    lasts_s = {
+        name: float(np.mean(intervals.end_ns - intervals.start_ns)) * NS
+        for name, intervals in activities.items()
+    }
     return {
         name: (
             f"too short for this meter: {name} lasts {each_s:.2g} s on average, ten samples take "

@@ -137,72 +137,72 @@ class Systematic:
         return everything if self.sensor_known else {}
 
 
-def systematic(sensor: ErrorBounds, of: Integrals) -> Systematic:
+def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
     """Contributions of a sensor's systematic errors to an energy, or to a difference of energies.
 
     Args:
-        of: its integrals, corrected; of a difference their differences. Divided by a time they give a power's.
+        integrals: corrected, or the differences of two. Divided by a time they give a power's errors.
     """
     wire = {}
     if sensor.wire_max_ohm:
-        wire = {f"{sensor.sensor_id}: {WIRE}": -of.square_a2s * sensor.wire_max_ohm / SQRT3}
+        wire = {f"{sensor.sensor_id}: {WIRE}": -integrals.square_a2s * sensor.wire_max_ohm / SQRT3}
     calibration = sensor.calibration
     if calibration is None:
-        return _as_delivered(sensor, of, wire)
-    sources = calibration.contributions(_sensitivity(calibration, of))
+        return _as_delivered(sensor, integrals, wire)
+    sources = calibration.contributions(_sensitivity(calibration, integrals))
     bow = f"{CALIBRATION} {calibration.identity}: {_BOW}"
     heating = {bow: sources.pop(bow)[1]} if bow in sources else {}
     if calibration.heats:
-        heating |= _later(calibration.identity, calibration.heating, of)
+        heating |= _later(calibration.identity, calibration.heating, integrals)
     gain = {name: part for name, (is_gain, part) in sources.items() if is_gain}
     if calibration.voltage is None:
-        gain |= _voltage_as_delivered(sensor, of)
+        gain |= _voltage_as_delivered(sensor, integrals)
     return Systematic(
         gain,
         {name: part for name, (is_gain, part) in sources.items() if not is_gain},
         heating,
         wire,
-        drift_u=abs(of.energy_j) * calibration.gain_drift_u,
+        drift_u=abs(integrals.energy_j) * calibration.gain_drift_u,
         sensor_known=True,
     )
 
 
-def _later(identity: str, heating: Heating, of: Integrals) -> dict[str, float]:
+def _later(identity: str, heating: Heating, integrals: Integrals) -> dict[str, float]:
     """Contribution of the thermal time constant."""
-    change_j = -heating.per_a2 * of.later_heat_ja2 * heating.ln_tau_u
+    change_j = -heating.per_a2 * integrals.later_heat_ja2 * heating.ln_tau_u
     return {f"{CALIBRATION} {identity}: thermal time constant": change_j}
 
 
-def _sensitivity(calibration: SensorCalibration, of: Integrals) -> np.ndarray:
+def _sensitivity(calibration: SensorCalibration, integrals: Integrals) -> np.ndarray:
     """Change of the energy with each parameter, shape (5,): of a gain the reading's share of the value."""
     current, voltage = calibration.current, calibration.voltage or Correction()
     return np.array(
         [
-            (of.energy_j - current.offset * of.voltage_time_vs) / current.gain,
-            (of.energy_j - voltage.offset * of.charge_c) / voltage.gain,
-            of.voltage_time_vs,
-            of.charge_c,
-            -of.heat_ja2,
+            (integrals.energy_j - current.offset * integrals.voltage_time_vs) / current.gain,
+            (integrals.energy_j - voltage.offset * integrals.charge_c) / voltage.gain,
+            integrals.voltage_time_vs,
+            integrals.charge_c,
+            -integrals.heat_ja2,
         ]
     )
 
 
-def _as_delivered(sensor: ErrorBounds, of: Integrals, wire: Mapping[str, float]) -> Systematic:
+def _as_delivered(sensor: ErrorBounds, integrals: Integrals, wire: Mapping[str, float]) -> Systematic:
     of_current = {
-        f"{sensor.sensor_id}: {source}": of.energy_j * bound / SQRT3
+        f"{sensor.sensor_id}: {source}": integrals.energy_j * bound / SQRT3
         for source, bound in sensor.gain_errors_max.items()
         if source != VOLTAGE
     }
-    gain = of_current | _voltage_as_delivered(sensor, of)
-    offset = {f"{sensor.sensor_id}: offset": of.voltage_time_vs * sensor.current_offset_u_a}
+    gain = of_current | _voltage_as_delivered(sensor, integrals)
+    offset = {f"{sensor.sensor_id}: offset": integrals.voltage_time_vs * sensor.current_offset_u_a}
     heating = {}
     if sensor.heating_max_per_a2:
-        heating = {f"{sensor.sensor_id}: {HEAT}": -of.heat_ja2 * sensor.heating_max_per_a2 / SQRT3}
+        heating = {f"{sensor.sensor_id}: {HEAT}": -integrals.heat_ja2 * sensor.heating_max_per_a2 / SQRT3}
     return Systematic(gain, offset, heating, wire, bounded=True, sensor_known=bool(sensor.sensor_id))
 
 
-def _voltage_as_delivered(sensor: ErrorBounds, of: Integrals) -> dict[str, float]:
+def _voltage_as_delivered(sensor: ErrorBounds, integrals: Integrals) -> dict[str, float]:
     return {
-        f"{sensor.sensor_id}: {VOLTAGE}": of.energy_j * sensor.voltage_gain_error_max / SQRT3,
-        f"{sensor.sensor_id}: voltage codes": of.charge_c * sensor.voltage_rounding_u_v,
+        f"{sensor.sensor_id}: {VOLTAGE}": integrals.energy_j * sensor.voltage_gain_error_max / SQRT3,
+        f"{sensor.sensor_id}: voltage codes": integrals.charge_c * sensor.voltage_rounding_u_v,
     }

@@ -179,28 +179,28 @@ def _better(one: Quantity, other: Quantity) -> bool:
     return isinstance(other, Missing) and one is not other
 
 
-def _foreground(of: Repeat, kind: str) -> Figure | Missing:
-    if isinstance(of.attribution, Missing):
-        return of.attribution
-    share, count = of.attribution.operations.get(kind), of.operations.counts().get(kind, 0)
+def _foreground(repeat: Repeat, kind: str) -> Figure | Missing:
+    if isinstance(repeat.attribution, Missing):
+        return repeat.attribution
+    share, count = repeat.attribution.operations.get(kind), repeat.operations.counts().get(kind, 0)
     if share is None or not count:
         return Missing(f"no {kind} in this repeat", "J")
     figure = share_figure(share)
     return figure if isinstance(figure, Missing) else figure.scale(1.0 / count)
 
 
-def _background(of: Repeat, kind: str) -> Figure | Missing:
+def _background(repeat: Repeat, kind: str) -> Figure | Missing:
     """Later energy caused by one operation of a kind, in proportion to the bytes it writes [J]."""
-    if isinstance(of.attribution, Missing):
-        return of.attribution
-    counts = of.operations.counts()
+    if isinstance(repeat.attribution, Missing):
+        return repeat.attribution
+    counts = repeat.operations.counts()
     if kind in READS or not counts.get(kind):
         return Figure(0.0, "J", 0.0) if counts.get(kind) else Missing(f"no {kind} in this repeat", "J")
     writing = [name for name in counts if name not in READS]
-    whole = _later(of.attribution)
+    whole = _later(repeat.attribution)
     if isinstance(whole, Missing):
         return whole
-    moved = of.operations.bytes_by_kind()
+    moved = repeat.operations.bytes_by_kind()
     sizes = {name: float(moved[name]) for name in writing}
     part = (
         sizes[kind] / sum(sizes.values())

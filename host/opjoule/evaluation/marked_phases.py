@@ -160,11 +160,11 @@ def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | 
         excess = max(figure.excess for figure in known)
         total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, excess=excess)
     count = total["operations"]
-    for key, of in (
+    for key, energy_key in (
         ("energy_per_operation_j", "energy_j"),
         ("marginal_energy_per_operation_j", "marginal_energy_j"),
     ):
-        whole = total[of]
+        whole = total[energy_key]
         if isinstance(whole, Missing) or isinstance(count, Missing):
             total[key] = whole
         else:

@@ -70,22 +70,24 @@ def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
     return {name: dict(entry, unit=unit) for name, unit in names.items()} or entry
 
 
-def _numbers(path: str, entry: Any, below: Sequence[str], of: Definition) -> Iterator[tuple[str, Any]]:
+def _numbers(
+    path: str, entry: Any, below: Sequence[str], definition: Definition
+) -> Iterator[tuple[str, Any]]:
     """Path and JSON form of each number of one quantity: many where a part of its key is a `*`."""
     if not below:
         yield path, entry
         return
     name, *rest = below
-    if entry is None and not of.required:
+    if entry is None and not definition.required:
         return
     if not isinstance(entry, Mapping) or (name not in entry and name != "*"):
-        if of.required:
+        if definition.required:
             raise ValueError(f"{path} lacks {name}")
         return
     if name == "*" and _is_absent(entry):
         return
     for key in entry if name == "*" else [name]:
-        yield from _numbers(f"{path}.{key}".lstrip("."), entry[key], rest, of)
+        yield from _numbers(f"{path}.{key}".lstrip("."), entry[key], rest, definition)
 
 
 def _check_keys(name: str, entry: object, wanted: Sequence[str]) -> None:

@@ -116,25 +116,25 @@ class LoaderFiles:
         return blocks, events
 
 
-def _events(of: _Followed) -> Iterator[Event]:
+def _events(loader: _Followed) -> Iterator[Event]:
     """New events, in the order of their lines."""
     try:
-        with of.events.open("rb") as file:
-            file.seek(of.read)
+        with loader.events.open("rb") as file:
+            file.seek(loader.read)
             data = file.read()
     except OSError:
         return
-    of.read += len(data)
-    *lines, of.partial = (of.partial + data).split(b"\n")
+    loader.read += len(data)
+    *lines, loader.partial = (loader.partial + data).split(b"\n")
     for line in lines:
         row = json.loads(line)
         name, start_ns = str(row["event"]), int(row["board_ns"])
         if name == BEGIN and row["detail"] in ACTIVITIES:
             event = Event(str(row["detail"]), start_ns, None)
-            of.going[event.activity, start_ns] = event
+            loader.going[event.activity, start_ns] = event
             yield event
         elif name in ACTIVITIES:
-            begun = of.going.pop((name, start_ns), None)
+            begun = loader.going.pop((name, start_ns), None)
             if begun:
                 begun.end_ns = int(row["end_board_ns"])
             else:

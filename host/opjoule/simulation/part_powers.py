@@ -113,8 +113,8 @@ def _pauses(
     return sorted(pauses)
 
 
-def _inside(of: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-    if of is None:
+def _inside(intervals: Intervals | None, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
+    if intervals is None:
         return []
-    chosen = (of.start_ns >= start_ns) & (of.end_ns <= end_ns)
-    return list(zip(of.start_ns[chosen].tolist(), of.end_ns[chosen].tolist(), strict=True))
+    chosen = (intervals.start_ns >= start_ns) & (intervals.end_ns <= end_ns)
+    return list(zip(intervals.start_ns[chosen].tolist(), intervals.end_ns[chosen].tolist(), strict=True))

@@ -33,31 +33,31 @@ def share_figure(share: Share) -> Figure | Missing:
     )
 
 
-def idle(of: Repeat) -> Figure | Missing:
+def idle(repeat: Repeat) -> Figure | Missing:
     """Idle power times the run's duration [J]."""
-    known = of.energy.idle
-    return Figure.measured(known.power).scale(of.run_s, "J") if known else Missing(NO_IDLE, "J")
+    known = repeat.energy.idle
+    return Figure.measured(known.power).scale(repeat.run_s, "J") if known else Missing(NO_IDLE, "J")
 
 
-def foreground(of: Repeat) -> Figure | Missing:
+def foreground(repeat: Repeat) -> Figure | Missing:
     """Energy of the operations during their execution, less the harness [J]."""
-    if isinstance(of.attribution, Missing):
-        return Missing(of.attribution.reason, "J")
-    energy = share_figure(of.attribution.foreground)
-    if isinstance(energy, Missing) or isinstance(of.harness, Missing):
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
+    energy = share_figure(repeat.attribution.foreground)
+    if isinstance(energy, Missing) or isinstance(repeat.harness, Missing):
         return energy
-    own_u_j, harness_u_j = energy.standard_u, of.harness.standard_u
+    own_u_j, harness_u_j = energy.standard_u, repeat.harness.standard_u
     u_j = None if own_u_j is None or harness_u_j is None else math.hypot(own_u_j, harness_u_j)
-    return Figure(energy.value - of.harness.value, "J", u_j, of.harness.reason)
+    return Figure(energy.value - repeat.harness.value, "J", u_j, repeat.harness.reason)
 
 
 def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
     """The formula of an activity's energy [J]."""
 
-    def of_repeat(of: Repeat) -> Figure | Missing:
-        if isinstance(of.attribution, Missing):
-            return Missing(of.attribution.reason, "J")
-        share = of.attribution.activities.get(name)
+    def of_repeat(repeat: Repeat) -> Figure | Missing:
+        if isinstance(repeat.attribution, Missing):
+            return Missing(repeat.attribution.reason, "J")
+        share = repeat.attribution.activities.get(name)
         if share is None:
             why = _MEDIUM.get(name, f"the engine reported no {name}")
             return Missing(f"not found: {why}", "J")
@@ -66,15 +66,15 @@ def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
     return of_repeat
 
 
-def unseparated(of: Repeat) -> Figure | Missing:
+def unseparated(repeat: Repeat) -> Figure | Missing:
     """Sum of the parts that are not identifiable [J]."""
-    if isinstance(of.attribution, Missing):
-        return Missing(of.attribution.reason, "J")
-    share = of.attribution.unseparated
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
+    share = repeat.attribution.unseparated
     rest = Figure(share.energy_j, "J", share.standard_u_j)
-    if of.attribution.foreground.unidentified and isinstance(of.harness, Figure):
+    if repeat.attribution.foreground.unidentified and isinstance(repeat.harness, Figure):
         return replace(
-            rest, value=rest.value - of.harness.value
+            rest, value=rest.value - repeat.harness.value
         )  # the harness is identified, and part of the foreground
     return rest
 
@@ -86,7 +86,9 @@ def _activity(name: str, meaning: str, formula: Callable[[Repeat], Figure | Miss
 BY_ACTIVITY: Final = (
     _activity("idle", "idle power times the run's duration", idle),
     _activity(
-        "harness", "what the loader alone draws for the same number of operations", lambda of: of.harness
+        "harness",
+        "what the loader alone draws for the same number of operations",
+        lambda repeat: repeat.harness,
     ),
     _activity(
         FOREGROUND,
@@ -112,15 +114,15 @@ MODEL: Final = (
 )
 
 
-def storage(of: Repeat) -> Figure | Missing:
+def storage(repeat: Repeat) -> Figure | Missing:
     """Energy of the medium above idle [J], by the sensor in its supply, or else by the model."""
-    if of.storage:
-        marginal = of.storage.marginal
+    if repeat.storage:
+        marginal = repeat.storage.marginal
         return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
-    if isinstance(of.attribution, Missing):
-        return Missing(of.attribution.reason, "J")
+    if isinstance(repeat.attribution, Missing):
+        return Missing(repeat.attribution.reason, "J")
     parts = ("sync", WRITE_BACK, TAIL)
-    shares = [share for name, share in of.attribution.activities.items() if name in parts]
+    shares = [share for name, share in repeat.attribution.activities.items() if name in parts]
     if not shares:
         return Missing(f"not found: {_MEDIUM[WRITE_BACK]}", "J")
     if why := next((share.unidentified for share in shares if share.unidentified), ""):
@@ -128,13 +130,13 @@ def storage(of: Repeat) -> Figure | Missing:
     return Figure(math.fsum(share.energy_j for share in shares), "J", None, MODEL)
 
 
-def rest(of: Repeat) -> Figure | Missing:
+def rest(repeat: Repeat) -> Figure | Missing:
     """Energy of processor, memory and all else above idle [J]: the board's energy less the medium's."""
-    whole, medium = above_idle("marginal", of), storage(of)
+    whole, medium = above_idle("marginal", repeat), storage(repeat)
     if isinstance(whole, Missing) or isinstance(medium, Missing):
         return medium if isinstance(medium, Missing) else whole
-    if of.storage:
-        return without(whole, medium) if of.storage.of_board else whole
+    if repeat.storage:
+        return without(whole, medium) if repeat.storage.of_board else whole
     return Figure(whole.value - medium.value, "J", None, MODEL)
 
 
@@ -162,25 +164,28 @@ COMPONENTS: Final = (
 """All energies of a sensor in the medium's own supply are under `by_sensor`."""
 
 
-def asked_bytes(of: Repeat, writes: bool) -> float:
+def asked_bytes(repeat: Repeat, writes: bool) -> float:
     """Bytes of values that operations wrote, or read."""
-    moved = of.operations.bytes_by_kind()
+    moved = repeat.operations.bytes_by_kind()
     return float(sum(size for name, size in moved.items() if (name not in READS) == writes))
 
 
-def amplification(of: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
+def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
     """Bytes to or from the medium, run and settle, over bytes asked."""
-    value_bytes = asked_bytes(of, writes)
-    if isinstance(of.samples, Missing):
-        return Missing(of.samples.reason, "1")
+    value_bytes = asked_bytes(repeat, writes)
+    if isinstance(repeat.samples, Missing):
+        return Missing(repeat.samples.reason, "1")
     if not value_bytes:
         return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
-    return Figure(of.samples.grown(counter, settle=True) / value_bytes, "1", None, "counters of the board")
+    return Figure(
+        repeat.samples.grown(counter, settle=True) / value_bytes, "1", None, "counters of the board"
+    )
 
 
-def energy_per_byte(of: Repeat) -> Figure | Missing:
+def energy_per_byte(repeat: Repeat) -> Figure | Missing:
     """Energy above idle over all bytes of values that operations moved [J/B]."""
-    energy, value_bytes = above_idle("marginal", of), asked_bytes(of, True) + asked_bytes(of, False)
+    energy = above_idle("marginal", repeat)
+    value_bytes = asked_bytes(repeat, True) + asked_bytes(repeat, False)
     if isinstance(energy, Missing):
         return Missing(energy.reason, "J/B")
     return (
@@ -196,12 +201,12 @@ AMPLIFICATION: Final = (
     Definition(
         "write_amplification", "1", Topic.USAGE, "write amplification",
         "bytes that went to the medium, run and settle, over bytes of values written",
-        lambda of: amplification(of, "device_written_bytes", writes=True), rests_on=(PER_OPERATION,),
+        lambda repeat: amplification(repeat, "device_written_bytes", writes=True), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "read_amplification", "1", Topic.USAGE, "read amplification",
         "bytes that came from the medium, run and settle, over bytes of values read",
-        lambda of: amplification(of, "device_read_bytes", writes=False), rests_on=(PER_OPERATION,),
+        lambda repeat: amplification(repeat, "device_read_bytes", writes=False), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "energy_per_byte_j", "J/B", Topic.USAGE, "energy above idle per byte",

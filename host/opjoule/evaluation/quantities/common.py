@@ -21,42 +21,42 @@ from opjoule.record.groups import ABOVE_IDLE, ENERGY
 from opjoule.units import Measured, Missing, Unstated, exact
 
 
-def run_energy(of: Repeat) -> Figure:
+def run_energy(repeat: Repeat) -> Figure:
     """Energy of the run's window [J]."""
-    return Figure.energy(of.energy.run.energy, of.energy.run.budget.shared)
+    return Figure.energy(repeat.energy.run.energy, repeat.energy.run.budget.shared)
 
 
-def above_idle(name: str, of: Repeat) -> Figure | Missing:
+def above_idle(name: str, repeat: Repeat) -> Figure | Missing:
     """One of the energies above idle [J], by its name in RepeatEnergy."""
-    if marginal := getattr(of.energy, name):
+    if marginal := getattr(repeat.energy, name):
         return Figure.energy(marginal.energy, marginal.budget.shared)
-    return Missing(NO_IDLE if of.energy.idle is None else NO_SETTLE, "J")
+    return Missing(NO_IDLE if repeat.energy.idle is None else NO_SETTLE, "J")
 
 
-def power(of: Repeat) -> Figure:
+def power(repeat: Repeat) -> Figure:
     """Mean power of the run [W]; the timebase is in energy and time, and so not in their quotient."""
-    run = run_energy(of)
-    stated = of.energy.run.power
-    mean = replace(run.scale(1.0 / of.energy.run.window.duration_s, "W"), excess=stated.excess)
+    run = run_energy(repeat)
+    stated = repeat.energy.run.power
+    mean = replace(run.scale(1.0 / repeat.energy.run.window.duration_s, "W"), excess=stated.excess)
     return replace(mean, standard_u=None if run.lower_bound else stated.standard_u)
 
 
-def idle_power(of: Repeat) -> Figure | Missing:
+def idle_power(repeat: Repeat) -> Figure | Missing:
     """Mean power of the idle phases [W]."""
-    idle = of.energy.idle
+    idle = repeat.energy.idle
     return Figure.measured(idle.power) if idle else Missing(NO_IDLE, "W")
 
 
-def seconds(of: Repeat, length_s: float | None) -> Figure | Missing:
+def seconds(repeat: Repeat, length_s: float | None) -> Figure | Missing:
     """A length by the board's clock [s]."""
     if length_s is None:
         return Missing("no settle phase", "s")
-    return Figure(length_s, "s", of.clock_u * length_s)
+    return Figure(length_s, "s", repeat.clock_u * length_s)
 
 
-def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
+def counter(repeat: Repeat, name: str, unit: str) -> Figure | Missing:
     """Use of processor, medium or memory, from the system samples."""
-    samples = of.samples
+    samples = repeat.samples
     if isinstance(samples, Missing):
         return Missing(samples.reason, unit)
     if name == "cpu":
@@ -71,9 +71,9 @@ def counter(of: Repeat, name: str, unit: str) -> Figure | Missing:
     return Figure(value, unit, None, "counter of the board")
 
 
-def seen_share(of: Repeat) -> Figure:
+def seen_share(repeat: Repeat) -> Figure:
     """Part of the run in which the current was converted."""
-    share = seen([of.energy.run])
+    share = seen([repeat.energy.run])
     return Figure(share.value, share.unit, None, share.reason)
 
 
@@ -102,12 +102,12 @@ COMMON: Final = (
     Definition(
         "marginal_energy_j", "J", Topic.ENERGY, "energy above idle",
         "energy_j less idle power times the run's duration",
-        lambda of: above_idle("marginal", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        lambda repeat: above_idle("marginal", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         line=("above idle", "energy less idle power times the run's time"), budget="marginal_budget",
     ),
     Definition(
         "energy_j", "J", Topic.ENERGY, "energy", "the run's window, and what settle drew above idle",
-        lambda of: above_idle("energy", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        lambda repeat: above_idle("energy", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         tile="energy in all", line=("energy", "run, and settle above idle"), budget="budget",
         traced="energy", rank={"traced": LAST},
     ),
@@ -120,7 +120,7 @@ COMMON: Final = (
     Definition(
         "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
         "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
-        lambda of: above_idle("write_back", of), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
+        lambda repeat: above_idle("write_back", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         headline="of it after the last operation", column="after the last operation",
         line=("write-back", "above idle, {settle_s} from the last operation to rest"),
     ),
@@ -138,34 +138,34 @@ COMMON: Final = (
         idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
     ),
     Definition(
-        "duration_s", "s", Topic.TIME, "run", "first operation to last", lambda of: seconds(of, of.run_s),
+        "duration_s", "s", Topic.TIME, "run", "first operation to last", lambda repeat: seconds(repeat, repeat.run_s),
         column="run", traced="time", rank={"column": LAST, "traced": LAST},
     ),
     Definition(
         "settle_s", "s", Topic.TIME, "settle",
         "last operation until writes were done and the power was at rest for 5 s",
-        lambda of: seconds(of, of.settle_s), column="settle", rank={"column": LAST},
+        lambda repeat: seconds(repeat, repeat.settle_s), column="settle", rank={"column": LAST},
     ),
     Definition(
         "cpu_fraction", "1", Topic.USAGE, "CPU", "share of all cores that was busy during the run",
-        lambda of: counter(of, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
+        lambda repeat: counter(repeat, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
     ),
     Definition(
         "disk_read_bytes", "B", Topic.USAGE, "disk read", "from and to the medium, run and settle",
-        lambda of: counter(of, "read", "B"), compared=True,
+        lambda repeat: counter(repeat, "read", "B"), compared=True,
     ),
     Definition(
         "disk_written_bytes", "B", Topic.USAGE, "disk written", "from and to the medium, run and settle",
-        lambda of: counter(of, "written", "B"), compared=True,
+        lambda repeat: counter(repeat, "written", "B"), compared=True,
         line=("disk", "written, {disk_read_bytes} read"),
     ),
     Definition(
         "disk_bytes", "B", Topic.USAGE, "disk read and written", "the sum of both",
-        lambda of: counter(of, "moved", "B"), required=False,
+        lambda repeat: counter(repeat, "moved", "B"), required=False,
     ),
     Definition(
         "peak_memory_bytes", "B", Topic.USAGE, "peak memory", "of the loader with the engine inside",
-        lambda of: counter(of, "memory", "B"),
+        lambda repeat: counter(repeat, "memory", "B"),
     ),
     Definition(
         "alignment.residual_s", "s", Topic.CHECK, "alignment",
@@ -181,7 +181,7 @@ COMMON: Final = (
     ),
     Definition(
         "lost_samples", "1", Topic.CHECK, "lost samples", "conversions that were made and did not arrive",
-        lambda of: Figure(float(of.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
+        lambda repeat: Figure(float(repeat.energy.whole.lost_samples), "1", 0.0), total, of_sensors=True,
         line=("lost samples", ""),
     ),
     *budget_parts(

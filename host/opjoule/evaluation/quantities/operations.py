@@ -17,30 +17,30 @@ from opjoule.units import Measured, Missing, exact
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 
 
-def operations(of: Repeat) -> Figure:
+def operations(repeat: Repeat) -> Figure:
     """Operations of the run; where the log is off, the loader's own count stands in."""
-    return Figure(float(len(of.operations) or of.counted), "1", 0.0)
+    return Figure(float(len(repeat.operations) or repeat.counted), "1", 0.0)
 
 
-def per_operation(of: Repeat, energy: Figure | Missing) -> Figure | Missing:
+def per_operation(repeat: Repeat, energy: Figure | Missing) -> Figure | Missing:
     """An energy over the run's operations [J]."""
-    count = operations(of).value
+    count = operations(repeat).value
     if isinstance(energy, Missing):
         return energy
     return energy.scale(1.0 / count) if count else Missing("no operation ended", "J")
 
 
-def rate(of: Repeat, amount: float, unit: str) -> Figure:
+def rate(repeat: Repeat, amount: float, unit: str) -> Figure:
     """An amount over the run's duration."""
-    return Figure(amount / of.run_s, unit, of.clock_u * amount / of.run_s)
+    return Figure(amount / repeat.run_s, unit, repeat.clock_u * amount / repeat.run_s)
 
 
-def latency(of: Repeat, name: str) -> Figure | Missing:
+def latency(repeat: Repeat, name: str) -> Figure | Missing:
     """One of the figures of the operations' latencies [s]."""
-    if of.latency is None:
+    if repeat.latency is None:
         return Missing("no operation was logged", "s")
     return Figure(
-        getattr(of.latency, name),
+        getattr(repeat.latency, name),
         "s",
         None,
         "a property of the distribution in one run; the board clock resolves 1 ns",
@@ -56,13 +56,13 @@ OPERATIONS: Final = (
     Definition(
         "marginal_energy_per_operation_j", "J", Topic.HEADLINE, "energy above idle per operation",
         "marginal_energy_j over the operations: what the idle board would not have drawn",
-        lambda of: per_operation(of, above_idle("marginal", of)), rests_on=_ALL,
+        lambda repeat: per_operation(repeat, above_idle("marginal", repeat)), rests_on=_ALL,
         headline="above idle per operation", column="above idle per operation", compared=True,
         budget="headline_budget",
     ),
     Definition(
         "energy_per_operation_j", "J", Topic.HEADLINE, "energy per operation", "energy_j over the operations",
-        lambda of: per_operation(of, above_idle("energy", of)), rests_on=_ALL,
+        lambda repeat: per_operation(repeat, above_idle("energy", repeat)), rests_on=_ALL,
         headline="in all per operation", column="in all per operation",
         compared=True, rank={"compared": FIRST},
     ),
@@ -72,31 +72,31 @@ OPERATIONS: Final = (
     ),
     Definition(
         "throughput_per_s", "1/s", Topic.WORK, "throughput", "operations over the run's duration",
-        lambda of: rate(of, operations(of).value, "1/s"), rests_on=(PER_OPERATION,),
+        lambda repeat: rate(repeat, operations(repeat).value, "1/s"), rests_on=(PER_OPERATION,),
         tile="throughput, operations", column="operations", compared=True,
         line=("throughput", "operations; {bandwidth_bytes_per_s} of values"),
     ),
     Definition(
         "latency_s.mean", "s", Topic.LATENCY, "latency, mean", "time of one operation as the client sees it",
-        lambda of: latency(of, "mean"), rests_on=(PER_OPERATION,),
+        lambda repeat: latency(repeat, "mean"), rests_on=(PER_OPERATION,),
         line=("latency", "mean; median {latency_s.p50}, 95 % {latency_s.p95}, 99 % {latency_s.p99}, "
               "longest {latency_s.max}"),
     ),
     Definition(
         "latency_s.p50", "s", Topic.LATENCY, "latency, median", "half of the operations took no longer",
-        lambda of: latency(of, "p50"), rests_on=(PER_OPERATION,),
+        lambda repeat: latency(repeat, "p50"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "latency_s.p95", "s", Topic.LATENCY, "latency, 95 %", "95 of 100 operations took no longer",
-        lambda of: latency(of, "p95"), rests_on=(PER_OPERATION,),
+        lambda repeat: latency(repeat, "p95"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "latency_s.p99", "s", Topic.LATENCY, "latency, 99 %", "99 of 100 operations took no longer",
-        lambda of: latency(of, "p99"), rests_on=(PER_OPERATION,), tile="latency, 99 %", column="latency, 99 %",
+        lambda repeat: latency(repeat, "p99"), rests_on=(PER_OPERATION,), tile="latency, 99 %", column="latency, 99 %",
     ),
     Definition(
         "latency_s.max", "s", Topic.LATENCY, "latency, longest", "the slowest operation",
-        lambda of: latency(of, "max"), rests_on=(PER_OPERATION,),
+        lambda repeat: latency(repeat, "max"), rests_on=(PER_OPERATION,),
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
@@ -121,7 +121,8 @@ KEY_VALUE: Final = (
     ),
     Definition(
         "bandwidth_bytes_per_s", "B/s", Topic.WORK, "bandwidth", "bytes of values over the run's duration",
-        lambda of: rate(of, float(of.operations.bytes.sum()), "B/s"), rests_on=(PER_OPERATION,), compared=True,
+        lambda repeat: rate(repeat, float(repeat.operations.bytes.sum()), "B/s"),
+        rests_on=(PER_OPERATION,), compared=True,
     ),
     *AMPLIFICATION,
     *BY_ACTIVITY,
