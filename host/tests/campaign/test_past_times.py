@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
-from opjoule.cli.campaign.study_arguments import RUNS
+from opjoule.cli.campaign.study_cells import RUNS
 from opjoule.cli.commands import main
 from opjoule.cli.places import ROOT
 
