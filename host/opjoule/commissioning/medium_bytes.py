@@ -31,7 +31,7 @@ _WRITE: Final = (
 
 
 @dataclass(frozen=True)
-class MediumLook:
+class FoundMedium:
     """What the board's kernel says of the medium."""
 
     name: str
@@ -53,7 +53,7 @@ class WrittenMedium:
     """The recording of a file that was written and synced."""
 
     recorded: DeskRecording
-    look: MediumLook
+    medium: FoundMedium
     asked_bytes: int
     sensor: int = 0
     """Number of the further sensor in the medium's supply; 0: there is none."""
@@ -85,17 +85,17 @@ def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
         running.begin_files("written")
         write_file(board, size, "medium")
         running.begin_files("behind")
-        look = look_at(board, name)
+        medium = find_medium(board, name)
         running.catch_up_to(board.probe.clock_exchange().far_received_ns + 1)
         sensor = board.medium.sensor
-    return WrittenMedium(running.recorded(), look, size, sensor)
+    return WrittenMedium(running.recorded(), medium, size, sensor)
 
 
-def look_at(board: Board, name: str) -> MediumLook:
+def find_medium(board: Board, name: str) -> FoundMedium:
     """Asks the board's kernel which devices path and rig.toml mean."""
     place = board.medium
     if board.facts()["connection"] == "simulated":
-        return MediumLook(name, place.path, known=False)
+        return FoundMedium(name, place.path, known=False)
     run = board.shell.run
     number = device_number(run(["stat", "-c", "%d", place.path]).text().strip())
     link = run(["readlink", f"/sys/dev/block/{number}"]).text().strip()
@@ -103,7 +103,9 @@ def look_at(board: Board, name: str) -> MediumLook:
     if place.device:
         device = run(["stat", "-L", "-c", "0x%t:0x%T", place.device]).text().strip()
         stated = device_number(device)
-    return MediumLook(name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated)
+    return FoundMedium(
+        name, place.path, number if link else "", link.rpartition("/")[2], place.device, stated
+    )
 
 
 def judge_medium(taken: WrittenMedium) -> Verdict:
@@ -112,21 +114,21 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     column = system["device_written_bytes"].to_numpy() if system is not None and len(system) else np.zeros(1)
     written = float(column[-1] - column[0])
     share = written / taken.asked_bytes
-    look = taken.look
+    medium = taken.medium
     figures = {
         "written_bytes": CheckedFigure(
             written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
         )
     }
-    faults = _wrong_device(look)
-    where = look.path_device or look.path
+    faults = _wrong_device(medium)
+    where = medium.path_device or medium.path
     if share < BYTES_SHARE_MAX:
         faults.append(
             Defect(
-                f"of {taken.asked_bytes >> 20} MiB written to {look.path} the kernel counts {100 * share:.1f} % at "
-                f"{where}: the path is not on {look.name}",
-                f"mount the medium there, or mend the path of {look.name} in rig.toml ('findmnt -T PATH' on the board "
-                "names the device)",
+                f"of {taken.asked_bytes >> 20} MiB written to {medium.path} the kernel counts {100 * share:.1f} % at "
+                f"{where}: the path is not on {medium.name}",
+                f"mount the medium there, or mend the path of {medium.name} in rig.toml ('findmnt -T PATH' on the "
+                "board names the device)",
             )
         )
     elif abs(share - 1) > BYTES_SHARE_MAX:
@@ -145,29 +147,29 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     return Verdict.of(words, faults, figures)
 
 
-def _wrong_device(look: MediumLook) -> list[Defect]:
-    if not look.known:
+def _wrong_device(medium: FoundMedium) -> list[Defect]:
+    if not medium.known:
         return []
-    if not look.path_number:
+    if not medium.path_number:
         return [
             Defect(
-                f"{look.path} lies on no block device (memory, overlay or network)",
-                f"give {look.name} a path on the medium itself in rig.toml",
+                f"{medium.path} lies on no block device (memory, overlay or network)",
+                f"give {medium.name} a path on the medium itself in rig.toml",
             )
         ]
-    if look.stated and look.stated_number != look.path_number:
+    if medium.stated and medium.stated_number != medium.path_number:
         return [
             Defect(
-                f"{look.path} lies on {look.path_device}, not on {look.stated}",
-                f"mount {look.stated} there, or mend path or device of {look.name} in rig.toml",
+                f"{medium.path} lies on {medium.path_device}, not on {medium.stated}",
+                f"mount {medium.stated} there, or mend path or device of {medium.name} in rig.toml",
             )
         ]
-    begins = KINDS.get(look.name, ())
-    if begins and not look.path_device.startswith(begins):
+    begins = KINDS.get(medium.name, ())
+    if begins and not medium.path_device.startswith(begins):
         return [
             Defect(
-                f"{look.path} lies on {look.path_device}, which is no {look.name}",
-                f"mount the {look.name} there, or mend the path in rig.toml",
+                f"{medium.path} lies on {medium.path_device}, which is no {medium.name}",
+                f"mount the {medium.name} there, or mend the path in rig.toml",
             )
         ]
     return []
@@ -175,7 +177,7 @@ def _wrong_device(look: MediumLook) -> list[Defect]:
 
 def _own_sensor(taken: WrittenMedium) -> tuple[list[Defect], CheckedFigure]:
     """Whether the storage sensor moves with the medium alone."""
-    trace = taken.recorded.further[taken.sensor]
+    trace = taken.recorded.other_sensors[taken.sensor]
     rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)

@@ -37,7 +37,7 @@ class DeskRecording:
     """Name of the probe's files -> its events, in order of time."""
     system: Mapping[str, pa.Table] = field(default_factory=dict)
     """Name of the probe's files -> its samples of the board."""
-    further: Mapping[int, PowerTrace] = field(default_factory=dict)
+    other_sensors: Mapping[int, PowerTrace] = field(default_factory=dict)
     """Number, from 1, of a further sensor -> its trace."""
 
     @cached_property
@@ -92,5 +92,5 @@ class DeskRecording:
             board_exchanges=board_exchanges,
             events=events,
             system=systems,
-            further={number: read_trace(folder, number) for number in further_numbers(folder)},
+            other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
         )

@@ -12,7 +12,7 @@ import pytest
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.calibration.library import find_calibration
 from opjoule.cli import commands
-from opjoule.cli.calibrate import bench as calibration_bench
+from opjoule.cli.calibrate import setup as calibration_setup
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
 from opjoule.cli.record import command as record
@@ -242,8 +242,8 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error) * (1 + drawn.bus_gain_error)
     true_error = gain * (1 + offset_a / 1.2) - 1
     assert true_error < -8e-3, "another seed: this sensor has hardly an error to take away"
-    monkeypatch.setattr(calibration_bench, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
-    monkeypatch.setattr(calibration_bench, "UNSEEN_A", (1.2,))
+    monkeypatch.setattr(calibration_setup, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
+    monkeypatch.setattr(calibration_setup, "UNSEEN_A", (1.2,))
     own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=197")
     assert main(["calibrate", "--simulate", "--json", *own]) == 0
     out, told = capsys.readouterr()
@@ -262,8 +262,8 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
 def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(calibration_bench, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
-    monkeypatch.setattr(calibration_bench, "UNSEEN_A", (2.5,))
+    monkeypatch.setattr(calibration_setup, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
+    monkeypatch.setattr(calibration_setup, "UNSEEN_A", (2.5,))
     own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")
     assert main(["calibrate", "--simulate", "--json", *own]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -14,7 +14,7 @@ from opjoule.clocks.cross_check import Check
 from opjoule.clocks.exchanges import Exchange
 from opjoule.commissioning.load_course import FullLoad, LevelReading, judge_full, judge_levels
 from opjoule.commissioning.long_run import judge_errors, judge_idle
-from opjoule.commissioning.medium_bytes import MediumLook, WrittenMedium, judge_medium
+from opjoule.commissioning.medium_bytes import FoundMedium, WrittenMedium, judge_medium
 from opjoule.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync
 from opjoule.commissioning.verdict import StepOutcome
@@ -247,10 +247,10 @@ def written(share=1.0, further=None, sensor=0, **look):
         system=system,
         captured=CaptureSummary(exchanges=exchanges(9.0, 0)),
         board_exchanges=exchanges(9.0, BOARD_AHEAD_NS),
-        further={1: further} if further is not None else {},
+        other_sensors={1: further} if further is not None else {},
     )
     seen = {"path_number": "179:2", "path_device": "mmcblk0p2", **look}
-    return WrittenMedium(made, MediumLook("sd", "/mnt/sd", **seen), size, sensor)
+    return WrittenMedium(made, FoundMedium("sd", "/mnt/sd", **seen), size, sensor)
 
 
 @pytest.mark.parametrize(

@@ -21,16 +21,16 @@ from opjoule.calibration.calibration_file import (
 from opjoule.calibration.drift import deviations
 from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
 from opjoule.calibration.library import FoundCalibration, find_calibration
-from opjoule.cli.calibrate.bench import (
+from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
+from opjoule.cli.calibrate.setup import (
     SIMULATED_CHECKS_A,
     SIMULATED_LOADS_A,
     UNSEEN_A,
-    Bench,
+    CalibrationSetup,
     TrueLoad,
-    open_bench,
-    open_simulated_bench,
+    open_setup,
+    open_simulated_setup,
 )
-from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
 from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
@@ -49,13 +49,13 @@ def run_calibrate(options: CalibrateOptions) -> int:
     """
     folder, loads = _folder(options), list[TrueLoad]()
     if options.simulate:
-        with open_simulated_bench(options, SIMULATED_LOADS_A, UNSEEN_A) as (bench, simulated):
-            taken = _points_to_fit(bench)
-            loads = bench.unseen(simulated)
+        with open_simulated_setup(options, SIMULATED_LOADS_A, UNSEEN_A) as (setup, simulated):
+            taken = _points_to_fit(setup)
+            loads = setup.unseen(simulated)
     else:
-        with open_bench(folder, options) as bench:
-            taken = _points_to_fit(bench)
-    return _calibrate(bench, taken, folder, options, loads)
+        with open_setup(folder, options) as setup:
+            taken = _points_to_fit(setup)
+    return _calibrate(setup, taken, folder, options, loads)
 
 
 def run_check(options: CalibrateOptions) -> int:
@@ -66,12 +66,12 @@ def run_check(options: CalibrateOptions) -> int:
     folder = _folder(options)
     with ExitStack() as opened:
         if options.simulate:
-            bench, _ = opened.enter_context(open_simulated_bench(options, SIMULATED_CHECKS_A))
+            setup, _ = opened.enter_context(open_simulated_setup(options, SIMULATED_CHECKS_A))
         else:
-            bench = opened.enter_context(open_bench(folder, options))
-        found = _to_check(bench, folder, options)
-        taken = bench.points(lambda points: None)
-    return _check(found, bench, taken, options)
+            setup = opened.enter_context(open_setup(folder, options))
+        found = _to_check(setup, folder, options)
+        taken = setup.points(lambda points: None)
+    return _check(found, setup, taken, options)
 
 
 def run_show(options: CalibrationsOptions) -> int:
@@ -83,19 +83,19 @@ def _folder(options: CalibrationsOptions) -> Path:
     return options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
 
 
-def _points_to_fit(bench: Bench) -> list[ReferencePoint]:
+def _points_to_fit(setup: CalibrationSetup) -> list[ReferencePoint]:
     """Points that a calibration can be made of, as long as there is someone to mend them."""
-    return bench.points(lambda points: calibrate(points, bench.reference, bench.sensor.bounds, ""))
+    return setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
 
 
-def _to_check(bench: Bench, folder: Path, options: CalibrateOptions) -> FoundCalibration:
+def _to_check(setup: CalibrationSetup, folder: Path, options: CalibrateOptions) -> FoundCalibration:
     """The calibration to check, before any point is taken.
 
     Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
     """
-    bounds = bench.sensor.bounds
+    bounds = setup.sensor.bounds
     found = find_calibration(
-        folder, bounds, simulated=bench.sensor.identity.simulated, temperature_c=options.room_temperature
+        folder, bounds, simulated=setup.sensor.identity.simulated, temperature_c=options.room_temperature
     )
     if found is None:
         raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
@@ -103,22 +103,22 @@ def _to_check(bench: Bench, folder: Path, options: CalibrateOptions) -> FoundCal
 
 
 def _calibrate(
-    bench: Bench,
+    setup: CalibrationSetup,
     taken: list[ReferencePoint],
     folder: Path,
     options: CalibrateOptions,
     loads: Sequence[TrueLoad],
 ) -> int:
-    bounds = bench.sensor.bounds
-    fitted = calibrate(taken, bench.reference, bounds, "")
+    bounds = setup.sensor.bounds
+    fitted = calibrate(taken, setup.reference, bounds, "")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
     stated_per_k = bounds.shunt.per_k if bounds.shunt else SHUNT_PER_K
     shunt_per_k = stated_per_k if options.shunt_ppm is None else options.shunt_ppm * 1e-6
     file = new_file(
         fitted,
         CalibratedSensor(bounds.sensor_id, bounds.model, shunt_ohm, bounds.current_max_a),
-        bench.reference,
-        simulated=bench.sensor.identity.simulated,
+        setup.reference,
+        simulated=setup.sensor.identity.simulated,
         date_utc=datetime.now(UTC).replace(microsecond=0),
         temperature_c=options.room_temperature,
         gain_per_k=shunt_per_k + CHIP_PER_K,
@@ -218,11 +218,11 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
 
 
 def _check(
-    found: FoundCalibration, bench: Bench, taken: list[ReferencePoint], options: CalibrateOptions
+    found: FoundCalibration, setup: CalibrationSetup, taken: list[ReferencePoint], options: CalibrateOptions
 ) -> int:
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")
-    all_of = deviations(taken, bench.reference, found.file.at(options.room_temperature))
+    all_of = deviations(taken, setup.reference, found.file.at(options.room_temperature))
     drifted = any(each.has_drifted for each in all_of)
     if options.json:
         points = [{**asdict(each), "has_drifted": each.has_drifted} for each in all_of]

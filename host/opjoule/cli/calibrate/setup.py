@@ -38,7 +38,7 @@ MEND: Final = "; take further points, remove point N with 'drop N', or give up w
 SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
 SIMULATED_CHECKS_A: Final = (0.3, 1.2)
 UNSEEN_A: Final = (0.35, 1.0)
-"""Loads of the simulated bench that are held against the truth: none of the above."""
+"""Loads of the simulated setup that are compared with the truth: none of the above."""
 PLAY_LIMIT_S: Final = 120.0
 SIMULATED_REFERENCE: Final = "simulated multimeter"
 SIMULATED_OVER: Final = "0.1,0.1%"
@@ -47,7 +47,7 @@ SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
 
 @dataclass(frozen=True)
 class TrueLoad:
-    """A load of the simulated bench: what it is, and what the sensor reads of it."""
+    """A load of the simulated setup: what it is, and what the sensor reads of it."""
 
     current_a: float
     voltage_v: float
@@ -55,7 +55,7 @@ class TrueLoad:
 
 
 @dataclass(frozen=True)
-class Bench:
+class CalibrationSetup:
     """The sensor and its reference, both running."""
 
     sensor: RecordedMeter
@@ -152,8 +152,8 @@ class Bench:
 
 
 @contextmanager
-def open_bench(folder: Path, options: CalibrateOptions) -> Iterator[Bench]:
-    """The bench that the command line describes; its meters are recorded until the end of the block.
+def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationSetup]:
+    """The setup that the command line describes; its meters are recorded until the end of the block.
 
     Raises: BadInput: options that do not go together. MeterFault, LinkFault, DeviceFault: something does not answer.
     """
@@ -173,7 +173,7 @@ def open_bench(folder: Path, options: CalibrateOptions) -> Iterator[Bench]:
             )
         if not options.reference_meter:
             assert typed
-            yield _bench(sensor, typed.reference, typed, None, options)
+            yield _with_person(sensor, typed.reference, typed, None, options)
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
@@ -182,19 +182,19 @@ def open_bench(folder: Path, options: CalibrateOptions) -> Iterator[Bench]:
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:
                 reference = typed.beside(reference)
-            bench = _bench(sensor, reference, typed, meter, options)
+            setup = _with_person(sensor, reference, typed, meter, options)
             if not options.device:
-                yield bench
+                yield setup
                 return
             board = read_rig(options.rig).device(options.device)
             with load_steps(board, ROOT / "build") as steps:
-                yield replace(bench, steps=steps)
+                yield replace(setup, steps=steps)
 
 
 @contextmanager
-def open_simulated_bench(
+def open_simulated_setup(
     options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
-) -> Iterator[tuple[Bench, SimulatedBench]]:
+) -> Iterator[tuple[CalibrationSetup, SimulatedBench]]:
     """A simulated sensor, and a multimeter whose readings are answered in a person's place.
 
     Args:
@@ -232,8 +232,8 @@ def open_simulated_bench(
                     "this computer is too busy to simulate the loads: end other programs, start again"
                 )
         simulated.played(keep / "sensor")
-        bench = _bench(sensor, typed.reference, typed, None, options)
-        yield replace(bench, next_load=next_load, ask=answer, simulated=simulated), simulated
+        setup = _with_person(sensor, typed.reference, typed, None, options)
+        yield replace(setup, next_load=next_load, ask=answer, simulated=simulated), simulated
 
 
 def _typed(options: CalibrateOptions) -> TypedReference | None:
@@ -249,15 +249,15 @@ def _keep(options: CalibrateOptions) -> Path:
     return options.keep or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
 
 
-def _bench(
+def _with_person(
     sensor: RecordedMeter,
     reference: Reference,
     typed: TypedReference | None,
     meter: RecordedMeter | None,
     options: CalibrateOptions,
-) -> Bench:
+) -> CalibrationSetup:
     """With a person at it."""
-    return Bench(
+    return CalibrationSetup(
         *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
         next_load=_asked_load,
         ask=lambda question, _: _asked(question),
@@ -288,5 +288,5 @@ def _place(number: int, found: list[ReferencePoint]) -> int:
 
 
 def say(line: str) -> None:
-    """To the person at the bench."""
+    """To the person who calibrates."""
     print(line, file=sys.stderr, flush=True)
