@@ -132,7 +132,7 @@ class Campaign:
     def _take_over(self) -> None:
         """Keeps what the folder's index has of other conditions and blocks."""
         cells_here = {(tuple(cell.plan.condition.items()), cell.block) for cell in self.cells}
-        with suppress(OpJouleError):  # no index, or none that can be read: it is made anew
+        with suppress(OpJouleError):  # no readable index: it is made again
             runs, _ = read_index(self.folder)
             self.others = [
                 run

@@ -89,7 +89,7 @@ def run_conditions(
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         if not resume:
-            check_out(folder)  # once more: from here on it is this process's
+            check_out(folder)  # again, now that this process holds it
         campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume, shared=shared)
         return _run_held(campaign, folder, measure_one, json=json)
 

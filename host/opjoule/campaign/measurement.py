@@ -81,7 +81,7 @@ def measure(
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
-            # Once more: a medium that had to be mounted has told its size alone.
+            # Again: the size of a medium that had to be mounted is known only now.
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256)

@@ -55,7 +55,7 @@ class ComparedRun:
         if axis in self.condition:
             return self.condition[axis]
         known = self.settings.get(axis, {})
-        if axis == RIG:  # what was asked for under this name is a file
+        if axis == RIG:  # `rig` of the options is a file
             return " ".join(known.values()) or "default"
         if axis == "value_size" and known:
             return value_bytes(known)

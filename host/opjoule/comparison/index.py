@@ -87,7 +87,7 @@ def forget_run(record: Path) -> None:
     try:
         runs, simulated = read_index(directory)
         programs = read_json(directory / INDEX, SCHEMA).get("programs", [])
-    except OpJouleError:  # made anew by the next start of the campaign
+    except OpJouleError:  # the next start of the campaign makes it again
         return
     left = [run for run in runs if run.folder != record.name]
     if left and len(left) < len(runs):
@@ -202,7 +202,7 @@ def _matching(place: str) -> list[Path]:
         return [path]
     try:
         paths = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor)))) if place else []
-    except (ValueError, NotImplementedError, IndexError):  # what glob makes of "a**", of "" and of roots
+    except (ValueError, NotImplementedError, IndexError):  # from glob for "a**", "" and roots
         paths = []
     if not paths:
         raise BadInput(f"{place}: there is no such record or folder")

@@ -46,7 +46,7 @@ class Pyramid:
         start_s, end_s = (
             start_s + HALF_NS,
             end_s - HALF_NS,
-        )  # stamps are no finer: a cell that it only meets is outside
+        )  # time stamps are no finer; a cell that only touches the stretch is outside
         cells = self.levels[0].inside(start_s, end_s)
         if self.samples and len(cells) < columns:
             cells = self.samples(start_s, end_s)

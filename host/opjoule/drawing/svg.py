@@ -51,7 +51,7 @@ def x_axis(
     parts = []
     for value, number in ticks:
         parts.append(line(scale(value), top, scale(value), bottom, "grid"))
-        # At the right edge a number ends there, where centred it would be cut.
+        # A centred number at the right edge would be cut.
         at, anchor = (WIDTH - 1, "end") if scale(value) > WIDTH - EDGE else (scale(value), "middle")
         parts.append(text(at, bottom + 12, number, anchor, **more))
     return [*parts, text(WIDTH - 14, bottom + 27, words, "end", **more)]

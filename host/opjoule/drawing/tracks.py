@@ -128,7 +128,7 @@ def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
     start_s, end_s = own_s - half_s[:-1], own_s + half_s[1:]
     after_s = centre_s[-1] - half_s[-1] if behind else end_s[-1]
     bounds_s = np.append(start_s, after_s)
-    # Where a cell ends before the next one starts, a hole of its own is put between the two.
+    # A gap between two cells becomes a cell without a value.
     holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
     filled = {
         name: np.asarray(column[before : len(centre_s) - behind], np.float64)

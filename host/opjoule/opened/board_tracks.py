@@ -52,13 +52,13 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
 
     def rate(name: str, scale: float) -> Floats:
         step = np.diff(table[name].to_numpy().astype(np.float64))
-        # A counter that falls belongs to a new process: the stretch between the two is not known.
+        # A counter that falls belongs to a new process: the stretch in between is unknown.
         return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
 
     dirty_mb = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
     written_mb_per_s = rate("device_written_bytes", 1e-6)
     if not dirty_mb.any() and np.nansum(written_mb_per_s) > 0:
-        # What is written was dirty before: a board that says 0 throughout does not count its dirty pages.
+        # Written pages were dirty before: a board that reports 0 throughout does not count dirty pages.
         dirty_mb[:] = np.nan
     columns = {
         "process_cores": rate("process_cpu_s", 1.0),

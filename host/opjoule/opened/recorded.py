@@ -40,7 +40,7 @@ def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
     for name in first:
         record.intact(name)
     trace, sensor = read_trace(record.directory), record.run.sensor
-    for name in files:  # the journals, too: their checksums took until now
+    for name in files:  # the journals as well: their checksums were computed meanwhile
         record.intact(name)
     if sensor is None:
         return trace, None

@@ -76,7 +76,7 @@ class RunIndex:
             self.total = len(places)
             for name, path in places.items():
                 mark = _mark(path)
-                # A record that goes on ends, or is killed, without a word in its files.
+                # A running record may end, or be killed, without a change of these files.
                 if name in known and known[name][0] == mark and not known[name][1].goes_on:
                     current[name] = known[name]
                 else:

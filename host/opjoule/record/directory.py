@@ -112,7 +112,7 @@ def take(directory: Path) -> None:
             f"{directory} was taken by another measurement, or one was killed there: choose another --out"
         )
     try:
-        _check_free(directory)  # once more: a record may have begun and ended in between
+        _check_free(directory)  # again: a record may have begun and ended in between
     except BadInput:
         give_up_reserve(directory)
         raise

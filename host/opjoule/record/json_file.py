@@ -66,7 +66,7 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
 
 def write_json(path: Path, contents: object) -> None:
     """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
-    # A name that is no UTF-8 becomes an escape, which JSON reads back.
+    # Bytes of a name that are not UTF-8 become escapes, which JSON reads back.
     text = json.dumps(plain(contents), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode("utf-8", errors="backslashreplace"))
 
@@ -88,7 +88,7 @@ def visible(value: Any) -> Any:
 
     A record may be a stranger's, and its texts are printed.
     """
-    # Most records hold no such letter: JSON's encoder finds that out in a tenth of the time.
+    # Most records have no such character; searching the encoded text takes a tenth of the time.
     return _visible(value) if _MAY_STEER.search(json.dumps(value, ensure_ascii=False, default=str)) else value
 
 

@@ -269,6 +269,6 @@ def with_digest(contents: Mapping[str, Any]) -> dict[str, Any]:
 def _digest(contents: Mapping[str, Any]) -> str:
     """SHA-256 of everything but the digest itself, in one writing."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
-    as_read = json.loads(json.dumps(rest))  # keys are text and tuples are lists then, as they are when read
+    as_read = json.loads(json.dumps(rest))  # as when read: keys are text, tuples are lists
     text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -78,7 +78,7 @@ class SealWatch:
             try:
                 self.seal()
             except OSError:
-                return  # whoever writes the record meets the same, and says so
+                return  # the writer of the record gets the same error and reports it
 
     def _seal(self, path: Path) -> None:
         name = path.relative_to(self._raw).as_posix()

@@ -75,7 +75,7 @@ def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
     x = Scale(
         float(latencies.bounds_s[0]), float(latencies.bounds_s[-1]), LEFT, WIDTH - RIGHT, logarithmic=True
     )
-    # The axis begins below one operation, so that a bin of one stands clear of an empty one.
+    # The axis begins below one operation, so that a bin with one operation differs from an empty one.
     y = Scale(0.5, max(most * 1.3, 10.0), HEIGHT - BOTTOM, TOP, logarithmic=True)
     outlines = [
         element("path", d=_outline(x, y, latencies.bounds_s, counts), class_=f"line kind-{number % KINDS}")

@@ -126,7 +126,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
     unknown = {field: reason for field in fields if (reason := _reason_of_all(kinds.values(), field))}
     fields = [field for field in fields if field not in unknown]
-    # What is known of none, for one reason, is one line: it names the columns beside a table, the rows without one.
+    # A field that all entries lack for one reason becomes a note, which names the columns, or the rows without a table.
     notes = [
         element(
             "p",

@@ -181,7 +181,7 @@ class GrowingNotes:
         if len(self.counts) < 2:
             return np.zeros(0, np.int64), np.zeros(0)
         at_ns, done = (np.array(column) for column in zip(*self.counts, strict=True))
-        keep = np.concatenate((np.diff(at_ns) > 0, [True]))  # of one moment the last
+        keep = np.concatenate((np.diff(at_ns) > 0, [True]))  # the last count of each moment
         at_ns, done = at_ns[keep].astype(np.int64), done[keep]
         return at_ns, np.maximum(np.diff(done), 0.0) / (np.diff(at_ns) * 1e-9)
 
@@ -249,7 +249,7 @@ class GrowingPhases:
             return
         name, (noted_ns, began_board_ns) = title.split(" (", maxsplit=1)[0].strip(), reached[0]
         start_ns = to_meter.to_target(began_board_ns)
-        if name != SETTLE:  # which begins with the end of what is before it, noted later
+        if name != SETTLE:  # settle begins at the end of the phase before it, but is noted later
             self.late_ns = start_ns - noted_ns
         if not any(phase.start_board_ns == began_board_ns for phase in self._phases):
             end_ns = to_meter.to_target(reached[1][1]) if len(reached) > 1 else None

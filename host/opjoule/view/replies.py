@@ -257,7 +257,7 @@ def running_energy(run: OpenedRun, start_s: float, end_s: float, moments: int) -
         raise DataFault(stretch.energy_j.reason)
     edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(moments, 2)).astype(np.int64)
     steps_j = run.cells.power.between_edges(edge_ns)
-    # On the meter's seconds; the whole is on the best clock's.
+    # Steps are in the meter's seconds; the total is in those of the best clock.
     energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
     energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
     share = np.linspace(0.0, 1.0, edge_ns.size)

@@ -91,7 +91,7 @@ class ShownRun:
             self._ahead.start()
 
     def _energy(self) -> None:
-        with self.energies, suppress(OpJouleError, OSError):  # whoever asks for joules is told
+        with self.energies, suppress(OpJouleError, OSError):  # the next request for joules reports it
             if self.extent.samples > WHOLE and self.run.answer.record.is_finished:
                 self.run.forget_samples()
             self.run.energy(0.0, self.extent.end_s / 2)

@@ -196,7 +196,7 @@ class Fleet:
         try:
             about: About = await link.ask(address, rig_service.about)
         except RigGone:
-            return self._refused.discard(address)  # the next look says so
+            return self._refused.discard(address)  # the next update says so
         program = program_words(__version__, program_commit())
         if about.program != program:
             return self._once(
@@ -242,7 +242,7 @@ class Fleet:
                 task.result()
             except RigGone:
                 if address in await link.workers():
-                    del self._present[address]  # and is asked anew
+                    del self._present[address]  # it is asked again
                     self._blocks.give_back(present.rig.name)
             except OpJouleError as error:
                 self._set_aside(present, str(error))

@@ -105,5 +105,5 @@ class Link:
 
     async def close(self) -> None:
         """Ends the connection."""
-        with suppress(Exception):  # of a scheduler that has gone
+        with suppress(Exception):  # the scheduler may have gone
             await asyncio.wait_for(self._client.close(timeout=1), 5)

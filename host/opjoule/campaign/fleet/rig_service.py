@@ -53,7 +53,7 @@ class RigService:
     async def measure(self, job: Job) -> Outcome:
         """Measures a cell; one that is under way here, or done and not fetched yet, is not measured again."""
         while self._measuring is not None and self._under_way and self._running != job.id:
-            await asyncio.wait({self._measuring})  # of a campaign that has gone
+            await asyncio.wait({self._measuring})  # for a campaign that has gone
         if not self._under_way:
             if (done := self.spool.outcome(job.id)) is not None:
                 return done
@@ -85,7 +85,7 @@ class RigService:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # a Ctrl-C on this terminal is the worker's to answer
+                start_new_session=True,  # the worker handles Ctrl-C on this terminal
             )
             status = await self._process.wait()
         outcome = self.spool.outcome(job.id)

@@ -22,7 +22,7 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     by_key = {
         definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
     }
-    # A quantity that no cell has is no column.
+    # A quantity that no cell has gets no column.
     shown = [
         definition
         for definition in by_key.values()

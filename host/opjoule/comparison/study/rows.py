@@ -325,7 +325,7 @@ def _measures(
                 u[key] = float(number["u"]) / parts
                 k[key] = k_of(number)
     calls = line["figures"].get("calls")
-    if calls and "energy_per_operation_j" in values:  # of one run of the phase, however often it was done
+    if calls and "energy_per_operation_j" in values:  # energy of one execution of the phase
         values["phase_energy_j"] = values["energy_per_operation_j"] * calls
         if "energy_per_operation_j" in u:
             u["phase_energy_j"] = u["energy_per_operation_j"] * calls
