@@ -56,6 +56,26 @@ class ConditionRun:
         return " ".join(self.condition.values())
 
 
+class _Entry(Struct, frozen=True):
+    block: int
+    condition: dict[str, str]
+    folder: str
+    rank: int = 0
+    status: str = NOT_MEASURED
+    why: str = ""
+
+
+class _Index(Struct, frozen=True):
+    """Contents of conditions.json."""
+
+    schema: Schema
+    simulated: bool
+    programs: tuple[str, ...] = ()
+    runs: tuple[_Entry, ...] = ()
+    conditions: dict[str, Any] = {}
+    """Condition -> means of its runs; for readers other than this program."""
+
+
 def is_one_of_several(record: Path) -> bool:
     """True if a record is one of several runs of its folder: an index names it, or it was measured as a block beside
     another.
@@ -85,8 +105,7 @@ def forget_run(record: Path) -> None:
     if not (directory / INDEX).exists():
         return
     try:
-        runs, simulated = read_index(directory)
-        programs = read_json(directory / INDEX, SCHEMA).get("programs", [])
+        (runs, simulated), programs = read_index(directory), _read(directory).programs
     except OpJouleError:  # the next start of the campaign makes it again
         return
     left = [run for run in runs if run.folder != record.name]
@@ -111,25 +130,11 @@ def write_index(
         programs: versions of OpJoule that the runs were made by.
     """
     entries = [
-        {
-            "block": run.block,
-            "condition": dict(run.condition),
-            "folder": run.folder,
-            "rank": run.rank,
-            "status": run.status,
-            "why": run.why,
-        }
-        for run in runs
+        _Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs
     ]
+    means = {name: means_of(runs, name) for name in names_of(runs)}
     directory.mkdir(parents=True, exist_ok=True)
-    document = {
-        "schema": SCHEMA,
-        "simulated": simulated,
-        "programs": list(programs),
-        "runs": entries,
-        "conditions": {name: means_of(runs, name) for name in names_of(runs)},
-    }
-    write_json(directory / INDEX, document)
+    write_json(directory / INDEX, _Index(SCHEMA, simulated, tuple(programs), tuple(entries), means))
 
 
 def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
@@ -137,27 +142,17 @@ def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
 
     Raises: RecordFault: the index is missing or damaged. NewerSchema: it is of a newer version.
     """
-    path = directory / INDEX
-    try:
-        document = read_json(path, SCHEMA)
-    except FileNotFoundError:
-        raise RecordFault(f"{path} is not there") from None
-    index = as_value(document, _Index, path)
+    index = _read(directory)
     named = [ConditionRun(run.block, run.condition, run.folder, run.why, rank=run.rank) for run in index.runs]
     return [as_recorded(directory, run) for run in named], index.simulated
 
 
-class _Entry(Struct, frozen=True):
-    block: int
-    condition: dict[str, str]
-    folder: str
-    why: str = ""
-    rank: int = 0
-
-
-class _Index(Struct, frozen=True):
-    simulated: bool
-    runs: tuple[_Entry, ...]
+def _read(directory: Path) -> _Index:
+    path = directory / INDEX
+    try:
+        return as_value(read_json(path, SCHEMA), _Index, path)
+    except FileNotFoundError:
+        raise RecordFault(f"{path} is not there") from None
 
 
 def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:

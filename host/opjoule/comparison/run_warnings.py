@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
-from opjoule.opened.answer import Banner
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.opened.answer import Answer, Banner
 from opjoule.record.result import says_too_short
 
 SHORT_TITLE: Final = "TOO SHORT"
@@ -20,20 +20,7 @@ _SINGLE: Final = (
 _NUMBER: Final = re.compile(r"[0-9][0-9.,e+-]*")
 
 
-class WarnedRun(Protocol):
-    """A run as far as its warnings go."""
-
-    @property
-    def place(self) -> Path:
-        """Its record."""
-
-    @property
-    def repeats(self) -> int | None:
-        """Number of whole cycles whose mean its numbers are; None if it is not stated."""
-
-    @property
-    def warnings(self) -> Sequence[Banner]:
-        """Banners about its end, its faults and its notes."""
+WarnedRun = ComparedRun | Answer
 
 
 @dataclass(frozen=True)

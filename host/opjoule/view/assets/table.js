@@ -10,7 +10,7 @@ const COLUMNS = [
   { key: "device", label: "board" },
   { key: "storage", label: "medium" },
   { key: "headline_value", label: "energy (95 %)" },
-  { key: "known", label: "know first" },
+  { key: "known", label: "cautions" },
   { key: "note", label: "note" },
 ];
 
@@ -154,7 +154,7 @@ class RunTable {
     const energy = run.headline ? [made("span", run.headline, { class: "figure" }), made("span", ` ${run.label}`, { class: "reason" })] : ["—"];
     const tags = run.tags.map((tag) => made("span", tag, { class: "badge tag" }));
     line.append(head, cell("began (UTC)", run.started_utc.slice(0, 16).replace("T", " ")), cell("what", run.subject), cell("board", run.device),
-      cell("medium", run.storage), cell("energy (95 %)", ...energy), cell("know first", ...badges(run)), cell("note", ...tags, run.note));
+      cell("medium", run.storage), cell("energy (95 %)", ...energy), cell("cautions", ...badges(run)), cell("note", ...tags, run.note));
     return line;
   }
 }
