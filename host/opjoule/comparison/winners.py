@@ -48,6 +48,40 @@ class Ranking:
     unjudged: tuple[str, ...]
     """Single runs, or too short ones: no contrast with them is judged."""
 
+    @property
+    def is_rate(self) -> bool:
+        """True if more of the quantity is better."""
+        return self.quantity.unit in RATES
+
+    @property
+    def verb(self) -> str:
+        """Verb for the quantity."""
+        return "used" if self.quantity.unit.startswith("J") else "had"
+
+    @property
+    def superlative(self) -> str:
+        """Verb phrase for the best group."""
+        return (
+            "had the highest"
+            if self.is_rate
+            else f"{self.verb} the {'least' if self.verb == 'used' else 'lowest'}"
+        )
+
+    @property
+    def others(self) -> list[tuple[str, Contrast]]:
+        """The worse groups, each with its contrast."""
+        return [(contrast.b if self.is_rate else contrast.a, contrast) for contrast in self.worse]
+
+    def factor(self, name: str, factor: str, note: str, *, is_first: bool) -> str:
+        """How much worse a group is: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"."""
+        if self.is_rate:
+            return f"{factor} times that of {name} ({note})"
+        return (
+            f"{name} {self.verb} {factor} times as much ({note})"
+            if is_first
+            else f"{name} {factor} times ({note})"
+        )
+
 
 def winner_lines(compared: Compared) -> list[str]:
     """The best group, by what factor and how surely: a line for each stratum, or one for all if there are many."""
@@ -153,7 +187,7 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
         else ""
     )
     value = "" if ranking.alike else f", {_value(ranking, compared)}"
-    text = f"{listed(names)} {_superlative(ranking)} {what}{value}{alike}: {_factors(ranking, compared)}."
+    text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking, compared)}."
     return sentence_case(f"{place}{text}{single}")
 
 
@@ -164,12 +198,6 @@ def _value(ranking: Ranking, compared: Compared) -> str:
         if group.name == ranking.best and group.stratum == ranking.stratum
     )
     return quantity_text(from_json(compared.mean(ranking.quantity.key, at)))
-
-
-def _superlative(ranking: Ranking) -> str:
-    if ranking.quantity.unit in RATES:
-        return "had the highest"
-    return "used the least" if ranking.quantity.unit.startswith("J") else "had the lowest"
 
 
 def _size(ranking: Ranking, compared: Compared) -> str:
@@ -185,22 +213,15 @@ def _size(ranking: Ranking, compared: Compared) -> str:
 
 
 def _factors(ranking: Ranking, compared: Compared) -> str:
-    """By what factor each of the others is worse."""
-    rate = ranking.quantity.unit in RATES
-    verb = "used" if ranking.quantity.unit.startswith("J") else "had"
+    """Factors by which the others are worse, with their intervals."""
     parts: list[str] = []
-    for contrast in ranking.worse:
-        name = _words(contrast.b if rate else contrast.a, ranking, compared)
-        chance = chance_words(contrast.adjusted)
+    for worse, contrast in ranking.others:
+        name, chance = _words(worse, ranking, compared), chance_words(contrast.adjusted)
         if contrast.ratio is None:
-            parts.append(f"{name} {verb} more ({chance})")
+            parts.append(f"{name} {ranking.verb} more ({chance})")
             continue
         value, _, interval = ratio_words(contrast).partition(", ")
-        if rate:
-            parts.append(f"{value} times that of {name} ({interval}; {chance})")
-        else:
-            start = f"{name} {value} times" if parts else f"{name} {verb} {value} times as much"
-            parts.append(f"{start} ({interval}; {chance})")
+        parts.append(ranking.factor(name, value, f"{interval}; {chance}", is_first=not parts))
     return listed(parts)
 
 
@@ -226,7 +247,7 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
         about = "" if parts else f" in {what}"
         left = f", {listed(aside)} left aside ({_ASIDE})" if aside else ""
         if best:
-            phrase = f"{_superlative(rankings[0])} {what}" if not parts else "did so"
+            phrase = f"{rankings[0].superlative} {what}" if not parts else "did so"
             parts.append(f"{listed(best)} {phrase} {where}{left}: {_spans(rankings, compared)}")
         elif same:
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}")
@@ -246,35 +267,25 @@ def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
 
 def _spans(rankings: Sequence[Ranking], compared: Compared) -> str:
     """By what factor the others are worse: the range over all strata, and the ends of all intervals."""
-    rate = rankings[0].quantity.unit in RATES
     by_name: dict[str, list[Contrast]] = {}
     for ranking in rankings:
-        for contrast in ranking.worse:
-            by_name.setdefault(_words(contrast.b if rate else contrast.a, ranking, compared), []).append(
-                contrast
-            )
-    verb = "used" if rankings[0].quantity.unit.startswith("J") else "had"
+        for worse, contrast in ranking.others:
+            by_name.setdefault(_words(worse, ranking, compared), []).append(contrast)
     words: list[str] = []
     for name, contrasts in by_name.items():
         ratios = [contrast.ratio.value for contrast in contrasts if contrast.ratio]
         if not ratios:
-            words.append(f"{name} {verb} more")
+            words.append(f"{name} {rankings[0].verb} more")
             continue
         factors = " to ".join(dict.fromkeys(_two_digits(extreme(ratios)) for extreme in (min, max)))
-        low, high = (
-            min(contrast.limits[0] for contrast in contrasts),
-            max(contrast.limits[1] for contrast in contrasts),
-        )
-        interval = f"{_two_digits(low)} {'or more' if math.isinf(high) else f'to {_two_digits(high)}'}"
-        about = f"(95 % intervals: {interval})" if len(contrasts) > 1 else f"(95 %: {interval})"
-        if rate:
-            words.append(f"{factors} times that of {name} {about}")
-        else:
-            start = f"{name} {factors} times" if words else f"{name} {verb} {factors} times as much"
-            words.append(f"{start} {about}")
-    chance = chance_words(max(contrast.adjusted or 0.0 for one in by_name.values() for contrast in one))
-    each_one = "each " if sum(map(len, by_name.values())) > 1 else ""
-    return f"{listed(words)}, {each_one}{chance}"
+        lows, highs = zip(*(contrast.limits for contrast in contrasts), strict=True)
+        end = "or more" if math.isinf(max(highs)) else f"to {_two_digits(max(highs))}"
+        intervals = "95 % intervals" if len(contrasts) > 1 else "95 %"
+        note = f"{intervals}: {_two_digits(min(lows))} {end}"
+        words.append(rankings[0].factor(name, factors, note, is_first=not words))
+    everything = [contrast for contrasts in by_name.values() for contrast in contrasts]
+    chance = chance_words(max(contrast.adjusted or 0.0 for contrast in everything))
+    return f"{listed(words)}, {'each ' if len(everything) > 1 else ''}{chance}"
 
 
 def _two_digits(number: float) -> str:
