@@ -16,9 +16,8 @@ from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.page import framed, section
 from opjoule.report.panels import panels
-from opjoule.report.phase_energies import phases_table
 from opjoule.report.provenance import losses, provenance, sensor_errors
-from opjoule.report.sections import repeats_table
+from opjoule.report.sections import phases_table, repeats_table
 from opjoule.report.timeline import Timeline, read_timeline
 from opjoule.units import Measured, Missing
 

@@ -19,7 +19,7 @@ from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import largest_parts, remedies
 from opjoule.report.head import head_lines
-from opjoule.report.phase_energies import HEAD, phase_rows
+from opjoule.report.sections import HEAD, phase_rows
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 BANNER_STYLES = {
