@@ -1,8 +1,8 @@
 """Estimate of a study's duration from its records at other scales. Standard library alone.
 
-A record's time has a part that grows with its counts (loading and working) and one that does not (rest, settling, start
-and end). The second is taken as it was. So is what loading and working take at any size (a server's start, a new
-database), once a cell was measured at two sizes; before that all of the first is taken in proportion to the counts.
+A record's time has a part that grows with its counts and one that does not. Of one record, the first is loading and
+working, or the phases that its job marks, but for those that take as long at any size (a server's start); the second is
+everything else. Once a cell was measured at two sizes, the difference of their times says how much grows.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from statistics import fmean
 from typing import Any, Final
 
 GROWING: Final = ("prepare", "work", "blocks")
-"""Roles of the phases that take longer with more records and operations."""
+"""Roles of the phases that take longer with more records and operations, where a job marks none of its own."""
 APART: Final = 2.0
 """Ratio of two sizes from which on the difference of their times is more than the spread of measurements."""
 FIGURES: Final = 2
@@ -34,6 +34,11 @@ class PastTime:
     """Sum of all of its counts."""
     fixed_s: float
     growing_s: float
+
+    @property
+    def total_s(self) -> float:
+        """All of it."""
+        return self.fixed_s + self.growing_s
 
 
 @dataclass(frozen=True)
@@ -76,12 +81,13 @@ def size_of(asked: Mapping[str, Any]) -> int:
     return int(asked.get("records") or 0) + int(asked.get("operations") or 0)
 
 
-def past_times(runs: Path, asked: Mapping[str, Any]) -> list[PastTime]:
+def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = ()) -> list[PastTime]:
     """Durations of complete records of the same study on the same board and medium, simulated or not as asked.
 
     Args:
         runs: a folder of records, and of folders of them.
         asked: options of a cell: `folder`, `device`, `storage`, `simulate`.
+        constant: phases of the job that take as long at any size.
     """
     alike = ("folder", "device", "storage")
     times = []
@@ -91,7 +97,7 @@ def past_times(runs: Path, asked: Mapping[str, Any]) -> list[PastTime]:
         same = all(str(options.get(name)) == str(asked.get(name)) for name in alike)
         same = same and bool(options.get("simulate")) == bool(asked.get("simulate"))
         if same and record.get("status") == "complete":
-            times += list(_past(record))
+            times += list(_past(record, constant))
     return times
 
 
@@ -103,20 +109,25 @@ def _read(path: Path) -> dict[str, Any]:
     return {}
 
 
-def _past(record: Mapping[str, Any]) -> Iterator[PastTime]:
+def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTime]:
     """Duration of a record; empty if it is not stated."""
     with suppress(KeyError, TypeError, ValueError):
         ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
         took_s = (ends[1] - ends[0]).total_seconds()
         growing_s = sum(
-            1e-9 * (phase["end_board_ns"] - phase["start_board_ns"])
-            for phase in record["phases"]
-            if phase["role"] in GROWING
+            1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in _growing(record, constant)
         )
         cell = tuple(sorted((str(axis), str(value)) for axis, value in record["asked"]["cell"].items()))
         size = size_of(record["asked"])
         if size and took_s >= growing_s:
             yield PastTime(cell, size, took_s - growing_s, growing_s)
+
+
+def _growing(record: Mapping[str, Any], constant: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The phases of a record that take longer with more records and operations."""
+    if marked := record.get("marked_phases"):
+        return [phase for phase in marked if phase["name"] not in constant]
+    return [phase for phase in record["phases"] if phase["role"] in GROWING]
 
 
 def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) -> TimeNeeded | None:
@@ -153,13 +164,12 @@ def _needed(
         return None
     sizes = sorted({time.size for time in past}, key=lambda known: abs(math.log(known / size)))
     nearest = [time for time in past if time.size == sizes[0]]
-    fixed_s, growing_s = (fmean(getattr(time, part) for time in nearest) for part in ("fixed_s", "growing_s"))
+    total_s, growing_s = fmean(time.total_s for time in nearest), fmean(time.growing_s for time in nearest)
     per_count_s = growing_s / sizes[0]
     if further := next((known for known in sizes if _are_apart(known, sizes[0])), None):
-        other_s = fmean(time.growing_s for time in past if time.size == further)
-        slope_s = (growing_s - other_s) / (sizes[0] - further)
-        per_count_s = min(max(slope_s, 0.0), per_count_s)
-    return fixed_s + growing_s - per_count_s * sizes[0], per_count_s * size
+        other_s = fmean(time.total_s for time in past if time.size == further)
+        per_count_s = min(max((total_s - other_s) / (sizes[0] - further), 0.0), total_s / sizes[0])
+    return total_s - per_count_s * sizes[0], per_count_s * size
 
 
 def _are_apart(one: int, other: int) -> bool:

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opjoule.comparison.study.best import mean_with_u
-from opjoule.comparison.study.rows import ENERGIES, PhaseRow, StudyTable
+from opjoule.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import rounded
@@ -78,7 +78,7 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
     grouped = {(phase, system): rows_of(rows, phase, system) for phase in phases for system in styles}
     values = {bars: _of_bars(group, study.per) for bars, group in grouped.items()}
     scale_upwards(above, [time for time, *_ in values.values()])
-    scale_upwards(below, [energy_j for _, *energies in values.values() for energy_j in energies])
+    scale_upwards(below, [energy_j for _, energy_j, _ in values.values()])
     width = WIDTH / len(styles)
     for (phase, system), group in grouped.items():
         x = phases.index(phase) + ([*styles].index(system) - (len(styles) - 1) / 2) * width
@@ -99,7 +99,7 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
     width = WIDTH / (2 * len(styles))
     in_figure = [row for row in rows if row.phase in {*phases, *study.cold.values()}]
     scale_upwards(above, [seconds([row]) for row in in_figure])
-    scale_upwards(below, [joules([row], name) for row in in_figure for name in ENERGIES])
+    scale_upwards(below, [joules([row], "energy_j") for row in in_figure])
     for at, phase in enumerate(phases):
         for number, (system, style) in enumerate(styles.items()):
             pair = [rows_of(rows, name, system) for name in (study.cold[phase], phase)]

@@ -95,6 +95,8 @@ class StudyFolder:
     """Phase -> what happens in it."""
     unranked: tuple[str, ...] = ()
     """Phases in which systems do not compete. No best system is named for them."""
+    constant: tuple[str, ...] = ()
+    """Phases that take as long at any scale, for the estimate of a study's time."""
     cold: Mapping[str, str] = field(default_factory=dict)
     """Phase -> its cold counterpart. Both are drawn side by side."""
     bars: Mapping[str, str] = field(default_factory=dict)

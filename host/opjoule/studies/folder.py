@@ -45,6 +45,7 @@ KEYS_OF: Final = {
         "connections",
         "phases",
         "unranked",
+        "constant",
         "cold",
         "bars",
         "best",
@@ -120,6 +121,7 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
         },
         phases={phase: str(words) for phase, words in table(entry, "phases").items()},
         unranked=_words("unranked", entry.get("unranked", [])),
+        constant=_words("constant", entry.get("constant", [])),
         cold={phase: str(cold) for phase, cold in table(entry, "cold").items()},
         bars={measure: str(phase) for measure, phase in table(entry, "bars").items()},
         grid=_grid(table(entry, "grid")),
@@ -157,6 +159,7 @@ def _check(made: StudyFolder) -> None:
                 raise BadInput(unknown(f"database of [{key}]", name, values))
     named = {
         "unranked": made.unranked,
+        "constant": made.constant,
         "[cold]": (*made.cold, *made.cold.values()),
         "[bars]": tuple(made.bars.values()),
         "[[counterparts]]": tuple(phase for part in made.counterparts for phase in part.phases),

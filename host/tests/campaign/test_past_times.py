@@ -17,7 +17,7 @@ from opjoule.cli.places import ROOT
 START = datetime.fromisoformat("2026-01-01T00:00:00+00:00")
 
 
-def record(into: Path, system: str, rows: int, fixed_s: float, work_s: float, **more) -> None:
+def record(into: Path, system: str, rows: int, fixed_s: float, work_s: float, marks=(), **more) -> None:
     """A record's run.json as far as it is read here."""
     place = into / f"{system}-{rows}-{len(list(into.glob('*')))}"
     place.mkdir(parents=True)
@@ -30,6 +30,9 @@ def record(into: Path, system: str, rows: int, fixed_s: float, work_s: float, **
     ]
     found = {"started_utc": START.isoformat(), "ended_utc": ended.isoformat()}
     document = {"status": "complete", "asked": asked, "found": found, "phases": phases}
+    document["marked_phases"] = [
+        {"name": name, "start_board_ns": 0, "end_board_ns": length_s * 10**9} for name, length_s in marks
+    ]
     (place / "run.json").write_text(json.dumps(document))
 
 
@@ -69,11 +72,19 @@ def test_two_sizes_tell_what_work_takes_at_any_size(tmp_path):
     assert small and small.total_s == pytest.approx(20 + 5 + 0.1)
 
 
-def test_work_that_grows_faster_than_its_counts_is_taken_in_proportion_to_the_nearest(tmp_path):
-    record(tmp_path, "duckdb", 100, fixed_s=20, work_s=1)
-    record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=30)
+def test_a_server_that_starts_takes_as_long_at_any_size(tmp_path):
+    marks = [("START", 6), ("LOAD", 2)]
+    record(tmp_path, "questdb", 1000, fixed_s=20, work_s=10, marks=marks)
+    past = past_times(tmp_path, asked("questdb", 1), ["START"])
+    found = time_needed([asked("questdb", 10_000)], past)
+    assert found and (found.fixed_s, found.growing_s) == pytest.approx((20 + 8, 20))
+
+
+def test_a_time_that_grows_faster_than_its_counts_is_taken_in_proportion_to_the_nearest(tmp_path):
+    record(tmp_path, "duckdb", 100, fixed_s=1, work_s=1)
+    record(tmp_path, "duckdb", 1000, fixed_s=1, work_s=30)
     found = time_needed([asked("duckdb", 2000)], past_times(tmp_path, asked("duckdb", 1)))
-    assert found and found.total_s == pytest.approx(20 + 60)
+    assert found and (found.fixed_s, found.growing_s) == pytest.approx((0, 62))
 
 
 def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(tmp_path):

@@ -88,7 +88,8 @@ def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
     cells = [cell.options.asked for cell in file.cells]
     places = [RUNS, *([out.parent, out] if out else [])]
     by_rig = {(str(cell["device"]), str(cell["storage"])): cell for cell in cells}
-    past = [found for each in by_rig.values() for place in places for found in past_times(place, each)]
+    constant = find_study(str(cells[0]["folder"])).constant
+    past = [time for rig in by_rig.values() for place in places for time in past_times(place, rig, constant)]
     return time_needed(cells * file.repeats, past)
 
 
