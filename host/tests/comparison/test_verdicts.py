@@ -7,6 +7,7 @@ import json
 
 import pytest
 from opjoule.cli.commands import main
+from opjoule.comparison.compared_run import gather
 from opjoule.comparison.study.verdicts import (
     AGREED,
     NOT_AGREED,
@@ -15,6 +16,7 @@ from opjoule.comparison.study.verdicts import (
     SINGLE,
     TOO_SHORT,
     Sample,
+    name_of,
     verdicts,
 )
 from opjoule.energy.comparison import Side
@@ -152,3 +154,11 @@ def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
     assert "answers    " in (table := capsys.readouterr().out) and "SIMULATED" in table
     assert main(["runs", "conclusions", str(tmp_path), "--study", "s3"]) == 2
     assert "no record of study s3" in capsys.readouterr().err
+
+
+def test_records_of_a_job_are_not_taken_for_those_of_a_workload(tmp_path):
+    """Their conclusions are judged phase by phase; a workload's have no phases."""
+    make(tmp_path, "sqlite", "sd", "zipfian", "read", 1.0, study="suite")
+    make(tmp_path, "sqlite", "sd", "zipfian", "read", 1.0, study="ycsb")
+    runs, _ = gather([str(tmp_path)])
+    assert {run.asked["study"]: name_of(run) for run in runs} == {"suite": "", "ycsb": "s1"}

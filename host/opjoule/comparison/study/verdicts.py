@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged, why_not_judged
-from opjoule.comparison.study.rows import StudyTable
+from opjoule.comparison.study.rows import KIND, StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.paper import PaperConclusion
@@ -191,5 +191,6 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
 
 
 def name_of(run: ComparedRun) -> str:
-    """The study that a run of a workload belongs to; empty for none."""
-    return Path(str(run.asked.get("folder") or "")).name if run.asked.get("cell") else ""
+    """Name of the study that is a workload and that a run belongs to; empty if there is none, or if it is a job."""
+    is_workload = run.asked.get("cell") and run.asked.get("study") != KIND
+    return Path(str(run.asked.get("folder") or "")).name if is_workload else ""
