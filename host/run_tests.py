@@ -31,7 +31,7 @@ VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "
 LAST_LINES, LAST_LETTERS = 40, 20_000
 AT_ONCE = 2
 """Parts that run side by side: one of them always waits for a download, a linker or its only test process."""
-NEEDS_NOTHING_LONG = "not rig and not end_to_end and not board_builds"
+NEEDS_NOTHING_LONG = "not rig and not end_to_end and not board_builds and not slow"
 """The host tests of --quick."""
 SILENCE_LIMIT_S = 1500.0
 """A command that says nothing for so long hangs, and is ended: no test and no compiler run takes half of it."""
@@ -315,7 +315,7 @@ def main() -> int:
     parser.add_argument(
         "--quick",
         action="store_true",
-        help="style, and of the host's tests those that need no rig, no real time and no build for boards",
+        help="style, and the host's tests that are quick: no rig, no real time, no build for boards",
     )
     asked = parser.parse_args()
     if asked.quick and asked.part:

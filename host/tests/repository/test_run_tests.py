@@ -159,7 +159,7 @@ own.with_suffix(".ended").touch()
     assert "     one | met b\n" in out and "     two | met a\n" in out
 
 
-def test_quick_leaves_out_rigs_real_time_and_builds_for_boards(monkeypatch, capfd):
+def test_quick_leaves_out_rigs_real_time_builds_for_boards_and_what_is_slow(monkeypatch, capfd):
     asked = []
     monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
     monkeypatch.setattr(run_tests, "run_parts", lambda chosen: asked.extend(chosen) or {})
@@ -167,7 +167,7 @@ def test_quick_leaves_out_rigs_real_time_and_builds_for_boards(monkeypatch, capf
     assert run_tests.main() == 0
     assert [part.name for part in asked] == ["style", "host"]
     command = asked[1].commands[0]
-    assert command[command.index("-m") + 1] == "not rig and not end_to_end and not board_builds"
+    assert command[command.index("-m") + 1] == "not rig and not end_to_end and not board_builds and not slow"
 
 
 LEAVES_A_THREAD = """

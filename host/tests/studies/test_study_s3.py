@@ -103,6 +103,7 @@ def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_dep
     assert all(0 <= each.humidity <= 100 and 2 < each.voltage < 3 for each in own)
 
 
+@pytest.mark.slow
 def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_seed(study):
     readings = study("readings")
     drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
@@ -114,6 +115,7 @@ def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_s
     assert about.startswith("SYNTHETIC")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1_000, 10_000])
 def test_gaps_and_common_hours_mean_something_in_the_smallest_sample(study, rows):
     """A gap above an hour is an outage of the sensor and no product of sampling; two sensors share many hours."""
@@ -285,6 +287,7 @@ def told(tmp_path_factory, server):
     return found
 
 
+@pytest.mark.slow
 def test_every_system_does_every_phase_or_says_why_not(told, study):
     phases = list(study("phases").PHASES)
     assert len(phases) == 13 + 3, "the study's, and three variants row by row"
@@ -297,6 +300,7 @@ def test_every_system_does_every_phase_or_says_why_not(told, study):
     assert missing == {("berkeleydb", "LOAD_ROWS")}
 
 
+@pytest.mark.slow
 def test_all_systems_give_the_same_answer_to_every_phase(told, study):
     for name in study("phases").PHASES:
         for rows in ("40", "80"):
@@ -305,6 +309,7 @@ def test_all_systems_give_the_same_answer_to_every_phase(told, study):
             assert (None in said) == (name in ("FULL_PROFILE", "LOAD_ROWS")), "Berkeley DB's is another one"
 
 
+@pytest.mark.slow
 def test_durations_and_calls_are_of_the_runs_that_count_and_the_harness_is_apart(told):
     for lines in told.values():
         load = lines["LOAD", "80"]
@@ -459,6 +464,7 @@ def test_a_server_that_is_not_there_or_lets_nobody_in_is_one_line(server, tmp_pa
         assert ended.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
     (tmp_path / "s3").write_text("no folder")
     ended = job("sqlite", "--storage", str(tmp_path))

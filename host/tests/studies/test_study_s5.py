@@ -189,6 +189,7 @@ def told(tmp_path_factory, server, library):
     return found
 
 
+@pytest.mark.slow
 def test_every_system_does_every_test(told):
     harness = {f"HARNESS_{test}" for test in ("T1", "T2", "T4A", "T4B", "T5A", "T5B")}
     for lines in told.values():
@@ -196,6 +197,7 @@ def test_every_system_does_every_test(told):
         assert not any(line["not_supported"] for line in lines.values())
 
 
+@pytest.mark.slow
 def test_all_systems_give_the_same_answers_row_by_row_and_together(told):
     for test in TESTS:
         assert len({lines[test]["answer"] for lines in told.values()}) == 1
@@ -203,6 +205,7 @@ def test_all_systems_give_the_same_answers_row_by_row_and_together(told):
     assert [answer.split()[0] for answer in answers] == ["2", "8", "3", "2", "8", "8", "5", "3"]
 
 
+@pytest.mark.slow
 def test_times_are_the_runs_median_by_row_and_the_harness_is_apart(told):
     for lines in told.values():
         assert lines["T2"]["operations"] == 2 * 8 and lines["HARNESS_T2"]["operations"] % 8 == 0
