@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -25,13 +26,15 @@ def busy(seconds):
         pass
 
 with phase("work"):
+    began_s = time.monotonic()
     for _ in range(40):
         with operation("spin", bytes=10):
             busy(0.05)
+    worked_s = time.monotonic() - began_s
 with phase("wait"):
     time.sleep(2)
 open(sys.argv[1] + "/written", "w").write("x" * 1_000_000)
-print("done", flush=True)
+print("done after", worked_s, "s of work", flush=True)
 """
 
 
@@ -63,12 +66,13 @@ def test_a_program_is_measured_as_a_whole_in_its_phases_and_per_operation(tmp_pa
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
     assert [phase["role"] for phase in run["phases"]] == ["baseline", "work", "drain", "baseline"]
     assert [phase["name"] for phase in run["marked_phases"]] == ["work", "wait"]
-    assert "done" in (out / "raw" / "run-1.log").read_text()
+    done = re.search(r"done after ([\d.]+) s", (out / "raw" / "run-1.log").read_text())
+    assert done
     assert result["operations"]["value"] == 40
     assert result["by_operation"]["spin"]["count"]["value"] == 40
     work, wait = result["by_phase"]["work"], result["by_phase"]["wait"]
     assert work["operations"]["value"] == 40 and wait["operations"]["value"] == 0
-    assert work["duration_s"]["value"] == pytest.approx(2.0, abs=0.5)
+    assert work["duration_s"]["value"] == pytest.approx(float(done[1]), abs=0.5)
     # The simulated board draws above idle while the program is busy, and hardly while it sleeps.
     assert work["marginal_energy_j"]["value"] > 5 * abs(wait["marginal_energy_j"]["value"])
     assert work["energy_per_operation_j"]["value"] == pytest.approx(work["energy_j"]["value"] / 40)
@@ -86,7 +90,7 @@ def test_a_program_that_marks_nothing_is_measured_as_a_whole(tmp_path):
     ended = simulated(out, "--", "sleep", "1.5")
     assert ended.returncode in (0, 6), ended.stderr
     result = json.loads((out / "result.json").read_text())
-    assert result["duration_s"]["value"] == pytest.approx(1.5, abs=0.3)
+    assert 1.49 < result["duration_s"]["value"] < 2.5, "a busy computer starts it late"
     assert result["run_energy_j"]["value"] > 0
     assert result["energy_per_operation_j"]["value"] is None
     assert "by_phase" not in result
@@ -155,7 +159,7 @@ def test_a_measurement_killed_in_the_middle_keeps_the_phases_that_its_program_ha
     assert run["status"] == "partial"
     [load] = run["marked_phases"]
     assert (load["name"], load["repeat"]) == ("load", 1)
-    assert load["end_board_ns"] - load["start_board_ns"] == pytest.approx(0.5e9, rel=0.2)
+    assert 0.49e9 < load["end_board_ns"] - load["start_board_ns"] < 1e9
     assert any("phase query has no end" in fault for fault in run["faults"])
 
 

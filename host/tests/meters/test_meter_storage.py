@@ -215,7 +215,7 @@ def test_record_takes_both(tmp_path, load):
     assert board.current_a[board.good] == pytest.approx(0.8, abs=1e-5)
     assert storage.current_a[storage.good] == pytest.approx(0.8 * GAIN + OFFSET_A, abs=2e-5)
     both_s = np.ptp(storage.meter_ns) / np.ptp(board.meter_ns)
-    assert both_s == pytest.approx(1, abs=0.2)
+    assert both_s == pytest.approx(1, abs=0.5), "a busy computer starts one of them late"
 
 
 def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path, load):

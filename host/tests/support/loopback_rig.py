@@ -32,6 +32,7 @@ class LoopbackRig:
 
     def __init__(self, folder: Path, connection: str = "ssh", *more: str) -> None:
         self.folder = folder
+        self._host: subprocess.Popen[str] | None = None
         self.out = folder / "out"
         (folder / "sshd").mkdir()
         self.sshd = Sshd(folder / "sshd")
@@ -81,7 +82,7 @@ class LoopbackRig:
             "--no-signature",
             *options,
         ]
-        return subprocess.Popen(
+        self._host = subprocess.Popen(
             command,
             env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
             stdout=subprocess.DEVNULL,
@@ -89,6 +90,7 @@ class LoopbackRig:
             text=True,
             cwd=self.folder,
         )
+        return self._host
 
     def record(self) -> dict:
         return json.loads((self.out / "run.json").read_text())
@@ -107,8 +109,10 @@ class LoopbackRig:
     def await_phase(self, name: str) -> None:
         deadline_s = time.monotonic() + 300
         while True:
+            ended = self._host.poll() is not None
             if name in self.phases():
                 return
+            assert not ended, f"it ended before {name}: {self._host.communicate()[1]}"
             assert time.monotonic() < deadline_s, f"no phase {name}"
             time.sleep(0.05)
 
@@ -118,6 +122,7 @@ class LoopbackRig:
         while self._sizes(self.folder / "sshd/work", "*/*/run-1/run-1.oplog") < 10_000 or (
             self._sizes(self.out, "raw/power.arrows") < 20_000
         ):
+            assert self._host.poll() is None, f"it ended before the run: {self._host.communicate()[1]}"
             assert time.monotonic() < deadline_s, "the run does not begin"
             time.sleep(0.05)
 
