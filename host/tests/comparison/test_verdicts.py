@@ -7,7 +7,7 @@ import json
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.comparison.compared_run import gather
+from opjoule.comparison.index import gather
 from opjoule.comparison.study.verdicts import (
     AGREED,
     NOT_AGREED,
