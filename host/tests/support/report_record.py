@@ -53,6 +53,7 @@ def make_record(
         found=FOUND,
         phases=[_phase(*phase) for phase in PHASES_S],
         clock_maps={"board_to_meter": to_meter},
+        clock_map_used="board_to_meter",
         loader={"run-1": {"seed": 1}},
     )
     write_operations(directory / "operations.parquet", _operations(rng))
