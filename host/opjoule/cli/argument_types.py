@@ -108,10 +108,10 @@ def directory(text: str) -> Path:
 
 def time_span(text: str) -> float:
     """A length of time with its unit [s]: 40s, 90min, 2h, 3d."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
-    if not found or float(found[1]) <= 0:
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*(s|min|h|d)", text.strip())
+    if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a length of time: for example 90min, 2h or 3d")
-    return float(found[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[found[2]]
+    return float(match[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[match[2]]
 
 
 def seconds(text: str) -> float:

@@ -49,8 +49,8 @@ def board_architecture(device: str | None, rig: Path, *, simulated: bool, databa
         device: None: the only board of the rig.
         database: that the loader connects to or has inside; None: there is none.
     """
-    own = architecture_of(platform.machine()) or ""
-    here = own if is_server(database or "") else ""
+    this_computers = architecture_of(platform.machine()) or ""
+    here = this_computers if is_server(database or "") else ""
     if simulated:
         return here
     try:

@@ -122,13 +122,13 @@ class Options:
     @classmethod
     def groups(cls) -> Iterator[tuple[str, list[Field[Any]]]]:
         """Titles of the help's groups, each with its fields, in order."""
-        own = {field.name: field for field in fields(cls) if "help" in field.metadata}
+        described = {field.name: field for field in fields(cls) if "help" in field.metadata}
         stated = {
             name: kind for kind in reversed(cls.__mro__) for name in vars(kind).get("__annotations__", ())
         }
         for kind in reversed(cls.__mro__):
             title = vars(kind).get("GROUP", "")
-            yield title, [each for name, each in own.items() if stated[name] is kind]
+            yield title, [each for name, each in described.items() if stated[name] is kind]
 
 
 def _restored(value: Any, read: Callable[[str], Any]) -> Any:

@@ -76,8 +76,8 @@ class Certificate:
 
     def figure(self, key: str, name: str) -> float | None:
         """A figure of a step; None where there is none."""
-        found = self.finished[key].verdict.figures.get(name) if key in self.finished else None
-        return found.value if found else None
+        figure = self.finished[key].verdict.figures.get(name) if key in self.finished else None
+        return figure.value if figure else None
 
     def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
         """Takes note of a verdict, in the place of an earlier one."""
@@ -105,23 +105,25 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
     """
     path = rig.with_name(FILE)
     try:
-        found = read_certificate(path)
+        certificate = read_certificate(path)
     except BadInput as fault:
         return str(fault)
-    if found is None or found.simulated:
+    if certificate is None or certificate.simulated:
         return f"this rig has not been commissioned: {COMMAND} shows whether its figures can be trusted"
-    date = f"{found.date_utc:%Y-%m-%d}" if found.date_utc else "an unknown date"
-    if found.rig_sha256 != file_sha256(rig):
+    date = f"{certificate.date_utc:%Y-%m-%d}" if certificate.date_utc else "an unknown date"
+    if certificate.rig_sha256 != file_sha256(rig):
         return f"{rig} has changed since the rig was commissioned ({date}): run {COMMAND} again"
-    if found.device != device:
-        return (
-            f"the rig was commissioned with device {found.device}, not {device}: {COMMAND} --device {device}"
-        )
+    if certificate.device != device:
+        return f"the rig was commissioned with device {certificate.device}, not {device}: {COMMAND} --device {device}"
     if meter:
         return f"the rig was commissioned with the meter of {rig}, not with {meter}"
-    if found.failed_steps or found.open_steps:
-        return f"commissioning ({date}): {found.conclusion}; {COMMAND} continues"
-    return f"commissioning ({date}) left out: {', '.join(found.skipped_steps)}" if found.skipped_steps else ""
+    if certificate.failed_steps or certificate.open_steps:
+        return f"commissioning ({date}): {certificate.conclusion}; {COMMAND} continues"
+    return (
+        f"commissioning ({date}) left out: {', '.join(certificate.skipped_steps)}"
+        if certificate.skipped_steps
+        else ""
+    )
 
 
 def read_certificate(path: Path) -> Certificate | None:
@@ -207,22 +209,22 @@ def to_toml(certificate: Certificate) -> str:
     if certificate.meter:
         lines += ["", "[meter]", *_pairs(certificate.meter)]
     for step in STEPS:
-        if found := certificate.finished.get(step.key):
-            lines += _step_lines(found, step.title)
+        if finished := certificate.finished.get(step.key):
+            lines += _step_lines(finished, step.title)
     return "\n".join(lines) + "\n"
 
 
-def _step_lines(found: Finished, title: str) -> list[str]:
-    verdict = found.verdict
+def _step_lines(finished: Finished, title: str) -> list[str]:
+    verdict = finished.verdict
     lines = [
         "",
         f"[[step]]  # {title}",
-        f"key = {toml_string(found.key)}",
+        f"key = {toml_string(finished.key)}",
         f"outcome = {toml_string(verdict.outcome)}",
-        f"date_utc = {found.date_utc:%Y-%m-%dT%H:%M:%SZ}",
+        f"date_utc = {finished.date_utc:%Y-%m-%dT%H:%M:%SZ}",
         f"words = {toml_string(verdict.words)}",
         *([f"advice = {toml_string(verdict.advice)}"] if verdict.advice else []),
-        *([f"folder = {toml_string(found.folder)}"] if found.folder else []),
+        *([f"folder = {toml_string(finished.folder)}"] if finished.folder else []),
     ]
     if verdict.figures:
         lines.append("[step.figures]")

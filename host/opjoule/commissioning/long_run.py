@@ -54,8 +54,8 @@ def judge_errors(recorded: DeskRecording) -> Verdict:
     return Verdict.of(words, faults, figures)
 
 
-def _counts(found: dict[str, int]) -> str:
-    return ", ".join(f"{name} {count}" for name, count in found.items())
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items())
 
 
 def judge_idle(recorded: DeskRecording, profile: Profile) -> Verdict:

@@ -141,8 +141,8 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
         )
     words = f"{written / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
     if taken.sensor:
-        own, figure = _own_sensor(taken)
-        faults += own
+        sensor_defects, figure = _own_sensor(taken)
+        faults += sensor_defects
         figures["storage_with_processors"] = figure
     return Verdict.of(words, faults, figures)
 

@@ -78,10 +78,10 @@ def _table(certificate: Certificate) -> Element:
     return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
 
 
-def _step(step: DeskStep, found: Finished) -> Element:
-    verdict = found.verdict
+def _step(step: DeskStep, finished: Finished) -> Element:
+    verdict = finished.verdict
     parts: list[Element] = [
-        element("p", f"{verdict.outcome}: {verdict.words} ({found.date_utc:%Y-%m-%d %H:%M} UTC)")
+        element("p", f"{verdict.outcome}: {verdict.words} ({finished.date_utc:%Y-%m-%d %H:%M} UTC)")
     ]
     if verdict.advice:
         parts.append(element("p", f"What to do: {verdict.advice}."))

@@ -48,14 +48,14 @@ class Parts:
     @classmethod
     def asked(cls, dialogue: DeskDialogue) -> Parts:
         """Asks for each part. Raises: Stopped."""
-        found: dict[str, str] = {}
+        answers: dict[str, str] = {}
         for key, question, default, check in _QUESTIONS:
-            if key in _OF_SECOND and not found.get("second_meter"):
+            if key in _OF_SECOND and not answers.get("second_meter"):
                 continue
-            if key == "resistor_certificate" and not found.get("resistor"):
+            if key == "resistor_certificate" and not answers.get("resistor"):
                 continue
-            found[key] = dialogue.text(question, check, default)
-        return cls(**found)
+            answers[key] = dialogue.text(question, check, default)
+        return cls(**answers)
 
     def to_table(self) -> dict[str, str]:
         """As it stands in the certificate."""

@@ -57,8 +57,10 @@ class DeskRecording:
 
     def load_changes(self) -> list[BoardEdges]:
         """Changes of each load pattern that the board played, by file, in order of time."""
-        found = [load_changes(table) for table in self.events.values()]
-        return sorted((each for each in found if each.board_ns.size), key=lambda each: int(each.board_ns[0]))
+        changes = [load_changes(table) for table in self.events.values()]
+        return sorted(
+            (change for change in changes if change.board_ns.size), key=lambda each: int(each.board_ns[0])
+        )
 
     @property
     def _all_events(self) -> pa.Table:

@@ -92,7 +92,7 @@ def _energies(
         ohm: between the two voltages; negative where the second meter is nearer to the board.
     """
     window = _window(to_rig, played)
-    own = window_energy_j(rig.cells, window, rig.bounds)
+    rig_energy = window_energy_j(rig.cells, window, rig.bounds)
     beside = window_energy_j(other.cells, _window(to_second, played), other.bounds)
     inside = rig.cells.inside(window.start_ns, window.end_ns)
     current_a = rig.cells.of_samples(rig.cells.current_a, inside)
@@ -102,8 +102,8 @@ def _energies(
     loss_u_j = COVERAGE_FACTOR * abs(loss_j) * BETWEEN_SHARE_MAX / SQRT3
     return BothEnergies(
         played.level,
-        own.energy.value,
-        _expanded(own),
+        rig_energy.energy.value,
+        _expanded(rig_energy),
         beside.energy.value,
         _expanded(beside),
         loss_j,
@@ -123,10 +123,10 @@ def _expanded(result: EnergyResult) -> float:
     return result.energy.u if isinstance(result.energy, Measured) else abs(result.energy.value)
 
 
-def judge_second(found: Sequence[BothEnergies]) -> Verdict:
+def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
     """Whether both meters say the same of every stretch."""
-    shares = [each.apart_j / each.rig_j for each in found]
-    worst = max(found, key=lambda each: abs(each.apart_j) / max(each.allowed_j, 1e-9))
+    shares = [energy.apart_j / energy.rig_j for energy in energies]
+    worst = max(energies, key=lambda each: abs(each.apart_j) / max(each.allowed_j, 1e-9))
     share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)
     figures = {
         "apart": CheckedFigure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),
@@ -144,7 +144,7 @@ def judge_second(found: Sequence[BothEnergies]) -> Verdict:
             )
         )
     picture = Picture(
-        [each.level for each in found],
+        [energy.level for energy in energies],
         [100 * share for share in shares],
         "load, eighths",
         "second less rig, %",

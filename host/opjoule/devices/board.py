@@ -183,47 +183,47 @@ class Board:
 
         Raises: DeviceFault: it does not start.
         """
-        found = database_called(database)
-        if found and found.is_server:
+        described = database_called(database)
+        if described and described.is_server:
             self._servers += 1
             data = database_folder(self.medium.path, self._session, database)
             tag = f"server-{self._servers}"
             self._server = DatabaseServer(
-                self.shell, self.runner, found, self._programs, data=data, tag=tag, raw=raw
+                self.shell, self.runner, described, self._programs, data=data, tag=tag, raw=raw
             )
 
-    def check_server(self, database: str, found: Mapping[str, str] | None = None) -> None:
+    def check_server(self, database: str, paths: Mapping[str, str] | None = None) -> None:
         """Sees that the server of a server database can be started; nothing to do for the others.
 
         Args:
-            found: program -> its path, of those that were brought to the board.
+            paths: program -> its path, of those that were brought to the board.
         Raises: DeviceFault: a program is missing or of a version that is not driven, or its port is taken.
         """
         described = database_called(database)
         if described and described.is_server:
-            check_server(self.shell, described, self._programs_with(found or {}))
+            check_server(self.shell, described, self._programs_with(paths or {}))
 
-    def _programs_with(self, found: Mapping[str, str]) -> ServerPrograms:
-        return replace(self._programs, paths={**found, **self._programs.paths})
+    def _programs_with(self, paths: Mapping[str, str]) -> ServerPrograms:
+        return replace(self._programs, paths={**paths, **self._programs.paths})
 
-    def set_up_server(self, database: str, found: Mapping[str, str]) -> dict[str, Any]:
+    def set_up_server(self, database: str, paths: Mapping[str, str]) -> dict[str, Any]:
         """Sets up a server that the job of a study starts and stops; gives what the job needs for that.
 
         Args:
-            found: program -> its path, of those that were brought to the board.
+            paths: program -> its path, of those that were brought to the board.
         Raises: DeviceFault: it cannot be set up.
         """
         described = database_called(database)
         assert described, f"{database} is not a database"
         data = database_folder(self.medium.path, self._session, database)
-        self._server = ServerSetup(self.shell, self.runner, described, self._programs_with(found), data=data)
+        self._server = ServerSetup(self.shell, self.runner, described, self._programs_with(paths), data=data)
         return self._server.to_json()
 
     def database_path(self, database: str) -> str:
         """A directory of its own below the medium's path; the address of a server database."""
-        found = database_called(database)
-        if found and found.server:
-            return server_address(found.server, self.runner)
+        described = database_called(database)
+        if described and described.server:
+            return server_address(described.server, self.runner)
         return database_folder(self.medium.path, self._session, database)
 
     def make_folder(self, path: str) -> None:
@@ -237,8 +237,8 @@ class Board:
 
     def remove_database(self, database: str) -> None:
         """Removes this session's database of one name, or its server; a lost link leaves it to `restore`."""
-        found = database_called(database)
-        if found and found.is_server:
+        described = database_called(database)
+        if described and described.is_server:
             server, self._server = self._server, None
             if server:
                 server.stop()
@@ -271,7 +271,7 @@ class Board:
         with contextlib.suppress(OpJouleError):
             if self.shell.is_up():
                 folder = self.runner.folder
-                own = ("files", PROBE_FOLDER, DISTURBANCE)
-                remove_sessions(self.shell, [f"{folder}/{name}" for name in own])
+                made_here = ("files", PROBE_FOLDER, DISTURBANCE)
+                remove_sessions(self.shell, [f"{folder}/{name}" for name in made_here])
                 self.shell.run(["rmdir", "--", folder])  # files that could not be fetched stay
         self.shell.close()

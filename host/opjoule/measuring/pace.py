@@ -54,11 +54,11 @@ def expected_phases(plan: Plan) -> list[Expected]:
     steps = plan.study.steps()
     repeat = [step for step in steps if step.role not in (Role.CONTROL, Role.BLOCKS)]
     controls = [step for step in steps if step.role is Role.CONTROL]
-    found = [Expected("rest", "rest", plan.idle_s)]
+    phases = [Expected("rest", "rest", plan.idle_s)]
     for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
-        found += [_expected(plan, each, in_blocks=number == plan.repeats) for each in repeat]
-    found += [_expected(plan, control) for control in controls]
-    return [each for each in found if each.length_s != 0.0]
+        phases += [_expected(plan, each, in_blocks=number == plan.repeats) for each in repeat]
+    phases += [_expected(plan, control) for control in controls]
+    return [phase for phase in phases if phase.length_s != 0.0]
 
 
 def _expected(plan: Plan, step: Step, *, in_blocks: bool = False) -> Expected:

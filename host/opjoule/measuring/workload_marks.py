@@ -40,7 +40,7 @@ class PrintedMarks:
 
 def process_bounds(marks: Iterable[Mark], name: str) -> Bounds | None:
     """The stretch from the first begin to the last end of one name; None if either is missing."""
-    own = [mark for mark in marks if mark.name == name]
-    begins = [mark.board_ns for mark in own if mark.begins]
-    ends = [mark.board_ns for mark in own if not mark.begins]
+    of_this_name = [mark for mark in marks if mark.name == name]
+    begins = [mark.board_ns for mark in of_this_name if mark.begins]
+    ends = [mark.board_ns for mark in of_this_name if not mark.begins]
     return Bounds(begins[0], ends[-1]) if begins and ends else None

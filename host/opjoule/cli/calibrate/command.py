@@ -69,9 +69,9 @@ def run_check(options: CalibrateOptions) -> int:
             setup, _ = opened.enter_context(open_simulated_setup(options, SIMULATED_CHECKS_A))
         else:
             setup = opened.enter_context(open_setup(folder, options))
-        found = _to_check(setup, folder, options)
+        calibration = _to_check(setup, folder, options)
         taken = setup.points(lambda points: None)
-    return _check(found, setup, taken, options)
+    return _check(calibration, setup, taken, options)
 
 
 def run_show(options: CalibrationsOptions) -> int:
@@ -94,12 +94,12 @@ def _to_check(setup: CalibrationSetup, folder: Path, options: CalibrateOptions) 
     Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
     """
     bounds = setup.sensor.bounds
-    found = find_calibration(
+    calibration = find_calibration(
         folder, bounds, simulated=setup.sensor.identity.simulated, temperature_c=options.room_temperature
     )
-    if found is None:
+    if calibration is None:
         raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
-    return found
+    return calibration
 
 
 def _calibrate(
@@ -166,8 +166,12 @@ def _against_truth(
 
 def check_command(options: CalibrateOptions) -> str:
     """The command that checks the simulated sensor which these options calibrate."""
-    own = {"--seed": options.seed, "--folder": options.folder, "--room-temperature": options.room_temperature}
-    given = [word for name, value in own.items() if value is not None for word in (name, f"{value}")]
+    stated = {
+        "--seed": options.seed,
+        "--folder": options.folder,
+        "--room-temperature": options.room_temperature,
+    }
+    given = [word for name, value in stated.items() if value is not None for word in (name, f"{value}")]
     return shlex.join(["host/calibrate.py", "check", "--simulate", *given])
 
 
@@ -218,18 +222,21 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
 
 
 def _check(
-    found: FoundCalibration, setup: CalibrationSetup, taken: list[ReferencePoint], options: CalibrateOptions
+    calibration: FoundCalibration,
+    setup: CalibrationSetup,
+    taken: list[ReferencePoint],
+    options: CalibrateOptions,
 ) -> int:
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")
-    all_of = deviations(taken, setup.reference, found.file.at(options.room_temperature))
+    all_of = deviations(taken, setup.reference, calibration.file.at(options.room_temperature))
     drifted = any(each.has_drifted for each in all_of)
     if options.json:
         points = [{**asdict(each), "has_drifted": each.has_drifted} for each in all_of]
-        print(json.dumps({"file": str(found.path), "drifted": drifted, "points": points}))
+        print(json.dumps({"file": str(calibration.path), "drifted": drifted, "points": points}))
         return FAULTY_EXIT if drifted else 0
-    print(f"{found.file.title}")
-    for line in found.warnings:
+    print(f"{calibration.file.title}")
+    for line in calibration.warnings:
         print(f"  {line}")
     for each in all_of:
         print(

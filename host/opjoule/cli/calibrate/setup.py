@@ -82,30 +82,30 @@ class CalibrationSetup:
         Args:
             check: raises CalibrationFault for points that tell nothing.
         """
-        found: list[ReferencePoint] = []
+        points: list[ReferencePoint] = []
         if self.steps:
             return [self._point(level) for level in LEVELS]
         refused = False
         while True:
-            answer = self.next_load(len(found) + 1).lower()
+            answer = self.next_load(len(points) + 1).lower()
             try:
                 if answer in DONE:
                     if not refused:
                         refused = True
-                        check(found)
-                    return found
+                        check(points)
+                    return points
                 refused = False
                 if drop := DROP.fullmatch(answer):
-                    del found[_place(int(drop[1]), found)]
+                    del points[_place(int(drop[1]), points)]
                 else:
-                    found.append(self._point())
+                    points.append(self._point())
             except (CalibrationFault, BadInput) as fault:
                 say(f"  {fault}{MEND if refused else ''}")
 
     def unseen(self, simulated: SimulatedBench) -> list[TrueLoad]:
         """What the sensor reads at loads that no point was taken at."""
-        found = simulated.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S)
-        return [TrueLoad(load.current_a, load.voltage_v, read.mean) for load, read in found]
+        readings = simulated.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+        return [TrueLoad(load.current_a, load.voltage_v, read.mean) for load, read in readings]
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one, now; of the board's load at this level, where a board is the load.
@@ -280,10 +280,10 @@ def _asked_load(number: int) -> str:
     return DONE[0] if answer is None else answer
 
 
-def _place(number: int, found: list[ReferencePoint]) -> int:
+def _place(number: int, points: list[ReferencePoint]) -> int:
     """Index of a point, which is counted from 1. Raises: BadInput: there is no such point."""
-    if not 1 <= number <= len(found):
-        raise BadInput(f"there is no point {number}: {len(found)} are taken")
+    if not 1 <= number <= len(points):
+        raise BadInput(f"there is no point {number}: {len(points)} are taken")
     return number - 1
 
 

@@ -93,14 +93,14 @@ def _run_here(
     """Measures what is missing on this computer's rig."""
     file = planned.file
     rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
-    own_options = {plan.condition_name: own for plan, own in cells}
-    for plan, own in cells:
-        for line in rig_warnings(plan, rigs[plan.condition_name], own):
+    options_by_name = {plan.condition_name: options for plan, options in cells}
+    for plan, options in cells:
+        for line in rig_warnings(plan, rigs[plan.condition_name], options):
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
 
     def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
         name = one.condition_name
-        record, place = measure_again(one, rigs[name], own_options[name], place)
+        record, place = measure_again(one, rigs[name], options_by_name[name], place)
         return exit_status(record), place
 
     with alone_here():
@@ -118,20 +118,20 @@ def _run_here(
 
 def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
     """The plan of each cell, with its options. Raises: BadInput: a cell that means nothing, or is there twice."""
-    found: dict[object, tuple[Plan, PlanningOptions]] = {}
+    by_identity: dict[object, tuple[Plan, PlanningOptions]] = {}
     for cell in file.cells:
-        own = replace(cell.options, rig_seed=file.seed)
+        options = replace(cell.options, rig_seed=file.seed)
         shown = ", ".join(f"{axis} {value}" for axis, value in cell.condition.items())
         try:
-            plan = replace(in_condition(make_plan(own), cell.condition, cell.rank), repeats=file.repeats)
+            plan = replace(in_condition(make_plan(options), cell.condition, cell.rank), repeats=file.repeats)
         except BadInput as error:
             raise BadInput(f"the cell {shown}: {error}") from None
         same = identity(replace(plan, repeats=1).sha256, plan.asked)
-        if same in found:
-            other = " ".join(found[same][0].condition.values())
+        if same in by_identity:
+            other = " ".join(by_identity[same][0].condition.values())
             raise BadInput(f"the cell {shown} is the same measurement as {other}: leave one out")
-        found[same] = plan, own
-    return list(found.values())
+        by_identity[same] = plan, options
+    return list(by_identity.values())
 
 
 def _about(

@@ -137,8 +137,8 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         condition = dict(zip(axes, combination, strict=True))
         if any(matches(exclusion, condition) for exclusion in excluded):
             continue
-        own = where_values(special, condition)
-        words = (*words_of({**constants, **condition, **own}), "--seed", str(seed))
+        cell_settings = where_values(special, condition)
+        words = (*words_of({**constants, **condition, **cell_settings}), "--seed", str(seed))
         cells.append(PlannedCell(condition, cell_options(words, condition), len(cells)))
     if not cells:
         raise BadInput("[[exclude]] removes every cell")

@@ -93,10 +93,14 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     def say(line: str) -> None:
         print(f"{options.name}: {line}", file=sys.stderr, flush=True)
 
-    own = [*(command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")), "--name", options.name]
+    cell_command = [
+        *(command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")),
+        "--name",
+        options.name,
+    ]
     if options.rig:
-        own += ["--rig", str(options.rig.absolute())]
-    service = RigService(options.name, spool, own, say)
+        cell_command += ["--rig", str(options.rig.absolute())]
+    service = RigService(options.name, spool, cell_command, say)
     has = rig_has(rig)
     say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.folder.iterdir())}")
     with held(spool.folder):
@@ -249,7 +253,7 @@ def run_on_fleet(
     file, options = planned.file, planned.fleet
     assert options.scheduler
     folder.mkdir(parents=True, exist_ok=True)
-    own = {plan.condition_name: each for plan, each in plans}
+    options_by_name = {plan.condition_name: cell_options for plan, cell_options in plans}
     with held(folder):
         campaign = Campaign.of(
             [plan for plan, _ in plans],
@@ -260,7 +264,9 @@ def run_on_fleet(
             shared=file.shared,
         )
         jobs = jobs_of(file, campaign)
-        needs = [cell_needs(cell.plan, own[cell.plan.condition_name].meter) for cell in campaign.cells]
+        needs = [
+            cell_needs(cell.plan, options_by_name[cell.plan.condition_name].meter) for cell in campaign.cells
+        ]
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             Fleet(campaign, jobs, needs, options.scheduler, security(options), options.wait).run()

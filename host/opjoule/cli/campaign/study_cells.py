@@ -177,15 +177,15 @@ def _folder(definition: StudyFolder, options: StudyOptions) -> str:
 
 
 def _only(settings: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    chosen: dict[str, list[str]] = {}
     for setting in settings:
         name, equals, values = setting.partition("=")
         if not equals or not all(part.strip() for part in values.split(",")):
             raise BadInput(
                 f"--only {setting!r} is not AXIS=VALUE: for example --only {SYSTEM}=sqlite,leveldb"
             )
-        found.setdefault(name.strip(), []).extend(part.strip() for part in values.split(","))
-    return found
+        chosen.setdefault(name.strip(), []).extend(part.strip() for part in values.split(","))
+    return chosen
 
 
 def _about(

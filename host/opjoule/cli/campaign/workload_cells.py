@@ -41,7 +41,7 @@ def workload_cells(
 
     Raises: BadInput: an axis or option that means nothing.
     """
-    found: dict[tuple[str, ...], PlannedCell] = {}
+    by_words: dict[tuple[str, ...], PlannedCell] = {}
     for cell in study.cells(only):
         counts = study.scaled(cell, options.scale, only)
         asked = {**_of_axes(study, cell, options), **study.options(cell)}
@@ -59,8 +59,8 @@ def workload_cells(
             scale=options.scale,
         )
         made = PlannedCell(cell, measured, study.rank(cell))
-        found.setdefault(words, made)
-    return list(found.values())
+        by_words.setdefault(words, made)
+    return list(by_words.values())
 
 
 def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions) -> dict[str, Any]:
@@ -72,8 +72,10 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
     described = {
         axis for each in study.where for axis in each["when"] if axis not in AXES and "." not in axis
     }
-    own = {axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}}
-    return {"device": options.device, "workload": workload, **own}
+    asked_axes = {
+        axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}
+    }
+    return {"device": options.device, "workload": workload, **asked_axes}
 
 
 def _is_state(name: str) -> bool:

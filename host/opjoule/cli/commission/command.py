@@ -130,14 +130,14 @@ def _left(certificate: Certificate, path: Path, asked: Sequence[str] = STEP_KEYS
 def _going_on(path: Path, options: CommissionOptions, board: BoardAndMedium) -> Certificate:
     """The certificate so far, where it is of this rig.toml, board and medium; else a new one with the same parts."""
     sha256 = file_sha256(options.rig)
-    found = read_certificate(path)
+    earlier = read_certificate(path)
     new = Certificate(sha256, board.profile.name, board.medium)
-    if found is None or found.simulated:
+    if earlier is None or earlier.simulated:
         return new
-    same = (found.rig_sha256, found.device, found.storage) == (sha256, new.device, new.storage)
+    same = (earlier.rig_sha256, earlier.device, earlier.storage) == (sha256, new.device, new.storage)
     if same and not options.anew:
-        return found
-    new.parts, new.asked = found.parts, found.asked
+        return earlier
+    new.parts, new.asked = earlier.parts, earlier.asked
     if not same:
         say(f"{options.rig}, board or medium have changed since {path} was written: every step is repeated.")
     return new

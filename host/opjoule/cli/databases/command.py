@@ -34,15 +34,15 @@ class Availability:
 
 def run_databases(options: DatabasesOptions) -> int:
     """Lists every database with where it is; 0."""
-    found = {database.name: availability(database) for database in known_databases()}
+    states = {database.name: availability(database) for database in known_databases()}
     if options.json:
         print(
-            json.dumps([_plain(database, found[database.name]) for database in known_databases()], indent=1)
+            json.dumps([_plain(database, states[database.name]) for database in known_databases()], indent=1)
         )
         return 0
     console = Console(highlight=False, markup=False)
     for database in known_databases():
-        console.print(f"{database.name:<13} {database.title}: {found[database.name].words}", soft_wrap=True)
+        console.print(f"{database.name:<13} {database.title}: {states[database.name].words}", soft_wrap=True)
         for study, state in for_studies(database).items():
             console.print(f"              study {study}: {state.words}", soft_wrap=True)
         console.print(f"              asynchronous: {database.asynchronous}", soft_wrap=True)
@@ -54,12 +54,12 @@ def run_databases(options: DatabasesOptions) -> int:
 def study_availability(study: StudyFolder, database: Database) -> Availability:
     """As availability(), for the job of one study on this computer, which may need more or other things."""
     inside = bool(study.workload) or any("{loader}" in part for part in study.command)
-    found = availability(database) if inside or not database.clients else _client(database)
+    state = availability(database) if inside or not database.clients else _client(database)
     packages = study.packages.get(database.name)
-    if found.there or not packages:
-        return found
+    if state.there or not packages:
+        return state
     return Availability(
-        False, f"{found.words}; --study {study.name} --simulate installs {' '.join(packages)}"
+        False, f"{state.words}; --study {study.name} --simulate installs {' '.join(packages)}"
     )
 
 
@@ -77,10 +77,10 @@ def _client(database: Database) -> Availability:
 def for_studies(database: Database) -> dict[str, Availability]:
     """Study -> whether its job finds what it needs for this database, where that is not what the loader needs."""
     return {
-        study.name: found
+        study.name: state
         for study in known_studies()
         if any(database.name in values for values in study.axes.values())
-        and (found := study_availability(study, database)) != availability(database)
+        and (state := study_availability(study, database)) != availability(database)
     }
 
 

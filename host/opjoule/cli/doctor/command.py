@@ -220,9 +220,9 @@ def kinds_finding(period_s: float) -> Finding:
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
     """One finding a sensor: its calibration, or how it gets one."""
     for number, bounds in known.bounds.items():
-        found = known.found.get(number)
-        if found:
-            yield Finding("calibration", True, found.file.title)
+        calibration = known.found.get(number)
+        if calibration:
+            yield Finding("calibration", True, calibration.file.title)
         elif bounds.sensor_id:
             yield Finding("calibration", True, f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}")
         else:

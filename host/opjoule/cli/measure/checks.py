@@ -73,10 +73,10 @@ def check_here(plan: Plan) -> None:
         plan.study.check_simulated()
     database = database_called(plan.study.engine)
     if plan.simulated and plan.board.profile.name != VIRTUAL and database and database.is_server:
-        found = availability(database)
-        if not found.there:
+        state = availability(database)
+        if not state.there:
             raise BadInput(
-                f"--simulate: {database.name} {found.words}; a simulated board takes the one on this computer's PATH, "
+                f"--simulate: {database.name} {state.words}; a simulated board takes the one on this computer's PATH, "
                 "a study leaves it out with --only system=..."
             )
 
@@ -85,11 +85,11 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
     """Raises BadInput for an option that a simulated rig would pass over."""
     if not plan.simulated:
         return
-    own = {"--meter": options.meter, "--storage-meter": options.storage_meter}
+    refused = {"--meter": options.meter, "--storage-meter": options.storage_meter}
     if plan.board.profile.name != VIRTUAL:
         carrier = None if options.sync == "none" else options.sync
-        own |= {"--sync": carrier, "--state": " ".join(options.state)}
-    for name, value in own.items():
+        refused |= {"--sync": carrier, "--state": " ".join(options.state)}
+    for name, value in refused.items():
         if value:
             raise BadInput(
                 f"{name} {value} and --simulate: a simulated rig has its own; leave out {name} or --simulate"

@@ -233,12 +233,12 @@ def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
     """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
     if rig is None:
         return []
-    found = [
+    warnings = [
         supply_of_rig(plan, rig, options).warning,
         local_meter_warning(rig.device(plan.board.profile.name).connection, options.meter or rig.meter),
         commissioning_note(rig.path, plan.board.profile.name, _other_meter(rig, options)),
     ]
-    return [line for line in found if line]
+    return [line for line in warnings if line]
 
 
 def _other_meter(rig: Rig, options: RigOptions) -> str | None:

@@ -54,13 +54,13 @@ CUT_OFF: Final = "partial"
 
 def run_list(options: ListOptions) -> int:
     """Prints one line a record."""
-    found = [run for run in _indexed(options.places) if _asked_for(run, options)]
-    found.sort(key=_KEYS[options.sort])
+    listed = [run for run in _indexed(options.places) if _asked_for(run, options)]
+    listed.sort(key=_KEYS[options.sort])
     if options.json:
-        print(json.dumps([_plain(each) for each in found], indent=2))
+        print(json.dumps([_plain(each) for each in listed], indent=2))
         return 0
-    print_columns([_HEAD, *map(_cells, found)] if found else [], below=["", *map(_noted, found)])
-    if not found:
+    print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *map(_noted, listed)])
+    if not listed:
         print("no such record", file=sys.stderr)
     return 0
 
@@ -107,13 +107,13 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     headline = {"value": run.headline.value, "u": run.headline.u, "unit": run.headline.unit}
     if isinstance(run.headline, Missing):
         headline["reason"] = run.headline.reason
-    own: dict[str, Any] = {"cautions": [caution.line for caution in run.cautions]}
-    own |= {"note": run.notes.text, "tags": list(run.notes.tags)}
+    remarks: dict[str, Any] = {"cautions": [caution.line for caution in run.cautions]}
+    remarks |= {"note": run.notes.text, "tags": list(run.notes.tags)}
     return {
         "record": str(run.path),
         **{name: getattr(run, name) for name in names},
         "headline": headline,
-        **own,
+        **remarks,
     }
 
 
@@ -203,9 +203,10 @@ def run_figures(options: FiguresOptions) -> int:
     study = find_study(options.study) if options.study else None
     _tell(write_figures(places, options.out, allowed_groups(options.although), study))
     if study:
-        for each, own in verdicts_of(places, study.name) if study.conclusions else ():
-            write_whole(options.out / file_name(each), conclusions_csv(each, own).encode())
-            _tell([str(options.out / file_name(each))])
+        for concluded, answers in verdicts_of(places, study.name) if study.conclusions else ():
+            path = options.out / file_name(concluded)
+            write_whole(path, conclusions_csv(concluded, answers).encode())
+            _tell([str(path)])
     return 0
 
 

@@ -42,20 +42,20 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
     Raises: BadInput: no record of a study, or none of that one.
     """
     runs, _ = gather(places)
-    found: dict[str, list[PaperVerdict]] = {}
+    verdicts_by_study: dict[str, list[PaperVerdict]] = {}
     studies: dict[str, StudyFolder] = {}
     for table in read_studies([run.place for run in runs]):
         study = find_study(table.name)
         studies[table.name] = study
-        found[table.name] = verdicts(study.conclusions, samples_of_job(table))
+        verdicts_by_study[table.name] = verdicts(study.conclusions, samples_of_job(table))
     for name in dict.fromkeys(filter(None, map(name_of, runs))):
         study = find_study(name)
         measures = [conclusion.measure for conclusion in study.conclusions]
         studies[name] = study
-        found[name] = verdicts(
+        verdicts_by_study[name] = verdicts(
             study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
         )
-    asked = [(studies[name], each) for name, each in found.items() if each and only in ("", name)]
+    asked = [(studies[name], each) for name, each in verdicts_by_study.items() if each and only in ("", name)]
     if not asked:
         which = f"of study {only}" if only else "of a study with conclusions"
         raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
@@ -64,27 +64,29 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
 
 def print_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
     """Prints them; 0."""
-    found = verdicts_of(places, only)
+    concluded = verdicts_of(places, only)
     if as_json:
-        print(json.dumps([row for study, own in found for row in rows(study, own)], indent=1))
+        print(json.dumps([row for study, answers in concluded for row in rows(study, answers)], indent=1))
         return 0
     console = Console(highlight=False, markup=False)
-    for study, own in found:
-        console.print(_table(study, own))
-        for line in _counted(own):
+    for study, answers in concluded:
+        console.print(_table(study, answers))
+        for line in _counted(answers):
             console.print(line, soft_wrap=True)
     return 0
 
 
-def _table(study: StudyFolder, own: Sequence[PaperVerdict]) -> Table:
-    mark = f" ({SIMULATED})" if any(each.simulated for each in own) else ""
+def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:
+    mark = f" ({SIMULATED})" if any(answer.simulated for answer in answers) else ""
     made = Table(title=f"{study.title}: the paper's conclusions{mark}", title_justify="left", show_lines=True)
     for name in ("question", "paper", "here (95 %)", "joules (95 %)", "verdict"):
         made.add_column(name)
-    for each in own:
-        at = ", ".join(f"{axis} {value}" for axis, value in each.place)
-        question = f"{each.conclusion.question} [{each.conclusion.where}]" + (f"\n{at}" if at else "")
-        made.add_row(question, paper_words(each), _ratio(each.contrast), _ratio(each.joules), _word(each))
+    for answer in answers:
+        at = ", ".join(f"{axis} {value}" for axis, value in answer.place)
+        question = f"{answer.conclusion.question} [{answer.conclusion.where}]" + (f"\n{at}" if at else "")
+        made.add_row(
+            question, paper_words(answer), _ratio(answer.contrast), _ratio(answer.joules), _word(answer)
+        )
     return made
 
 
@@ -111,15 +113,15 @@ def _word(of: PaperVerdict) -> str:
     return of.word + ("" if of.conclusion.about else inside[of.holds_the_papers])
 
 
-def _counted(own: Sequence[PaperVerdict]) -> list[str]:
-    words = [each.word for each in own]
+def _counted(answers: Sequence[PaperVerdict]) -> list[str]:
+    words = [answer.word for answer in answers]
     counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
     return [f"answers    {counts}"]
 
 
-def rows(study: StudyFolder, own: Sequence[PaperVerdict]) -> list[dict[str, Any]]:
+def rows(study: StudyFolder, answers: Sequence[PaperVerdict]) -> list[dict[str, Any]]:
     """Every answer as plain values, by COLUMNS; what is not known is empty."""
-    return [dict(zip(COLUMNS, _row(study, each), strict=True)) for each in own]
+    return [dict(zip(COLUMNS, _row(study, answer), strict=True)) for answer in answers]
 
 
 def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
@@ -146,12 +148,12 @@ def _numbers(of: Contrast | None) -> list[float | str]:
     return [of.side_a.value / of.side_b.value, *ends]
 
 
-def conclusions_csv(study: StudyFolder, own: Sequence[PaperVerdict]) -> str:
+def conclusions_csv(study: StudyFolder, answers: Sequence[PaperVerdict]) -> str:
     """Every answer as a table."""
     sink = io.StringIO()
     table = csv.DictWriter(sink, COLUMNS, lineterminator="\n")
     table.writeheader()
-    table.writerows(rows(study, own))
+    table.writerows(rows(study, answers))
     return sink.getvalue()
 
 

@@ -54,7 +54,7 @@ def stand_ins(study: StudyFolder) -> dict[str, str]:
 def _databases(study: StudyFolder) -> list[Database]:
     """Systems, and what other axes name."""
     values = dict.fromkeys(value for axis in study.axes.values() for value in axis)
-    return [found for value in values if (found := database_called(value))]
+    return [database for value in values if (database := database_called(value))]
 
 
 def _plain(study: StudyFolder) -> dict[str, object]:

@@ -130,8 +130,8 @@ def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str
 def _print_runs(options: TwinOptions) -> None:
     profile = find_profile(options.device)
     medium = profile.with_medium(options.storage).medium
-    own = f" {shlex.quote(str(options.twin_profile))}" if options.twin_profile else ""
-    simulate = f"--simulate{own}" if options.simulate else ""
+    profile_words = f" {shlex.quote(str(options.twin_profile))}" if options.twin_profile else ""
+    simulate = f"--simulate{profile_words}" if options.simulate else ""
     print(f"Runs that determine the twin of {profile.title} with {medium}, in this order:")
     for command, tells in runs_to_make(profile.name, medium, simulate):
         print(f"\n  # {tells}\n  {command}")

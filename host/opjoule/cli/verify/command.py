@@ -25,16 +25,16 @@ def run_verify(options: VerifyOptions) -> int:
 
 def print_verified(records: Sequence[Path], *, as_json: bool) -> int:
     """Prints what of each record was changed, is missing or cannot be read; exit status 4 if anything was."""
-    found = [_verified(directory) for directory in records]
+    outcomes = [_verified(directory) for directory in records]
     if as_json:
-        sys.stdout.write(json.dumps(found, indent=2) + "\n")
+        sys.stdout.write(json.dumps(outcomes, indent=2) + "\n")
     else:
-        for one in found:
+        for one in outcomes:
             for line in one["problems"]:
                 print(line)
             if not one["problems"]:
                 print(f"{one['record']}: {one['said']}")
-    return RecordFault.exit_code if any(one["problems"] for one in found) else 0
+    return RecordFault.exit_code if any(one["problems"] for one in outcomes) else 0
 
 
 def _verified(directory: Path) -> dict[str, Any]:

@@ -154,8 +154,10 @@ class Probe:
 
     def steering(self) -> dict[str, Any]:
         """adjtimex of the board."""
-        found = self._ask("steering")[0].get("adjtimex")
-        return found if isinstance(found, dict) and found else {"reason": "the probe gives no reason"}
+        adjtimex = self._ask("steering")[0].get("adjtimex")
+        return (
+            adjtimex if isinstance(adjtimex, dict) and adjtimex else {"reason": "the probe gives no reason"}
+        )
 
     def keep_marks(self, path: Path) -> None:
         """Writes each mark to a file as it arrives."""

@@ -157,10 +157,10 @@ _METERS: Final = {"port": "serial:/dev/ttyACM0", "storage": "fnirsi"}
 def _meter(path: Path, data: Mapping[str, Any], key: str, example: str) -> str | None:
     """A meter as [meter] names it; None where it names none."""
     table = data.get("meter")
-    found = table.get(key) if isinstance(table, dict) else None
-    if found is not None and not isinstance(found, str):
-        raise BadInput(f'{path}: [meter] {key} must be text, not {found!r}; for example "{example}"')
-    return found
+    name = table.get(key) if isinstance(table, dict) else None
+    if name is not None and not isinstance(name, str):
+        raise BadInput(f'{path}: [meter] {key} must be text, not {name!r}; for example "{example}"')
+    return name
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

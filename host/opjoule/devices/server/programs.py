@@ -20,14 +20,14 @@ def find_programs(shell: Shell, database: Database, given: Mapping[str, str] | N
         given: those that the user says where they are.
     Raises: DeviceFault: one is missing; says how to get it.
     """
-    found = dict(given or {})
+    paths = dict(given or {})
     for name, places in database.programs.items():
-        if name in found:
+        if name in paths:
             continue
         if not (path := program_path(shell, name, places)):
             raise DeviceFault(f"'{name}' of {database.title} is not on {shell.target}: {database.get}")
-        found[name] = path
-    return found
+        paths[name] = path
+    return paths
 
 
 def program_path(shell: Shell, name: str, places: Sequence[str]) -> str:

@@ -248,10 +248,10 @@ def quiet_stretch(
     """
     others, last = 1.0, read()
     for _ in range(_STRETCHES_MAX):
-        first, own = last, own_ticks()
+        first, own_ticks_now = last, own_ticks()
         wait(_STRETCH_S)
         last = read()
-        busy = last.busy_ticks - first.busy_ticks - (own_ticks() - own)
+        busy = last.busy_ticks - first.busy_ticks - (own_ticks() - own_ticks_now)
         others = max(busy, 0.0) / max(last.total_ticks - first.total_ticks, 1)
         if others <= OTHERS_LIMIT:
             break
