@@ -86,7 +86,7 @@ class Machine:
 
         Args:
             folder: a new or empty folder for its disks, sockets and logs.
-            serial: a serial port of this computer that becomes the board's /dev/ttyS0; such a board is booted.
+            serial: a serial port of this computer, connected to the board's /dev/ttyS0; None: nothing is.
         Raises: DeviceFault: qemu does not start, or the board does not come up.
         """
         self.image = image
@@ -98,7 +98,7 @@ class Machine:
         folder.mkdir(parents=True, exist_ok=True)
         if any(folder.iterdir()):
             raise DeviceFault(f"{folder} is not empty: a virtual board removes its folder when it ends")
-        restore = image.snapshot.exists() and serial is None
+        restore = image.snapshot.exists()
         _overlay(image.booted_root if restore else image.root, folder / "root.qcow2")
         for name in MEDIA:
             _blank(folder / f"{name}.qcow2")
@@ -156,16 +156,12 @@ class Machine:
                 "-device",
                 "virtio-net-device,netdev=net",
             ),
-            *self._serial_arguments(),
+            *("-chardev", f"serial,id=meter,path={self._serial}" if self._serial else "null,id=meter"),
+            *("-device", "pci-serial,chardev=meter"),
             *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-device,rng=rng"),
             *("-qmp", "unix:qmp.sock,server=on,wait=off"),
             *("-msg", "timestamp=on", "-D", str(self.edges), "-trace", "pl061_set_output"),
         ]
-
-    def _serial_arguments(self) -> list[str]:
-        if self._serial is None:
-            return []
-        return ["-chardev", f"serial,id=meter,path={self._serial}", "-device", "pci-serial,chardev=meter"]
 
     def _await_ssh(self) -> None:
         deadline_s = time.monotonic() + _START_S
