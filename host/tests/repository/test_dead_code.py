@@ -20,7 +20,6 @@ PRODUCT = (
     "fuzz",
     "docs",
 )
-ALL = (*PRODUCT, "host/tests")
 KINDS = {"function", "method", "property", "class", "import", "unreachable_code"}
 ALLOWED = {
     "host/opjoule/cli/* run_*": "cli/commands.py calls it by the command's name",
@@ -41,29 +40,35 @@ FIXTURES = ["@pytest.fixture", "@CASES.*"]
 
 
 @cache
-def unused(*paths):
-    """`FILE NAME` of everything that nothing in these paths calls."""
-    found = vulture.Vulture(ignore_decorators=FIXTURES)
-    found.scavenge([str(ROOT / path) for path in paths], exclude=["*/platformio/libraries/*"])
+def unused():
+    """`FILE NAME` of everything that nothing calls: first without the tests, then with them."""
+    search = vulture.Vulture(ignore_decorators=FIXTURES)
+    return names_left(search, PRODUCT), names_left(search, ("host/tests",))
+
+
+def names_left(search, paths):
+    """Adds these paths to what is searched."""
+    search.scavenge([str(ROOT / path) for path in paths], exclude=["*/platformio/libraries/*"])
     return [
         f"{Path(each.filename).relative_to(ROOT)} {each.name}"
-        for each in found.get_unused_code(min_confidence=60)
+        for each in search.get_unused_code(min_confidence=60)
         if each.typ in KINDS
     ]
 
 
-@pytest.mark.parametrize("paths", [PRODUCT, ALL], ids=["product", "all"])
-def test_everything_has_a_caller(paths):
+@pytest.mark.parametrize("with_tests", [False, True], ids=["product", "all"])
+def test_everything_has_a_caller(with_tests):
     """A test alone is no caller of the product."""
-    assert [name for name in unused(*paths) if not any(fnmatchcase(name, each) for each in ALLOWED)] == []
+    left = unused()[with_tests]
+    assert [name for name in left if not any(fnmatchcase(name, each) for each in ALLOWED)] == []
 
 
 def test_every_exception_is_one():
-    names = {*unused(*PRODUCT), *unused(*ALL)}
+    names = {name for left in unused() for name in left}
     assert [each for each in ALLOWED if not any(fnmatchcase(name, each) for name in names)] == []
 
 
 def test_a_function_without_a_caller_is_found(tmp_path, monkeypatch):
     monkeypatch.setattr(f"{__name__}.ROOT", tmp_path)
     (tmp_path / "a.py").write_text("def called():\n    pass\n\n\ndef left():\n    pass\n\n\ncalled()\n")
-    assert unused("a.py") == ["a.py left"]
+    assert names_left(vulture.Vulture(), ("a.py",)) == ["a.py left"]
