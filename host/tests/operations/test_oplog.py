@@ -69,10 +69,10 @@ BLOCKS = st.lists(
 ).map(following)
 
 
-@given(BLOCKS, st.sampled_from([1, 2]))
+@given(BLOCKS)
 @settings(max_examples=60, deadline=None)
-def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks, version):
-    path = written(tmp_path_factory.mktemp("log"), *log(blocks, version))
+def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks):
+    path = written(tmp_path_factory.mktemp("log"), *log(blocks))
     table = read_operation_log(path).operations
     rows = list(
         zip(table.board_ns, table.duration_ns, table.kind, table.thread, table.bytes, table.ok, strict=True)

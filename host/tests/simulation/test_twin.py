@@ -13,6 +13,7 @@ import pytest
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import LinkFault
 from opjoule.record.json_file import plain
+from opjoule.record.run_record import with_digest
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
@@ -409,7 +410,7 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
     assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
 
 
-HEAD = {"schema": {"name": "run", "version": 1}, "status": "complete", "simulated": True}
+HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True}
 
 
 def truth_lines_of(folder, stated, status="complete"):
@@ -417,7 +418,9 @@ def truth_lines_of(folder, stated, status="complete"):
         f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
     )
     (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
-    (folder / "run.json").write_text(json.dumps(plain(HEAD | {"phases": phases(), "status": status})))
+    (folder / "run.json").write_text(
+        json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status})))
+    )
     (folder / "result.json").write_text(json.dumps(stated))
     return truth_lines(folder)
 
