@@ -207,9 +207,9 @@ def test_a_rig_plans_a_cell_of_a_study_as_the_campaigns_computer_does(tmp_path, 
     from opjoule.cli.commands import parse
 
     options = parse(["--study", *study, "--scheduler", "tcp://127.0.0.1:1"]).options
-    plans = [plan for plan, _ in _plans(options.campaign)]
+    plans = [plan for plan, _ in _plans(options.file)]
     campaign = Campaign.of(plans, tmp_path / "out", seed=1)
-    for job in jobs_of(options.campaign, campaign)[::5]:
+    for job in jobs_of(options.file, campaign)[::5]:
         (tmp_path / "job.json").write_bytes(msgspec.json.encode(job))
         told_to = parse(["campaign", "cell", str(tmp_path), "--name", "rig-1"]).options
         plan = plan_of_job(job, told_to.options, "rig-1")

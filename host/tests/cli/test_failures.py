@@ -121,7 +121,8 @@ def test_a_ctrl_c_in_text_that_python_executes_ends_with_the_same_status(tmp_pat
     (tmp_path / "interrupted.py").write_text(
         "import sys; from opjoule.cli import commands, start\n"
         "def command(): exec('raise KeyboardInterrupt')\n"
-        "commands.loaded = lambda argv: command\n"
+        "from types import SimpleNamespace\n"
+        "commands.parse = lambda argv: SimpleNamespace(loaded=lambda: command)\n"
         "sys.exit(start.main(['report']))"
     )
     ended = subprocess.run(

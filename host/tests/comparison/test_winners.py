@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
-from opjoule.comparison.comparison import answers_of
+from opjoule.comparison.comparison import Answers, answers_of
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.deciding import deciding_lines
-from opjoule.comparison.index import ConditionRun, gather, write_index
+from opjoule.comparison.index import ConditionRun, gather, read_index, with_result, write_index
 from opjoule.comparison.winners import winner_lines
 from report_record import put_result
 
@@ -48,8 +48,12 @@ def campaign(folder: Path, runs_of: int = 4, *, tail: float = 0.1) -> Path:
     return folder
 
 
+def answers_in(folder: Path) -> Answers:
+    return answers_of(with_result(read_index(folder)[0]))
+
+
 def test_sd_emmc_or_ssd_for_leveldb_and_sqlite_is_answered_in_three_lines(tmp_path: Path) -> None:
-    first, second, third, *_ = answers_of(campaign(tmp_path)).conclusions
+    first, second, third, *_ = answers_in(campaign(tmp_path)).conclusions
     assert re.fullmatch(
         r"On LevelDB, the eMMC used the least energy above idle per operation, 1\.000 ± 0\.027.J/operation: "
         r"the SD card used 2\.8\d* times as much \(95 %: 2\.\d+ to 2\.\d+; p < 0\.0001\) and "
@@ -69,7 +73,7 @@ def test_sd_emmc_or_ssd_for_leveldb_and_sqlite_is_answered_in_three_lines(tmp_pa
 
 
 def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
-    [line] = [each for each in answers_of(campaign(tmp_path)).conclusions if "idle power" in each]
+    [line] = [each for each in answers_in(campaign(tmp_path)).conclusions if "idle power" in each]
     shown = line.replace("\N{NO-BREAK SPACE}", " ")
     assert re.match(
         r"Energy above idle leaves out idle power: on \w+, the board drew 300\.0 ± \d\.\d mW more at idle",
@@ -79,14 +83,14 @@ def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
 
 
 def test_a_tail_that_decides_is_named(tmp_path: Path) -> None:
-    short = answers_of(campaign(tmp_path / "a", tail=0.8)).conclusions
+    short = answers_in(campaign(tmp_path / "a", tail=0.8)).conclusions
     [line] = [each for each in short if "after the last operation" in each]
     assert "the SSD on LevelDB (80 %) and the SSD on SQLite (80 %)" in line
-    assert not any("after the last" in each for each in answers_of(campaign(tmp_path / "b")).conclusions)
+    assert not any("after the last" in each for each in answers_in(campaign(tmp_path / "b")).conclusions)
 
 
 def test_single_runs_crown_nobody(tmp_path: Path) -> None:
-    found = answers_of(campaign(tmp_path, 1))
+    found = answers_in(campaign(tmp_path, 1))
     lines = found.conclusions
     assert "used the least" not in " ".join(lines)
     assert lines[0].startswith("No medium is named best: these are single runs")
@@ -101,7 +105,7 @@ def test_what_is_too_short_or_single_is_left_aside_and_not_said_to_be_the_same(t
             place = tmp_path / f"{block}-leveldb-{medium}"
             result = json.loads((place / "result.json").read_text())
             put_result(place, {**result, "warnings": [short]})
-    lines = answers_of(tmp_path).conclusions
+    lines = answers_in(tmp_path).conclusions
     assert lines[0] == (
         "On LevelDB, nothing can be concluded on energy above idle per operation: "
         "single runs, or runs that are too short."
@@ -118,7 +122,7 @@ def test_a_group_of_one_run_is_left_aside(tmp_path: Path) -> None:
     campaign(tmp_path)
     for block in (2, 3, 4):
         shutil.rmtree(tmp_path / f"{block}-leveldb-emmc")
-    first = answers_of(tmp_path).conclusions[0]
+    first = answers_in(tmp_path).conclusions[0]
     assert first.startswith("On LevelDB, the SD card used the least energy above idle per operation, 2.8")
     assert first.endswith("Nothing can be concluded on the eMMC: single runs, or runs that are too short.")
 

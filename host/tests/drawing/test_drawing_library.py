@@ -103,7 +103,7 @@ def test_lines_stand_out_from_bands_and_bands_from_their_ground_by_edges_of_at_l
     """A band's edges have the colour of its series' line, which is one of LINES. Bands of all runs that a page
     overlays may lie on top of each other: the more there are, the fainter each is."""
     palette, script = palettes()[theme], scripts()
-    assert "ctx.globalAlpha = TINT / drawn.length;" in script and "ctx.strokeStyle = shade;" in script
+    assert "Math.round((255 * TINT) / envelopes.length)" in script and "`${label}, lowest`, name, 1" in script
     tint, runs = float(re.search(r"const TINT = ([\d.]+);", script)[1]), in_list(script, "COLOURS_OF_RUNS")
     assert set(runs) <= set(LINES)
     for several in (mix for count in range(1, len(runs) + 1) for mix in combinations(runs, count)):

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from opjoule.drawing.markup import text_of
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import RecordFault
-from opjoule.evaluation.collection import collect
-from opjoule.evaluation.evidence import Evidence
 from opjoule.meters.chips import chip_of
 from opjoule.meters.chips.ina219 import INA219, ina219_breakout
 from opjoule.meters.chips.ina226 import INA226
@@ -23,10 +19,8 @@ from opjoule.meters.polled.pmic import PmicSource
 from opjoule.meters.polled.rapl import RaplSource
 from opjoule.meters.ppk2 import ppk2_sensor
 from opjoule.record.json_file import plain
-from opjoule.record.run_record import RunRecord
-from opjoule.report.head import head_lines
 from opjoule.report.provenance import essentials
-from raw_record import run_json, running_record
+from raw_record import run_json
 
 OWN = {
     "joulescope": joulescope_sensor,
@@ -35,18 +29,6 @@ OWN = {
     "rapl": lambda: RaplSource().error_bounds(),
     "pmic": lambda: PmicSource("vcgencmd").error_bounds(),
 }
-OLDER = {
-    "shunt_ohm": 0.07,
-    "shunt_tolerance": 0.01,
-    "gain_error_max": 0.005,
-    "offset_v_max": 200e-6,
-    "shunt_lsb_v": 10e-6,
-    "bus_lsb_v": 4e-3,
-    "bus_gain_error_max": 0.005,
-    "current_max_a": 3.2,
-    "shunt_from": "shunt= in rig.toml",
-}
-"""As records held it when the bounds were those of a shunt's voltage."""
 
 
 def essentials_of(sensor):
@@ -84,37 +66,7 @@ def test_a_chips_ranges_end_where_its_codes_do_and_the_narrowest_is_first(chip):
     assert list(chip.ranges) == sorted(chip.ranges, key=lambda each: each.max_v)
 
 
-def test_bounds_of_an_older_record_are_the_same_to_the_last_digit():
-    """The quotients of 0.07 ohm are no round numbers."""
-    bounds = run_json(sensor=OLDER).sensor
-    assert (bounds.current_offset_max_a, bounds.current_step_a) == (200e-6 / 0.07, 10e-6 / 0.07)
-    assert bounds.gain_errors_max == {"shunt": 0.01, "current": 0.005, "voltage": 0.005}
-    assert (bounds.seen_fraction, bounds.clock_error_max, bounds.voltage_step_v) == (0.5, 8e-3, 4e-3)
-    assert bounds.shunt == Shunt(0.07, 0.01) and bounds.shunt.origin == "shunt= in rig.toml"
-    assert head_lines(run_json(sensor=OLDER)) == head_lines(run_json(sensor=plain(bounds)))
-    assert essentials_of(OLDER) == essentials_of(plain(bounds))
-
-
-def test_an_older_record_of_a_meter_without_a_shunt_has_its_current_as_it_was_stated():
-    own = {"shunt_ohm": None, "current_offset_max_a": 1e-3, "current_step_a": 1e-6, "offset_v_max": 0.0}
-    bounds = run_json(sensor={**OLDER, **own, "seen_fraction": 1.0, "clock_error_max": 160e-6}).sensor
-    assert (bounds.shunt, bounds.current_offset_max_a, bounds.current_step_a) == (None, 1e-3, 1e-6)
-    assert bounds.gain_errors_max == {"current": 0.005, "voltage": 0.005}
-    assert (bounds.seen_fraction, bounds.clock_error_max) == (1.0, 160e-6)
-
-
-def test_an_older_record_is_analysed_to_the_same_figures(tmp_path):
-    results = []
-    for name, sensor in (("older", OLDER), ("now", run_json(sensor=OLDER).sensor)):
-        record = running_record(tmp_path / name)
-        record.document["sensor"].clear()
-        record.update(sensor=sensor)
-        collect(record, Evidence.of(RunRecord.open(record.directory), ended_early=False))
-        results.append(json.loads((record.directory / "result.json").read_text()))
-    assert results[0] == results[1] and results[0]["energy_j"]["u"] > 0
-
-
-@pytest.mark.parametrize("entry", [{"shunt": 1}, {"shunt_ohm": 0.1}, {**OLDER, "shunt_ohm": 0}, {}])
+@pytest.mark.parametrize("entry", [{"shunt": 1}, {"shunt_ohm": 0.1}, {}])
 def test_bounds_that_are_none_are_one_clear_line(entry):
     with pytest.raises(RecordFault, match=r"^run\.json is corrupt: .+"):
         run_json(sensor=entry)

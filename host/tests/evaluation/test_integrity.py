@@ -235,7 +235,7 @@ def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path,
     sound, changed = finished_record(tmp_path / "sound"), finished_record(tmp_path / "changed")
     assert run_verify(VerifyOptions(records=[sound.directory], json=False)) == 0
     assert "files are as the run left them (complete)" in capsys.readouterr().out
-    (changed.directory / "raw/run-1.system.csv").unlink()
+    (changed.directory / "raw/repeat-1.system.csv").unlink()
     with (changed.directory / "operations.parquet").open("ab") as file:
         file.write(b"x")
     records = [sound.directory, changed.directory, tmp_path / "none"]
@@ -243,7 +243,7 @@ def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path,
     said = capsys.readouterr().out.splitlines()
     assert said[1:] == [
         f"{changed.directory}/operations.parquet: changed since the run ended",
-        f"{changed.directory}/raw/run-1.system.csv: missing",
+        f"{changed.directory}/raw/repeat-1.system.csv: missing",
         f"{tmp_path}/none is not a run record: it has no run.json",
     ]
     assert run_verify(VerifyOptions(records=records, json=True)) == RecordFault.exit_code
@@ -253,7 +253,7 @@ def test_verify_names_each_changed_and_missing_file_of_several_records(tmp_path,
 def test_a_report_of_an_altered_record_is_shown_and_ends_with_the_status_of_verify(tmp_path):
     record = finished_record(tmp_path / "record")
     assert run_report(ReportOptions(record=record.directory)) == 0
-    (record.directory / "raw/run-1.system.csv").unlink()
+    (record.directory / "raw/repeat-1.system.csv").unlink()
     assert run_report(ReportOptions(record=record.directory)) == RecordFault.exit_code
     assert run_verify(VerifyOptions(records=[record.directory], json=False)) == RecordFault.exit_code
 

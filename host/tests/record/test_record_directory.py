@@ -107,7 +107,8 @@ def _only(monkeypatch, root, measure_once):
     monkeypatch.setattr(measure, "ROOT", root)
     monkeypatch.setattr(measure, "directory_name", lambda plan: "same")
     monkeypatch.setattr(measure, "_measure_once", measure_once)
-    monkeypatch.setattr(measure, "tell", lambda record, options, directory: None)
+    monkeypatch.setattr(measure, "_print_truth", lambda plan, options, directory: None)
+    monkeypatch.setattr(measure, "print_outcome", lambda record, place, json: None)
 
 
 @pytest.mark.parametrize("goes_on", [True, False])

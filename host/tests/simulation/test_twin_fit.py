@@ -268,8 +268,16 @@ def test_simulate_takes_a_profile_by_its_file_and_none_at_all(tmp_path):
     path.write_text("")
     with_one = commands.parse([*COMMON, "--simulate", str(path)])
     without = commands.parse([*COMMON, "--simulate", "--repeats", "1"])
-    assert (with_one.simulate, with_one.options.simulate, with_one.options.twin_profile) == (True, True, path)
-    assert (without.simulate, without.options.simulate, without.options.twin_profile) == (True, True, None)
+    assert (with_one.needs.simulate, with_one.options.simulate, with_one.options.twin_profile) == (
+        True,
+        True,
+        path,
+    )
+    assert (without.needs.simulate, without.options.simulate, without.options.twin_profile) == (
+        True,
+        True,
+        None,
+    )
     command = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "true"])
     assert command.options.command == ["true"]
 
@@ -323,5 +331,5 @@ def test_the_runs_that_are_printed_are_commands_that_measure_py_takes(simulate):
         program, *words = command.split()
         assert program == "host/measure.py"
         asked = commands.parse(words)
-        assert asked.command in ("measure", "twin")
+        assert asked.run.split(".")[2] in ("measure", "twin")
         assert tells

@@ -213,7 +213,7 @@ def test_counts_that_are_asked_for_are_conditions_of_their_own(tmp_path):
         options = parse(
             command(study(tmp_path / "s"), "--only", "size=small", "--only", f"rows={rows}")
         ).options
-        names += [" ".join(cell.condition.values()) for cell in options.campaign.cells]
+        names += [" ".join(cell.condition.values()) for cell in options.file.cells]
     assert names == ["one small 1000", "two small 1000", "one small 10000", "two small 10000"]
 
 
@@ -364,8 +364,8 @@ def test_a_client_that_is_there_is_told_by_all_of_them(tmp_path, monkeypatch, ca
 
 def test_a_simulated_study_sets_up_the_packages_of_its_systems_alone():
     study = ["--study", "s3", "--device", "rpi4"]
-    assert parse([*study, "--simulate"]).packages == ("python3-bsddb3", "postgresql")
-    assert parse([*study, "--simulate", "--only", "system=sqlite,duckdb"]).packages == ()
-    assert parse(["--study", "s2", "--device", "rpi4", "--simulate"]).packages == ()
-    assert parse(study).packages == ()  # a real board's own affair
-    assert parse([*study, "--simulate", "--dry-run"]).packages == ()
+    assert parse([*study, "--simulate"]).needs.packages == ("python3-bsddb3", "postgresql")
+    assert parse([*study, "--simulate", "--only", "system=sqlite,duckdb"]).needs.packages == ()
+    assert parse(["--study", "s2", "--device", "rpi4", "--simulate"]).needs.packages == ()
+    assert parse(study).needs.packages == ()  # a real board's own affair
+    assert parse([*study, "--simulate", "--dry-run"]).needs.packages == ()

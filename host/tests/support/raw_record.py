@@ -56,7 +56,7 @@ def running_record(directory: Path) -> RunRecord:
     for repeat in range(1, REPEATS + 1):
         (raw / f"run-{repeat}.oplog").write_bytes(b"".join(_log(repeat)))
         (raw / f"run-{repeat}.events.jsonl").write_text(_events(repeat))
-        (raw / f"run-{repeat}.system.csv").write_text(_system(repeat))
+        (raw / f"repeat-{repeat}.system.csv").write_text(_system(repeat))
     seals.stop()
     return RunRecord.open(directory)
 

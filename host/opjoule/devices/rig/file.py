@@ -176,9 +176,11 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
             raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
         data = read_toml(path, again)
+        name = _with_control_character(data, "")
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
-    name = _with_control_character(data, "")
+    except RecursionError:
+        raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
     if name is not None:
         raise BadInput(f"{path}: {name or 'a key'} holds a control character")
     return data
