@@ -89,7 +89,7 @@ def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys
         bench.run()
     Bench(tmp_path / "two.toml", tmp_path / "out").run()
     runs = [
-        replace(each, run=SimpleNamespace(numbers={}) if each.status == "complete" else None)
+        replace(each, run=SimpleNamespace(numbers={}, compared=()) if each.status == "complete" else None)
         for each in read_index(tmp_path / "out")[0]
     ]
     assert len(runs) == 5

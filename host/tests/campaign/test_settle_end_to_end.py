@@ -40,7 +40,8 @@ def measured(out: Path, medium: str, *options: str):
         "--no-blocks",
     ]
     asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
-    plan = make_plan(replace(asked.options, storage=medium))
+    plan = make_plan(asked.options)
+    plan = replace(plan, board=replace(plan.board, medium=medium))  # one that the board's profile does not have
     rig = TwinRig(
         plan.board,
         root=ROOT,

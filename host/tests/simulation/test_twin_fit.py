@@ -279,7 +279,7 @@ def test_simulate_takes_a_profile_by_its_file_and_none_at_all(tmp_path):
         None,
     )
     command = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "true"])
-    assert command.options.command == ["true"]
+    assert command.options.command == ("true",)
 
 
 def test_a_study_hands_its_profile_to_each_of_its_cells(tmp_path):
