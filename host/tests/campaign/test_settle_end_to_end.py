@@ -41,7 +41,7 @@ def measured(out: Path, medium: str, *options: str):
     ]
     asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
     plan = make_plan(asked.options)
-    plan = replace(plan, board=replace(plan.board, medium=medium))  # one that the board's profile does not have
+    plan = replace(plan, board=replace(plan.board, medium=medium))  # not one of the profile
     rig = TwinRig(
         plan.board,
         root=ROOT,
