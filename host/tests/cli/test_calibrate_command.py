@@ -12,7 +12,7 @@ import pytest
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.calibration.library import find_calibration
 from opjoule.cli import commands
-from opjoule.cli.calibrate import setup as calibration_setup
+from opjoule.cli.calibrate import command as calibrate_command
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
 from opjoule.cli.record import command as record
@@ -242,8 +242,8 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     gain = drawn.shunt_ohm / 0.1 * (1 + drawn.gain_error) * (1 + drawn.bus_gain_error)
     true_error = gain * (1 + offset_a / 1.2) - 1
     assert true_error < -8e-3, "another seed: this sensor has hardly an error to take away"
-    monkeypatch.setattr(calibration_setup, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
-    monkeypatch.setattr(calibration_setup, "UNSEEN_A", (1.2,))
+    monkeypatch.setattr(calibrate_command, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
+    monkeypatch.setattr(calibrate_command, "UNSEEN_A", (1.2,))
     own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=197")
     assert main(["calibrate", "--simulate", "--json", *own]) == 0
     out, told = capsys.readouterr()
@@ -262,8 +262,8 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
 def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(
     tmp_path, capsys, monkeypatch
 ):
-    monkeypatch.setattr(calibration_setup, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
-    monkeypatch.setattr(calibration_setup, "UNSEEN_A", (2.5,))
+    monkeypatch.setattr(calibrate_command, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
+    monkeypatch.setattr(calibrate_command, "UNSEEN_A", (2.5,))
     own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")
     assert main(["calibrate", "--simulate", "--json", *own]) == 0
     found = json.loads(capsys.readouterr().out)
@@ -327,6 +327,7 @@ def test_the_check_that_a_simulated_calibration_recommends_is_of_the_same_sensor
     given = ["--seed", "7", "--room-temperature", "21.5", "--folder", folder]
     words = shlex.split(check_command(commands.parse(["calibrate", "--simulate", *given]).options))
     assert words[:3] == ["host/calibrate.py", "check", "--simulate"]
-    checked = commands.parse(["calibrate", *words[1:]]).options
-    assert (checked.action, checked.seed, checked.room_temperature) == ("check", 7, 21.5)
+    parsed = commands.parse(["calibrate", *words[1:]])
+    checked = parsed.options
+    assert parsed.run.endswith(":run_check") and (checked.seed, checked.room_temperature) == (7, 21.5)
     assert checked.folder == Path(folder)
