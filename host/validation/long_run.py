@@ -114,6 +114,9 @@ def main() -> int:
     print("SIMULATED")
     growth = grown(measure(asked.hours, asked.out.resolve()))
     record = asked.out / "run"
+    if not (record / "result.json").exists():
+        print(f"the measurement has no result: {asked.out / 'said'} says why", file=sys.stderr)
+        return 1
     wrong = [f"{name} has grown by {mib:.1f} MiB" for name, mib in growth.items() if mib > GROWTH_MIB]
     if (status := RunRecord.open(record).status) != "complete":
         wrong.append(f"the record is {status}")

@@ -37,7 +37,7 @@ class PastTime:
 
     @property
     def total_s(self) -> float:
-        """All of it."""
+        """Total time [s]."""
         return self.fixed_s + self.growing_s
 
 

@@ -83,14 +83,14 @@ def positional(read: Callable[[str], T], metavar: str | None, about: str, **more
 
 
 def optional(read: Callable[[str], T], metavar: str | None, about: str) -> T | None:
-    """The same, which may be left out."""
+    """A value without an option's name that may be left out; None then."""
     return option(read, metavar, about, nargs="?", **{NAME: ""})
 
 
 def positionals(
     read: Callable[[str], T], metavar: str | None, about: str, default: tuple[T, ...] = (), nargs: str = "*"
 ) -> tuple[T, ...]:
-    """Several of them; `nargs` is "+" where there must be one."""
+    """Any number of values without an option's name; with `nargs` "+" at least one."""
     return cast(tuple[T, ...], option(read, metavar, about, cast(T, default), nargs=nargs, **{NAME: ""}))
 
 

@@ -153,11 +153,17 @@ VERIFY: Final = Command(
 
 
 @dataclass(frozen=True, kw_only=True)
-class RestoreOptions(Options):
-    """Which board."""
+class RigBoardOptions(Options):
+    """A board that rig.toml describes."""
 
     device: str = required(str, "NAME", "the board, as rig.toml names it")
     rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RestoreOptions(RigBoardOptions):
+    """Which board is restored, and what else is removed from it."""
+
     out: Path | None = option(directory, "DIR", "where its files go (default: runs/recovered)")
     kept: bool = flag(
         "also remove the loaded databases kept on its media for --reset copy, which are only named otherwise"
@@ -174,11 +180,9 @@ RESTORE: Final = Command(
 
 
 @dataclass(frozen=True, kw_only=True)
-class SudoersOptions(Options):
+class SudoersOptions(RigBoardOptions):
     """Which board, and who uses it."""
 
-    device: str = required(str, "NAME", "the board, as rig.toml names it")
-    rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
     user: str | None = option(str, "NAME", "who may run it (default: the user of the connection)")
     out: Path | None = option(directory, "FILE", "file for the script (default: it is printed)")
 

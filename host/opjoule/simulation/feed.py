@@ -27,7 +27,7 @@ MARGIN_NS = 300_000_000
 DELAY_NS = 1_200_000_000
 """0.7 s more than the longest that a model waits for what is not known yet."""
 _DIRTY_KEPT_NS = 10 * DELAY_NS
-"""How long dirty pages are remembered: nobody asks for those of a time before the board's."""
+"""How long counts of dirty pages are kept. The host asks for the board's present, `DELAY_NS` ago, and nothing older."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
 _ABANDON_LIMIT_S = 1.0
@@ -209,7 +209,7 @@ class Feed:
         self._forget_dirty(self._newest_ns - _DIRTY_KEPT_NS)
 
     def _forget_dirty(self, board_ns: int) -> None:
-        """Drops the dirty pages of the time before."""
+        """Drops counts of dirty pages that were replaced at or before `board_ns`."""
         while len(self._dirty) > 1 and self._dirty[1][0] <= board_ns:
             self._dirty.popleft()
 
