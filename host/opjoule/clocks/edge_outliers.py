@@ -55,7 +55,7 @@ def near_their_neighbours(
 def _near_in_a_row(
     source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, *, bends: bool
 ) -> npt.NDArray[np.bool_]:
-    """The same for pairs without a pause between them."""
+    """True for each pair near its neighbours, bool, shape (n,); there is no pause between the pairs."""
     size = source_ns.size
     if size < FEWEST:
         return np.ones(size, np.bool_)

@@ -10,7 +10,7 @@ from typing import Final
 REACH: Final = 2.5
 """An axis from zero, or of ratios, extends at most by this factor beyond the values to show an interval."""
 REACH_TOGETHER: Final = 1.5
-"""The same factor for the simultaneous interval of all ratios."""
+"""Greatest extension of such an axis, as a factor, to show the simultaneous interval of all ratios."""
 REACH_ABOUT: Final = 2.0
 """Extension of an axis around points: a factor if it is logarithmic, else spans of the values."""
 DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))

@@ -19,7 +19,7 @@ PLAN_VERSION: Final = 1
 IDLE_S = 30.0
 """Idle before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
-"""The same on the simulated rig, whose board comes to rest at once."""
+"""Idle before and after each run on the simulated rig, whose board comes to rest at once."""
 REPEATS: Final = 3
 SETTLE_LIMIT_S: Final = 60.0
 """Longest wait without progress of the medium's writes."""

@@ -132,7 +132,7 @@ class StreamingMeter(ABC, Generic[Device, Assembler]):
         """Sets `_device`."""
 
     def configure(self) -> None:
-        """Nothing to set."""
+        """Does nothing: this meter has no settings."""
 
     def clock_exchange(self) -> None:
         """Nothing to ask: arrival is the evidence, and exchanges come from `read` by themselves."""

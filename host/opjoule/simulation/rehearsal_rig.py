@@ -66,7 +66,7 @@ class Witness:
         return MeterIdentity("witness", "simulated", "second meter", 0, protocol_version=1, simulated=True)
 
     def configure(self) -> None:
-        """Nothing to set."""
+        """Does nothing: this meter has no settings."""
 
     def start(self) -> None:
         """Starts sampling."""

@@ -29,7 +29,7 @@ class Job(Struct, frozen=True):
     """Path of the campaign's folder."""
     title: str
     kind: str
-    """Kind of its options."""
+    """Kind of the cell's options."""
     options: dict[str, Any]
     """What the measurement is planned from."""
     condition: dict[str, str]
@@ -129,5 +129,5 @@ def _meter(port: str) -> str:
 
 
 def resources(names: frozenset[str]) -> Mapping[str, float]:
-    """The same names as Dask resources: one of each."""
+    """Names of equipment as Dask resources, one of each."""
     return dict.fromkeys(sorted({RIG, *names}), 1.0)

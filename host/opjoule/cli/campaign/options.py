@@ -46,7 +46,7 @@ class FileOptions(Options):
 
 @dataclass(frozen=True, kw_only=True)
 class CampaignOptions(FleetOptions, FileOptions):
-    """With the rigs that measure it."""
+    """A campaign's file, and the rigs that measure it."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class PlannedCampaign:
     fleet: FleetOptions
 
     def checked(self, parser: Parser) -> PlannedCampaign:
-        """Itself; ends the program where its cells cannot be measured together."""
+        """This campaign; ends the program where its cells cannot be measured together."""
         self.fleet.check_network(parser, self.fleet.scheduler or "")
         boards = sorted({cell.options.architecture for cell in self.file.cells} - {""})
         if len(boards) > 1 and not (self.dry_run or self.fleet.scheduler):

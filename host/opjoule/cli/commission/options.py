@@ -33,7 +33,7 @@ To rehearse it without hardware, about three minutes:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcedureOptions(Options):
-    """The rig, and which steps."""
+    """The rig to prove, and the steps to take."""
 
     device: str | None = option(str, "NAME", "the board (default: the only one of rig.toml)")
     storage: str | None = option(str, "MEDIUM", "the medium that is written to (default: the board's first)")

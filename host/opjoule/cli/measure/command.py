@@ -55,7 +55,7 @@ def run_measure(options: PlanningOptions) -> int:
 
 
 def run_again(options: AgainOptions) -> int:
-    """The same for the plan of a record."""
+    """Measures the plan of a record again."""
     options = replace(options, rig_seed=rig_seed(options))
     return _run_plans([plan_again(options.plan, options.asked)], options)
 

@@ -46,7 +46,7 @@ class MonsoonSettings:
     model: str = "hvpm"
     """'hvpm' or 'lvpm'"""
     serial_number: str | None = None
-    """None: the first one found"""
+    """Serial number of the monitor; None: the first that is found."""
     channel: str = "main"
     """'main', or 'usb' for a board that is supplied through the USB pass-through"""
     voltage_v: float | None = None

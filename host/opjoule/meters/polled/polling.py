@@ -101,7 +101,7 @@ class PolledMeter:
         return self._source.open()
 
     def configure(self) -> None:
-        """Nothing to set."""
+        """Does nothing: this meter has no settings."""
 
     def start(self) -> None:
         """Starts polling."""
