@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 from known_meter import experiment
-from known_work import Choice
+from known_work import PACED, Choice
 from opjoule.attribution.attribute import attribute
 
 SCENARIOS: Final = {
@@ -19,6 +19,7 @@ SCENARIOS: Final = {
     "the same in randomised blocks": Choice(mix=(0.5, 0.5), ratio=3.0, slow_meter=True, design=True),
     "writes on one background thread": Choice(mix=(0.05, 0.95), engine="one thread"),
     "writes on two background threads": Choice(mix=(0.05, 0.95), engine="two threads"),
+    "a client that paces its operations": Choice(family=PACED),
 }
 """What is not left to chance in each."""
 KINDS: Final = ("read", "update", "insert")

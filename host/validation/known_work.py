@@ -18,10 +18,15 @@ from opjoule.simulation.known_power import Float64Array, Gridded, Paused, Piece,
 
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")
+PACED: Final = "paced"
+"""A family that is drawn where it is asked for alone: a client that begins operations at even distances, on a processor
+that draws some of their energy while it wakes up and falls asleep."""
 ENGINES: Final = ("plain", "one thread", "two threads", "checkpoints")
 NEVER: Final = 1e7
 """How much slower than usual operations are while the workload pauses."""
 GRID_S: Final = 0.01
+AWAKE_S: Final = 150e-6
+"""For how long a processor stays awake before and after a paced operation at most."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +83,10 @@ def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) 
     slow, factor = _course(rng, family, events, start_s, end_s)
     made = _Operations.drawn(rng, choice, family, slow, start_s, end_s, meter_period_s)
     energy_j = made.energy_j * np.interp(made.begin_s, *factor) if factor else made.energy_j
+    awake_s = rng.uniform(0.0, AWAKE_S, 2) if family == PACED else np.zeros(2)
     pieces: list[Piece] = [
-        Steady(made.begin_s[own], (made.begin_s + made.length_s)[own], energy_j[own])
-        for own in (made.thread == thread for thread in np.unique(made.thread))
+        _drawn(made.begin_s[of_thread], made.length_s[of_thread], energy_j[of_thread], *awake_s.tolist())
+        for of_thread in (made.thread == thread for thread in np.unique(made.thread))
     ]
     true_j = {name: float(energy_j[made.kind == at].sum()) for at, name in enumerate(made.kinds)}
     for name, piece in _background(rng, events, engine == "one thread").items():
@@ -95,6 +101,17 @@ def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) 
         start_s, end_s, medium.settled_s, made.kinds, made.kind, made.begin_s, made.length_s, made.thread,
         events, engine == "one thread", medium.written, pieces, true_j, drawn,
     )  # fmt: skip
+
+
+def _drawn(
+    begin_s: Float64Array, length_s: Float64Array, energy_j: Float64Array, before_s: float, after_s: float
+) -> Steady:
+    """Operations of one thread, each spread over its time and some before and after it, at most half of the pause."""
+    end_s = begin_s + length_s
+    half_s = (begin_s[1:] - end_s[:-1]) / 2
+    before = np.minimum(before_s, np.concatenate([[np.inf], half_s]))
+    after = np.minimum(after_s, np.concatenate([half_s, [np.inf]]))
+    return Steady(begin_s - before, end_s + after, energy_j)
 
 
 @dataclass(frozen=True)
@@ -132,6 +149,8 @@ class _Operations:
             between_s = rng.exponential(0.03 * float(mix @ usual_s), kind.size)
             if family == "in step":
                 between_s = _in_step(rng, work_s, meter_period_s)
+            if family == PACED:
+                between_s = _paced(rng, work_s, float(mix @ usual_s))
             begin = np.cumsum(work_s + between_s) - work_s
             elapsed, moment_s = slow
             within = begin + work_s < elapsed[-1]
@@ -180,6 +199,13 @@ def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Flo
         * (1 + rng.choice([0.0, 1e-4, 1e-3, 0.01]) * rng.normal())
     )
     return np.ceil(work_s / beat_s) * beat_s - work_s
+
+
+def _paced(rng: Generator, work_s: Float64Array, usual_s: float) -> Float64Array:
+    """Pauses after which operations begin at even distances, a little late each."""
+    beat_s = usual_s * rng.uniform(2.0, 20.0)
+    late_s = rng.gamma(4.0, 10e-6, work_s.size + 1)
+    return np.maximum(np.ceil(work_s / beat_s) * beat_s - work_s + np.diff(late_s), 1e-6)
 
 
 def _events(

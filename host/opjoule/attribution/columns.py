@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -73,6 +74,8 @@ class ColumnRole(Enum):
 _NEAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
 _FAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_FAR}
 _FREE: Final = {ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
+NEIGHBOURS_U: Final = 0.02
+"""Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +90,9 @@ class ColumnSets:
     """Columns whose coefficient may have either sign; the others are powers or energies."""
     count: BoolArray
     """Numbers of operations."""
-    usual: BoolArray
-    """The time that all operations usually take: its coefficient is what neighbours see too much of their power."""
+    strays: Float64Array
+    """How far neighbours may misjudge what all kinds draw, relative to it, for the column that takes that up; 0 for the
+    others."""
 
 
 @dataclass(frozen=True)
@@ -107,9 +111,11 @@ class PartColumns:
     """shape (n,) each"""
     usual_s: Float64Array
     """Usual time of the operations of each window, all kinds together, shape (n,). It counts within groups and belongs
-    to no part. It absorbs a bias: pauses, clock errors and frequency changes let neighbours overstate the power of all
-    kinds by one or two per cent (fit.NEIGHBOURS_U)."""
+    to no part. It absorbs a bias: pauses, clock errors and frequency changes let neighbours misjudge the power of all
+    kinds by one or two per cent (NEIGHBOURS_U), and operations at even distances by more."""
     group: Groups
+    strays: float
+    """How far neighbours may misjudge what all kinds draw, relative to it."""
 
     @classmethod
     def of(
@@ -119,14 +125,22 @@ class PartColumns:
         busy_s: Float64Array,
         of_activity: Mapping[str, Float64Array],
         group: Groups,
+        blurred: float,
     ) -> PartColumns:
-        """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place."""
+        """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place.
+
+        Args:
+            blurred: part of an operation's energy that neighbours miss where operations come at even distances, else 0.
+                It is the same part of their mean energy for each kind.
+        """
         near, far = beyond_count(count, busy_s, group)
         of_kind = {
             name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()
         }
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
-        return cls(of_kind, of_activity, count @ usual_s, group)
+        if blurred:
+            usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
+        return cls(of_kind, of_activity, count @ usual_s, group, math.hypot(NEIGHBOURS_U, blurred))
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
@@ -150,6 +164,7 @@ class PartColumns:
             all_of([run.of_activity for run in runs]),
             np.concatenate([run.usual_s for run in runs]),
             Groups.joined([run.group for run in runs]),
+            max(run.strays for run in runs),
         )
 
     @property
@@ -183,8 +198,9 @@ class PartColumns:
         return ColumnSets(
             *(
                 np.array([role in chosen for role in self.roles])
-                for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT}, {ColumnRole.USUAL_TIME})
-            )
+                for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT})
+            ),
+            np.array([self.strays if role is ColumnRole.USUAL_TIME else 0.0 for role in self.roles]),
         )
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:

@@ -21,8 +21,6 @@ UNSEEN: Final = 1e-3
 """Fraction of a sum in directions without data, above which the sum is unknown."""
 COURSE_U: Final = 0.01
 """Relative standard deviation of a column from the course of what it represents."""
-NEIGHBOURS_U: Final = 0.02
-"""Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
 _ROUNDS: Final = 6
 _NO_POWER: Final = 1e-12
 """Part of the whole, in the unit of a coefficient, below which kinds draw nothing."""
@@ -180,8 +178,8 @@ class _Blocks:
     whole_j: Float64Array
     """shape (b,)"""
     free: BoolArray
-    usual: Float64Array
-    """What is known beforehand of the usual time's coefficient: one over its variance there, else 0, shape (p,)."""
+    known: Float64Array
+    """What is known beforehand of coefficients that are about zero: one over their variance, else 0, shape (p,)."""
     solution: Float64Array
     course: Float64Array
     """Products of the columns between groups, about what goes on all the time, weighted, shape (p, p)."""
@@ -205,11 +203,11 @@ class _Blocks:
             with_time.gram[..., :-1, :-1], with_time.moment[..., :-1], with_time.square, with_time.rows
         )
         total, whole_j = columns.sum(axis=0) * sets.far, float(energy_j.sum())
-        x, variance, usual = _iterated(equations, columns.sum(axis=0), whole_j, sets)
+        x, variance, known = _iterated(equations, columns.sum(axis=0), whole_j, sets)
         gram, moment = equations.weighted(variance)
         starts = np.flatnonzero(np.diff(group.block, prepend=-1))
         even = np.einsum("bsi,s->i", with_time.gram[:, :, -1, :-1], 1.0 / variance)
-        shift = _summing(gram.sum(axis=0), even, total, 1.0, usual)
+        shift = _summing(gram.sum(axis=0), even, total, 1.0, known)
         far = np.einsum("bsij,s->ij", with_time.gram[:, 1:], 1.0 / variance[1:])
         course = far[:-1, :-1] - np.outer(far[:-1, -1], far[:-1, -1]) / far[-1, -1]
         return cls(
@@ -218,7 +216,7 @@ class _Blocks:
             np.add.reduceat(columns, starts, axis=0) * sets.far,
             np.add.reduceat(energy_j, starts),
             sets.free,
-            usual,
+            known,
             x,
             course,
             inverse(shift[0]) @ shift[1],
@@ -233,7 +231,7 @@ class _Blocks:
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
         return np.stack(
             [
-                non_negative(*_summing(*drawn, self.usual), self.free, start)
+                non_negative(*_summing(*drawn, self.known), self.free, start)
                 for drawn in zip(gram, moment, total, whole_j, strict=True)
             ]
         )
@@ -243,7 +241,7 @@ class _Blocks:
         gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
         total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
         weight = _sum_weight(gram, total)
-        bound = _summing(gram, moment, total, whole_j, self.usual)
+        bound = _summing(gram, moment, total, whole_j, self.known)
         spread = inverse(bound[0])
         x = spread @ bound[1]
         score = self.moment - self.gram @ x + weight * np.outer(self.whole_j - self.total @ x, total)
@@ -259,10 +257,10 @@ class _Blocks:
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
-        """Uncertainty of sums from that of the power of all kinds by neighbours (NEIGHBOURS_U)."""
+        """Uncertainty of sums from what neighbours may misjudge of the power of all kinds (ColumnSets.strays)."""
         gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
-        spread = inverse(_summing(gram, total, total, 0.0, self.usual)[0])
-        return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.usual), np.float64)
+        spread = inverse(_summing(gram, total, total, 0.0, self.known)[0])
+        return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.known), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
         """Uncertainty of each part's energy if columns deviate from the course of what they represent (COURSE_U).
@@ -294,22 +292,21 @@ class _Blocks:
 def _iterated(
     equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, residual variance of each set, and prior of the usual time's coefficient, by iteration.
+    """Coefficients, residual variance of each set, and what is known of coefficients beforehand, by iteration.
 
     Args:
         total: sums of the columns, shape (p,).
     """
-    x, variance, usual = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
+    x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
-        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, usual)
+        summed = _summing(gram.sum(axis=0), moment.sum(axis=0), total * sets.far, whole_j, known)
         x = non_negative(*summed, sets.free, x != 0)
         variance = equations.variance(x)
-        kinds_j, usual_s = float(total[sets.count] @ x[sets.count]), float(total[sets.usual].sum())
-        strays_w2 = (NEIGHBOURS_U * kinds_j / usual_s) ** 2 if usual_s > 0.0 else 0.0
-        significant = strays_w2 > (_NO_POWER * whole_j) ** 2
-        usual = sets.usual / strays_w2 if significant else np.zeros(total.size)
-    return x, variance, usual
+        strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
+        significant = (total > 0.0) & (strayed_j > _NO_POWER * whole_j * total)
+        known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)
+    return x, variance, known
 
 
 def _summing(

@@ -16,6 +16,7 @@ from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
+from opjoule.energy.step_integral import NS
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -23,8 +24,15 @@ STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
 """Standard uncertainty of what capacitors and regulators delay, before the data are asked."""
+BLUR_NS: Final = 100_000
+"""How far from an operation its energy may lie, beside the delay: the processor wakes up before it, capacitors smooth
+it, and a meter that converts for half of the time takes a conversion for its whole period."""
+WORKS_MAX: Final = 0.5
+"""Part of its time for which a client works that waits for the next operation's turn."""
+EVEN_MAX: Final = 0.5
+"""Variance of the number of operations in neighbouring windows over its mean; 1 where they come at random."""
 OPERATIONS: Final = 1 << 17
-"""Operations that are used to determine the delay."""
+"""Operations that are used to determine delay and blur."""
 _NEAR: Final = 16
 
 
@@ -42,12 +50,8 @@ def delay_ns(
         above_j: energy of each, shape (n,).
         map_u_ns: standard uncertainty of the clock map's offset.
     """
-    first, last = _busiest(edge_board_ns, operations)
+    first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns, energy_j = edge_board_ns[first : last + 1], above_j[first:last]
-    some = slice(
-        *np.searchsorted(operations.board_ns, [edges_ns[0] - FARTHEST_NS, edges_ns[-1] + FARTHEST_NS])
-    )
-    chosen = operations.select(some)
     if len(chosen) < 2 * _NEAR or energy_j.size < 4 * _NEAR:
         return 0
     tried_ns = np.arange(-FARTHEST_NS, FARTHEST_NS + 1, STEP_NS)
@@ -56,21 +60,55 @@ def delay_ns(
     return round(_lowest(tried_ns, deviance))
 
 
-def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int]:
-    """First and last edge of a stretch in the middle that holds OPERATIONS, or of all windows."""
+def blurred(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
+    """Part of an operation's energy that neighbouring windows miss if it lies BLUR_NS from the operation.
+
+    Where a client begins operations at even distances, neighbours differ by those at their edges alone. 0 for any other
+    client: it works for half of its time or more, or its operations come as they will.
+
+    Args:
+        edge_board_ns: edges of the windows, moved by the delay, shape (n + 1,).
+    """
+    first, last, chosen = _busiest(edge_board_ns, operations)
+    edges_ns = edge_board_ns[first : last + 1]
+    if len(chosen) < 2 * _NEAR or edges_ns.size <= 4 * _NEAR:
+        return 0.0
+    threads, (made, busy_s) = np.unique(chosen.thread).size, operations_in(edges_ns, chosen, waits)
+    count = made.sum(axis=1, keepdims=True)
+    varies = float(np.mean(_apart(count) ** 2))
+    works = float(busy_s.sum()) / (threads * (edges_ns[-1] - edges_ns[0]) * NS)
+    if works >= WORKS_MAX or varies >= EVEN_MAX * float(np.mean(count)):
+        return 0.0
+    moved = [
+        np.mean(
+            _apart(operations_in(edges_ns + way_ns, chosen, waits)[0].sum(axis=1, keepdims=True) - count) ** 2
+        )
+        for way_ns in (-BLUR_NS, BLUR_NS)
+    ]
+    return min(float(np.mean(moved)) / max(2.0 * varies, 1e-300), 1.0)
+
+
+def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int, OperationTable]:
+    """First and last edge of a stretch in the middle that holds OPERATIONS, or of all windows; and its operations."""
     begun = np.searchsorted(operations.board_ns, edge_board_ns)
     middle = (begun[0] + begun[-1]) // 2
     ends = np.searchsorted(begun, [middle - OPERATIONS // 2, middle + OPERATIONS // 2])
-    return int(ends[0]), min(int(ends[1]), edge_board_ns.size - 1)
+    first, last = int(ends[0]), min(int(ends[1]), edge_board_ns.size - 1)
+    beyond_ns = [edge_board_ns[first] - FARTHEST_NS, edge_board_ns[last] + FARTHEST_NS]
+    return first, last, operations.select(slice(*np.searchsorted(operations.board_ns, beyond_ns)))
+
+
+def _apart(rows: Float64Array) -> Float64Array:
+    """Rows of windows less the mean of their _NEAR neighbours; those left over at the end are dropped."""
+    near = rows[: len(rows) // _NEAR * _NEAR].reshape(-1, _NEAR, rows.shape[1])
+    return np.asarray((near - near.mean(axis=1, keepdims=True)).reshape(-1, rows.shape[1]), np.float64)
 
 
 def _left(edges_ns: Int64Array, energy_j: Float64Array, operations: OperationTable, waits: Waits) -> float:
     """Mean square that counts and busy time leave of the differences between neighbouring windows."""
     count, busy_s = operations_in(edges_ns, operations, waits)
     used = np.flatnonzero(count.any(axis=0))
-    rows = np.concatenate([count[:, used], busy_s[:, used], energy_j[:, None]], axis=1)
-    near = rows[: len(rows) // _NEAR * _NEAR].reshape(-1, _NEAR, rows.shape[1])
-    apart = (near - near.mean(axis=1, keepdims=True)).reshape(-1, rows.shape[1])
+    apart = _apart(np.concatenate([count[:, used], busy_s[:, used], energy_j[:, None]], axis=1))
     scaled = apart[:, :-1] / np.maximum(np.sqrt(np.mean(apart[:, :-1] ** 2, axis=0)), 1e-300)
     moment = scaled.T @ apart[:, -1]
     square = float(apart[:, -1] @ apart[:, -1])
@@ -155,11 +193,12 @@ class RunWindows:
         )
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
-        columns = PartColumns.of(kinds, count, busy_s, activities, group)
+        blur = blurred(edge_ns, work.operations, waits)
+        columns = PartColumns.of(kinds, count, busy_s, activities, group, blur)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
         seen = operations_seen_in(edge_ns, work.operations, waits, clock)
-        seen_columns = PartColumns.of(kinds, *seen, activities, group)
+        seen_columns = PartColumns.of(kinds, *seen, activities, group, blur)
         return cls(windows, above_j, columns, edge_ns, seen_columns, medium)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from fitted_columns import NAMES, fit, fitted, reasons
-from opjoule.attribution.columns import ColumnSets, beyond_count
+from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets, beyond_count
 from opjoule.attribution.window_groups import groups
 
 
@@ -46,7 +46,7 @@ def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
         sets = ColumnSets(
             *(
                 np.array(each)
-                for each in ([True, True], [True, False], [False, True], [True, False], [False, True])
+                for each in ([True, True], [True, False], [False, True], [True, False], [0.0, NEIGHBOURS_U])
             )
         )
         found = fit(columns, energy_j, group, sets, np.array([[1.0, 0.0], [1.0, 0.0]]))

@@ -1,7 +1,7 @@
 """Columns of known powers with noise, fitted."""
 
 import numpy as np
-from opjoule.attribution.columns import ColumnSets
+from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets
 from opjoule.attribution.fit import fits
 from opjoule.attribution.verdict import verdicts
 from opjoule.attribution.window_groups import groups
@@ -45,7 +45,7 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
         far=np.array([True, True, True, False]),
         free=np.array([False, False, False, True]),
         count=np.array([True, True, False, False]),
-        usual=np.array([False, False, False, True]),
+        strays=np.array([0.0, 0.0, 0.0, NEIGHBOURS_U]),
     )
     found = fit(columns, energy_j, group, sets, PARTS)
     return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
