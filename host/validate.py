@@ -7,8 +7,9 @@
 
 Each experiment draws a load, an engine, a medium, a board's idle, a meter with its errors and two clocks from its own
 seed; what each kind of operation and each activity drew is known exactly and never seen by the estimate. Families of
-loads: steady, steps, bursts of 100 us to 1 s, a frequency that changes, operations in step with the meter's samples;
-all with bursts of other programs of 20 us to 1 s, humps of compaction, write-back that lags, tails of the medium.
+loads: steady, steps, bursts of 100 us to 1 s, a frequency that changes, operations in step with the meter's samples, a
+client that paces them; all with bursts of other programs of 20 us to 1 s, humps of compaction, write-back that lags,
+tails of the medium.
 Nothing here is a measurement of a board. docs/method/validation.md says what was found.
 """
 

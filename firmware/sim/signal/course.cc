@@ -42,6 +42,8 @@ void Course::line(Point point) {
 
 void Course::finish(double end_s) {
   feed_.profile().forget_before(end_s);
+  const double newest_s = std::min(feed_.profile().first_s(), end_s);
+  take({newest_s, feed_.profile().until(newest_s).energy_j});
   if (last_) line(*last_);
   line({end_s, feed_.profile().until(end_s).energy_j});
   file_.close();

@@ -50,6 +50,9 @@ class Profile {
   /// Called with each row that is dropped as old, and the integrals up to it.
   std::function<void(double time_s, const Integrals& until)> on_forget;
 
+  /// Time of the oldest row that is kept [s]; 0 without rows.
+  double first_s() const { return rows_.empty() ? 0 : rows_.front().time_s; }
+
   /// Time of the last row [s]; 0 without rows.
   double last_s() const { return rows_.empty() ? 0 : rows_.back().time_s; }
   bool empty() const { return rows_.empty(); }

@@ -74,6 +74,19 @@ TEST_CASE("a course keeps every digit of the energy") {
   CHECK(rows.back()[1] == energy_j);
 }
 
+TEST_CASE("a course bends where the newest row begins") {
+  const TemporaryFile file("");
+  LiveFeed feed;
+  Course course(file.path(), feed);
+  feed.take("p 1000000000 0.5 5\np 2000000000 2 5\n");
+  course.finish(1.5);
+  const auto rows = read_csv(file.path(), {"board_ns", "energy_j"});
+  REQUIRE(rows.size() == 3);
+  CHECK(rows[1][0] == 2e9);
+  CHECK(rows[1][1] == doctest::Approx(2.5));
+  CHECK(rows[2][1] == doctest::Approx(7.5));
+}
+
 TEST_CASE("a course leaves out rows, and is within its tolerance of the energy at each of them") {
   const TemporaryFile file("");
   LiveFeed feed, whole;
