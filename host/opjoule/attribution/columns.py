@@ -112,7 +112,8 @@ class PartColumns:
     usual_s: Float64Array
     """Usual time of the operations of each window, all kinds together, shape (n,). It counts within groups and belongs
     to no part. It absorbs a bias: pauses, clock errors and frequency changes let neighbours misjudge the power of all
-    kinds by one or two per cent (NEIGHBOURS_U), and operations at even distances by more."""
+    kinds by one or two per cent (NEIGHBOURS_U), and that of a client that waits between operations by more
+    (run_windows.misjudged)."""
     group: Groups
     strays: float
     """How far neighbours may misjudge what all kinds draw, relative to it."""
@@ -125,22 +126,22 @@ class PartColumns:
         busy_s: Float64Array,
         of_activity: Mapping[str, Float64Array],
         group: Groups,
-        blurred: float,
+        strays: float,
     ) -> PartColumns:
         """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place.
 
         Args:
-            blurred: part of an operation's energy that neighbours miss where operations come at even distances, else 0.
-                It is the same part of their mean energy for each kind.
+            strays: what neighbours may misjudge of a waiting client, else 0. It is as much for each operation, of
+                whatever kind.
         """
         near, far = beyond_count(count, busy_s, group)
         of_kind = {
             name: np.stack([count[:, at], near[:, at], far[:, at]], axis=1) for name, at in kinds.items()
         }
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
-        if blurred:
+        if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
-        return cls(of_kind, of_activity, count @ usual_s, group, math.hypot(NEIGHBOURS_U, blurred))
+        return cls(of_kind, of_activity, count @ usual_s, group, math.hypot(NEIGHBOURS_U, strays))
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:

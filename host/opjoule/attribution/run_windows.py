@@ -16,7 +16,6 @@ from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
-from opjoule.energy.step_integral import NS
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -24,15 +23,8 @@ STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
 """Standard uncertainty of what capacitors and regulators delay, before the data are asked."""
-BLUR_NS: Final = 100_000
-"""How far from an operation its energy may lie, beside the delay: the processor wakes up before it, capacitors smooth
-it, and a meter that converts for half of the time takes a conversion for its whole period."""
-WORKS_MAX: Final = 0.5
-"""Part of its time for which a client works that waits for the next operation's turn."""
-EVEN_MAX: Final = 0.5
-"""Variance of the number of operations in neighbouring windows over its mean; 1 where they come at random."""
 OPERATIONS: Final = 1 << 17
-"""Operations that are used to determine delay and blur."""
+"""Operations that are used to determine the delay."""
 _NEAR: Final = 16
 
 
@@ -60,32 +52,41 @@ def delay_ns(
     return round(_lowest(tried_ns, deviance))
 
 
-def blurred(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
-    """Part of an operation's energy that neighbouring windows miss if it lies BLUR_NS from the operation.
+def engaged(operations: OperationTable) -> float:
+    """Part of their time in which a client's threads have an operation under way, from 0 to 1; 1 without operations.
 
-    Where a client begins operations at even distances, neighbours differ by those at their edges alone. 0 for any other
-    client: it works for half of its time or more, or its operations come as they will.
+    What an operation waits for, such as a stall of the engine, is in it: the client itself does not wait then.
+    """
+    if not len(operations):
+        return 1.0
+    threads = np.count_nonzero(np.bincount(operations.thread))
+    span_ns = operations.board_ns[-1] + operations.duration_ns[-1] - operations.board_ns[0]
+    return float(operations.duration_ns.sum(dtype=np.int64)) / max(threads * float(span_ns), 1.0)
+
+
+def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
+    """What neighbouring windows may misjudge of the energy of operations of a client that mostly waits, relative to it.
+
+    Where operations come at even distances, neighbours differ by those at their edges alone, and the energy of these
+    lies on both sides: the edges are moved by BLUR_NS to see how much that is. Where operations come in bursts, one in
+    a row costs less than one by itself. 0 for a client that is engaged for more than half of its time.
 
     Args:
         edge_board_ns: edges of the windows, moved by the delay, shape (n + 1,).
     """
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns = edge_board_ns[first : last + 1]
-    if len(chosen) < 2 * _NEAR or edges_ns.size <= 4 * _NEAR:
+    if engaged(operations) >= ENGAGED_MIN or edges_ns.size <= 4 * _NEAR:
         return 0.0
-    threads, (made, busy_s) = np.unique(chosen.thread).size, operations_in(edges_ns, chosen, waits)
-    count = made.sum(axis=1, keepdims=True)
-    varies = float(np.mean(_apart(count) ** 2))
-    works = float(busy_s.sum()) / (threads * (edges_ns[-1] - edges_ns[0]) * NS)
-    if works >= WORKS_MAX or varies >= EVEN_MAX * float(np.mean(count)):
-        return 0.0
-    moved = [
-        np.mean(
-            _apart(operations_in(edges_ns + way_ns, chosen, waits)[0].sum(axis=1, keepdims=True) - count) ** 2
-        )
-        for way_ns in (-BLUR_NS, BLUR_NS)
-    ]
-    return min(float(np.mean(moved)) / max(2.0 * varies, 1e-300), 1.0)
+    here, before, after = (
+        _apart(operations_in(edges_ns + moved_ns, chosen, waits)[0].sum(axis=1, keepdims=True))
+        for moved_ns in (0, -BLUR_NS, BLUR_NS)
+    )
+    varies = max(float(np.mean(here**2)), 1e-300)
+    if varies > BURSTS_FROM * len(chosen) / (edges_ns.size - 1):
+        return BURSTS_U
+    moved = float(np.mean((before - here) ** 2) + np.mean((after - here) ** 2)) / 2
+    return min(moved / (2.0 * varies), 1.0)
 
 
 def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int, OperationTable]:
@@ -125,6 +126,16 @@ def _lowest(x: Int64Array, y: Float64Array) -> float:
     return float(x[at]) + (STEP_NS * (before - after) / (2 * bend) if bend > 0 else 0.0)
 
 
+ENGAGED_MIN: Final = 0.5
+"""Part of its time below which a client mostly waits for the next operation's turn."""
+BLUR_NS: Final = 100_000
+"""How far from a waiting client's operation its energy may lie, beside the delay: the processor wakes up before it,
+capacitors smooth it, and a meter that converts for half of the time takes a conversion for its whole period."""
+BURSTS_FROM: Final = 2.0
+"""Variance of the number of operations in neighbouring windows over its mean from which on they come in bursts; it is 1
+where they come at random."""
+BURSTS_U: Final = 0.25
+"""How much less an operation in a row may cost than one by itself, which wakes the processor up."""
 CHANGE_PERIODS: Final = 2
 """Sample periods that background work lasts at least to have windows of its own."""
 CHANGES_MAX: Final = 1 << 14
@@ -193,12 +204,12 @@ class RunWindows:
         )
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
-        blur = blurred(edge_ns, work.operations, waits)
-        columns = PartColumns.of(kinds, count, busy_s, activities, group, blur)
+        strays = misjudged(edge_ns, work.operations, waits)
+        columns = PartColumns.of(kinds, count, busy_s, activities, group, strays)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
         seen = operations_seen_in(edge_ns, work.operations, waits, clock)
-        seen_columns = PartColumns.of(kinds, *seen, activities, group, blur)
+        seen_columns = PartColumns.of(kinds, *seen, activities, group, strays)
         return cls(windows, above_j, columns, edge_ns, seen_columns, medium)

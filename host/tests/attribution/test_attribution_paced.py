@@ -5,46 +5,69 @@ import pytest
 from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.fit import fits
 from opjoule.attribution.overlap import Waits
-from opjoule.attribution.run_windows import blurred
+from opjoule.attribution.run_windows import BURSTS_U, engaged, misjudged
 from opjoule.attribution.window_groups import groups
 from opjoule.operations.operation_table import OperationTable
 from opjoule.simulation.known_power import Steady
 
 NS = 1_000_000_000
-WINDOW_NS, LENGTH_NS = 5_475_000, 20_000
+WINDOW_NS = 5_475_000
 
 
-def blur(starts_s, length_ns=LENGTH_NS):
-    """What neighbours miss of operations of one thread that begin at these times."""
-    starts_ns = (np.asarray(starts_s) * NS).astype(np.int64)
-    operations = OperationTable(
-        starts_ns,
-        np.full(starts_ns.size, length_ns, np.int64),
-        np.zeros(starts_ns.size, np.uint8),
-        np.zeros(starts_ns.size, np.uint16),
-        np.zeros(starts_ns.size, np.int64),
-        np.ones(starts_ns.size, np.bool_),
+def table(start_ns, duration_ns, threads=1):
+    """Reads that begin at these times, by so many threads in turn."""
+    start_ns, size = np.asarray(start_ns, np.int64), len(start_ns)
+    return OperationTable(
+        start_ns,
+        np.full(size, duration_ns, np.int64),
+        np.zeros(size, np.uint8),
+        (np.arange(size) % threads).astype(np.uint16),
+        np.zeros(size, np.int64),
+        np.ones(size, np.bool_),
         ("read",),
     )
-    edge_ns = np.arange(0, int(starts_ns[-1]), WINDOW_NS)
-    return blurred(edge_ns, operations, Waits.of(operations))
+
+
+def test_a_client_is_engaged_while_an_operation_is_under_way_whatever_that_waits_for():
+    every_2_ms = np.arange(1000) * 2_000_000
+    assert engaged(table(every_2_ms, 20_000)) == pytest.approx(0.01, rel=0.01)
+    assert engaged(table(every_2_ms, 1_900_000)) == pytest.approx(0.95, rel=0.01)
+    assert engaged(table(every_2_ms, 3_800_000, threads=2)) == pytest.approx(0.95, rel=0.01)
+    assert engaged(table([], 1)) == 1.0
+
+
+def missed(start_s, duration_ns=20_000):
+    """What neighbours may misjudge of these operations."""
+    operations = table(np.asarray(start_s) * NS, duration_ns)
+    return misjudged(np.arange(0, operations.board_ns[-1], WINDOW_NS), operations, Waits.of(operations))
 
 
 def test_operations_at_even_distances_are_blurred_by_those_at_the_edges():
-    """Two or three of them are in a window: of 0.2 that their number varies by a shift of 0.1 ms moves half."""
-    assert blur(np.arange(10_000) * 2e-3) == pytest.approx(0.1 / (2 * 0.2), rel=0.2)
+    """Two or three of them are in a window. A shift of 0.1 ms moves one in ten, and their number varies by 0.2."""
+    assert missed(np.arange(10_000) * 2e-3) == pytest.approx(0.1 / (2 * 0.2), rel=0.2)
 
 
-def test_operations_that_come_as_they_will_are_not_blurred():
-    gaps_s = np.random.default_rng(1).exponential(2e-3, 10_000)
-    assert blur(np.cumsum(gaps_s)) == 0.0
+def test_operations_in_bursts_may_cost_less_than_those_apart():
+    begin_s = np.arange(10_000) * 2e-3
+    begin_s[::50] += 0.05
+    assert (
+        missed(
+            np.sort(
+                np.concatenate(
+                    [begin_s, np.repeat(np.arange(20.0), 500) + np.tile(np.arange(500) * 3e-5, 20)]
+                )
+            )
+        )
+        == BURSTS_U
+    )
 
 
-def test_a_client_that_works_all_the_time_is_not_blurred():
-    assert blur(np.arange(10_000) * 2e-3, 1_500_000) == 0.0
+def test_neighbours_are_believed_where_the_client_does_not_wait_or_waits_at_random():
+    assert missed(np.arange(10_000) * 2e-3, 1_500_000) == 0.0
+    assert missed(np.cumsum(np.random.default_rng(1).exponential(2e-3, 10_000))) < 0.03
 
 
-def told(blurred_by):
+def told(strays):
     """Energies of reads and updates over the true ones: 500 a second, whose energy lies around each of them."""
     rng = np.random.default_rng(1)
     begin_s = np.arange(20_000) * 2e-3 + rng.gamma(4.0, 10e-6, 20_000)
@@ -62,7 +85,7 @@ def told(blurred_by):
     window_j = np.diff(drawn.until_j(edge_s)) + rng.normal(0.0, 2e-5, edge_s.size - 1)
     settling = edge_s[:-1] > begin_s[-1]
     group = groups({}, np.diff(edge_s), settling, np.arange(settling.size) // 48)
-    columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, blurred_by)
+    columns = PartColumns.of({"read": 0, "update": 1}, count, busy_s, {}, group, strays)
     whole, _ = fits(columns.matrix, window_j, group, columns.sets, columns.parts, [slice(0, settling.size)])
     return whole.energy_j[:2] / [energy_j[kind == 0].sum(), energy_j[kind == 1].sum()]
 
