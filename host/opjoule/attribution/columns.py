@@ -196,13 +196,12 @@ class PartColumns:
     @property
     def sets(self) -> ColumnSets:
         """Sets of columns by role."""
-        return ColumnSets(
-            *(
-                np.array([role in chosen for role in self.roles])
-                for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT})
-            ),
-            np.array([self.strays if role is ColumnRole.USUAL_TIME else 0.0 for role in self.roles]),
+        near, far, free, count = (
+            np.array([role in chosen for role in self.roles])
+            for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT})
         )
+        strays = [self.strays if role is ColumnRole.USUAL_TIME else 0.0 for role in self.roles]
+        return ColumnSets(near, far, free, count, np.array(strays))
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These and the columns of the medium."""
