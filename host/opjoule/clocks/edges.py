@@ -63,7 +63,7 @@ def match_edges(
     target_ns: Int64Array,
     target_level: npt.NDArray[np.int8],
 ) -> EdgePairs:
-    """Pairs the edges of two clocks of unknown offset whose rates are up to 6000 ppm apart and wander.
+    """Pairs the edges of two clocks of unknown offset whose rates are up to 9000 ppm apart and wander.
 
     Missing, spurious and duplicated edges on either side are left over; an inverting input is recognised.
 
