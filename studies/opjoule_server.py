@@ -20,6 +20,16 @@ import time
 START_LIMIT_S, STOP_LIMIT_S = 120.0, 60.0
 
 
+def forget_file(path):
+    """Has nothing of a file in the page cache; what of it was dirty is written first."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+    finally:
+        os.close(descriptor)
+
+
 class ServerFault(Exception):
     """It does not start; says its last line."""
 
@@ -90,12 +100,7 @@ class Server:
         The server has to be stopped: pages that somebody has mapped stay. No rights of root are needed.
         """
         for path in self.files():
-            descriptor = os.open(path, os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-                os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-            finally:
-                os.close(descriptor)
+            forget_file(path)
 
     def _last_line(self):
         with open(self._log, errors="replace") as log:

@@ -11,10 +11,14 @@ Every phase of study.toml is told, or said not to be supported. docs/reference/s
 
 from __future__ import annotations
 
+import argparse
 import json
+import os
+import shutil
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 LEAST_S = 0.05
@@ -79,6 +83,66 @@ def one_line(error: BaseException) -> str:
 def _told(status: int, line: str) -> int:
     print(line, file=sys.stderr)
     return status
+
+
+def parser(about: str, systems: Sequence[str]) -> argparse.ArgumentParser:
+    """The command line of a job, with the options that all jobs have."""
+    made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    made.add_argument("system", choices=systems, metavar="SYSTEM", help=", ".join(systems))
+    made.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
+    made.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
+    made.add_argument("--check", action="store_true", help="only see whether it can be measured here")
+    return made
+
+
+def check_room(folder: str, needed: int, system: str, rows: int, advice: str) -> None:
+    """Raises: Unmeasurable: a folder that is there has less room than a system takes for so many rows [B]."""
+    if not Path(folder).is_dir():
+        return
+    there = os.statvfs(folder)
+    free = there.f_bavail * there.f_frsize
+    if needed > free:
+        raise Unmeasurable(
+            f"{system} takes up to {needed / 1e6:,.0f} MB for {rows} rows, and {free / 1e6:,.0f} MB are free on "
+            f"{folder}: {advice}"
+        )
+
+
+def emptied(folder: str) -> str:
+    """The folder, new and empty: the database of the run before is gone."""
+    if Path(folder).exists():
+        shutil.rmtree(folder)
+    Path(folder).mkdir(parents=True)
+    return folder
+
+
+def spread_s(seconds: Sequence[float]) -> dict[str, float]:
+    """Mean, least and greatest of some durations [s], as figures of a phase."""
+    return {
+        "mean_s": sum(seconds) / len(seconds),
+        "least_s": min(seconds),
+        "greatest_s": max(seconds),
+    }
+
+
+class Progress:
+    """Tells how many operations are done, at most once a second."""
+
+    def __init__(self, done: int = 0) -> None:
+        self.done = done
+        """In the phases that have ended."""
+        self.told_s = 0.0
+
+    def tell(self, more: int = 0) -> None:
+        """So many more are done in the phase that runs."""
+        if time.monotonic() - self.told_s > 1.0:
+            self.told_s = time.monotonic()
+            print(json.dumps({"progress": {"operations": self.done + more}}), flush=True)
+
+
+class Unmeasurable(Exception):
+    """A system cannot be measured here; says what to do."""
 
 
 class WrongAnswer(Exception):

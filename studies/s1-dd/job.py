@@ -11,6 +11,7 @@ import sys
 import time
 
 from opjoule_marks import phase
+from opjoule_server import forget_file
 from opjoule_study import Results
 
 BLOCK_BYTES = 4096
@@ -25,14 +26,6 @@ def dd(*operands):
     if ran.returncode != 0:
         sys.exit(f"job.py: {ran.stderr.strip().splitlines()[-1]}")
     return time.monotonic() - start_s
-
-
-def forget(path):
-    """Has nothing of a file in the page cache; what of it was dirty is written first."""
-    file = os.open(path, os.O_RDONLY)
-    os.fsync(file)
-    os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
-    os.close(file)
 
 
 def main():
@@ -50,7 +43,7 @@ def main():
     count = f"count={asked.blocks}"
     with phase("WRITE"):
         wrote_s = dd("if=/dev/zero", f"of={path}", count, "conv=fdatasync")
-    forget(path)
+    forget_file(path)
     with phase("READ"):
         read_s = dd(f"if={path}", "of=/dev/null", count)
     stored = os.path.getsize(path)

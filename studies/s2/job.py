@@ -105,7 +105,7 @@ class Progress:
 PROGRESS = Progress()
 
 
-def properties(asked, database, records, further):
+def properties(asked, database, records, settings):
     """The loader's settings of one phase."""
     made = {
         "recordcount": records,
@@ -120,21 +120,21 @@ def properties(asked, database, records, further):
     made.update(
         {"valuetext": asked.text or "generated"} if asked.data == "text" else {"valuecharacters": "any"}
     )
-    made.update(further)
+    made.update(settings)
     return [part for key, value in made.items() for part in ("-p", f"{key}={value}")]
 
 
-def loader(asked, database, command, records, further, *more):
+def loader(asked, database, command, records, settings, *more):
     """The loader's command line for one phase."""
     program = [asked.loader, command, "--db", asked.store, "--path", f"{asked.storage}/database"]
-    return [*program, "--seed", asked.seed, *properties(asked, database, records, further), *more]
+    return [*program, "--seed", asked.seed, *properties(asked, database, records, settings), *more]
 
 
 def check(asked):
     """Has the loader check its settings, and says what the largest database takes and how much there is to do."""
     for database in asked.databases:
-        further = {"readproportion": 1, "operationcount": 1}
-        command = loader(asked, database, "run", database.count, further, "--check")
+        settings = {"readproportion": 1, "operationcount": 1}
+        command = loader(asked, database, "run", database.count, settings, "--check")
         ran = subprocess.run(command, capture_output=True, text=True, check=False)
         if ran.returncode != 0:
             sys.exit(ran.stderr.strip().splitlines()[-1])
@@ -145,12 +145,12 @@ def check(asked):
     print(json.dumps({"bytes": round(needed), "operations": round(moved)}))
 
 
-def run(asked, database, phase, command, records, further, enough=lambda lasted_s: True):
+def run(asked, database, phase, command, records, settings, enough=lambda lasted_s: True):
     """One run of the loader, marked as a phase if it was long enough.
 
     Returns: its summary, and how many operations were marked; None: it was too short.
     """
-    line = loader(asked, database, command, records, further, "--progress")
+    line = loader(asked, database, command, records, settings, "--progress")
     lines, said = [], ""
     with subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as ran:
         for text in ran.stdout:
@@ -178,21 +178,21 @@ def mark(database, phase):
     return f"{phase}.{database.size}.{database.count}"
 
 
-def read(asked, database, phase, records, further, kind):
+def read(asked, database, phase, records, settings, kind):
     """The study's gets; where they are too quick for joules, those are of a further run, of as many rounds as it takes.
 
     Returns: the summary of the study's own, and how many operations the joules are of.
     """
     long_enough = {"enough": lambda lasted_s: lasted_s >= LEAST_S}
-    summary, marked = run(asked, database, phase, "run", records, further, **long_enough)
+    summary, marked = run(asked, database, phase, "run", records, settings, **long_enough)
     if marked is None:
         round_s = max(database.number * summary["by_kind"][kind]["latency_s"]["mean"], 1e-6)
-        further = {**further, "operationcount": database.number * math.ceil(LEAST_S / round_s)}
-        _, marked = run(asked, database, phase, "run", records, further)
+        settings = {**settings, "operationcount": database.number * math.ceil(LEAST_S / round_s)}
+        _, marked = run(asked, database, phase, "run", records, settings)
     return summary, marked
 
 
-def tell(results, database, phase, summary, kind, marked, **further):
+def tell(results, database, phase, summary, kind, marked, **figures):
     """What the loader says of one phase; `marked`: operations that its joules are of."""
     latency = summary["by_kind"][kind]["latency_s"]
     results.add(
@@ -207,7 +207,7 @@ def tell(results, database, phase, summary, kind, marked, **further):
         settle_s=summary["settle_s"],
         peak_memory_bytes=summary["peak_memory_bytes"],
         stored_bytes=summary["database_bytes"],
-        **further,
+        **figures,
     )
     PROGRESS.add(database, summary["operations"])
 
@@ -217,8 +217,8 @@ def digest(asked, database):
     phases. The same for every store, in every run. Of a folder of files it is computed by Python alone as well.
     """
     number = min(database.count, LOOKED_AT)
-    further = {"readproportion": 1, "operationcount": number, "requestdistribution": "sequential"}
-    command = loader(asked, database, "run", database.count, {**further, "valuedigest": "true"})
+    settings = {"readproportion": 1, "operationcount": number, "requestdistribution": "sequential"}
+    command = loader(asked, database, "run", database.count, {**settings, "valuedigest": "true"})
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
         sys.exit(f"values of {database.count} records of {database.size}: {ran.stderr.strip()}")
@@ -249,16 +249,16 @@ def work(asked, results, database):
     tell(results, database, "load", loaded, "insert", marked, space_efficiency=efficiency)
     for phase, (proportion, kind) in OPERATIONS.items():
         records = count + database.number if phase == "remove" else count
-        further = {proportion: 1, "operationcount": database.number}
+        settings = {proportion: 1, "operationcount": database.number}
         if phase == "remove":
-            further["requestdistribution"] = (
+            settings["requestdistribution"] = (
                 "sequential"  # each key once; keys are hashed, so in random order
             )
         if phase == "get":
-            summary, marked = read(asked, database, phase, records, further, kind)
+            summary, marked = read(asked, database, phase, records, settings, kind)
             summary["value_digest"] = digest(asked, database)
         else:
-            summary, marked = run(asked, database, phase, "run", records, further)
+            summary, marked = run(asked, database, phase, "run", records, settings)
         tell(results, database, phase, summary, kind, marked)
 
 

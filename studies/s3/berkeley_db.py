@@ -4,9 +4,9 @@ import os
 import struct
 
 import answers
+from opjoule_study import emptied
 from phases import read_csv
 from readings import SENSORS, SensorReading
-from sql_systems import emptied
 
 _KEY = struct.Struct(">HQ")
 """In this order of bytes the keys sort by sensor and then by time."""
@@ -20,6 +20,11 @@ def _module():
     except ImportError:
         from bsddb3 import db
     return db
+
+
+def _of_all(question):
+    """A method that answers a question of answers.py from all rows."""
+    return lambda system, *values: question(system._scan(), *values)
 
 
 class BerkeleyDb:
@@ -98,7 +103,7 @@ class BerkeleyDb:
             yield pair
             pair = cursor.next()
 
-    def update(self, sensor, start_us, end_us, add):
+    def update(self, add, sensor, start_us, end_us):
         """Adds to the temperatures of a time range; how many rows."""
         cursor, count = self._tree.cursor(), 0
         for key, value in self._range(cursor, sensor, start_us, end_us):
@@ -108,7 +113,7 @@ class BerkeleyDb:
         cursor.close()
         return count
 
-    def update_row(self, sensor, at_us, add):
+    def update_row(self, add, sensor, at_us):
         """Adds to the temperature of a row: a get and a put; how many rows."""
         key = _KEY.pack(sensor, at_us)
         epoch, temperature, *rest = _VALUE.unpack(self._get(key))
@@ -143,29 +148,9 @@ class BerkeleyDb:
             yield _reading(pair)
         cursor.close()
 
-    def avg_sensor(self):
-        """As answers.avg_sensor()."""
-        return answers.avg_sensor(self._scan())
-
-    def hot_sensors(self, above, at_least, k):
-        """As answers.hot_sensors()."""
-        return answers.hot_sensors(self._scan(), above, at_least, k)
-
-    def anomalies(self):
-        """As answers.anomalies()."""
-        return answers.anomalies(self._scan())
-
-    def daily_summary(self):
-        """As answers.daily_summary()."""
-        return answers.daily_summary(self._scan())
-
-    def outages(self):
-        """As answers.outages()."""
-        return answers.outages(self._scan())
-
-    def topk_sensors(self, k):
-        """As answers.topk_sensors()."""
-        return answers.topk_sensors(self._scan(), k)
+    avg_sensor, hot_sensors = _of_all(answers.avg_sensor), _of_all(answers.hot_sensors)
+    anomalies, daily_summary = _of_all(answers.anomalies), _of_all(answers.daily_summary)
+    outages, topk_sensors = _of_all(answers.outages), _of_all(answers.topk_sensors)
 
     def compare_two(self, one, other):
         """As answers.compare_two()."""

@@ -13,9 +13,9 @@ import signal
 import sys
 
 from berkeley_db import BerkeleyDb
-from opjoule_study import Results, ended
+from opjoule_study import Results, Unmeasurable, check_room, ended, parser
 from phases import Parameters
-from postgresql import Postgresql, Unusable, client
+from postgresql import Postgresql, client
 from readings import DrawnReadings, SensorFile
 from sql_systems import Duckdb, Sqlite
 from study_run import PhaseRuns, all_calls, tell
@@ -43,19 +43,13 @@ def main():
     try:
         needed = _needed(options)
         if options.check:
-            print(
-                json.dumps(
-                    {
-                        "bytes": needed,
-                        "operations": sum(all_calls(rows, options.runs) for rows in options.rows),
-                    }
-                )
-            )
+            calls = sum(all_calls(rows, options.runs) for rows in options.rows)
+            print(json.dumps({"bytes": needed, "operations": calls}))
             return 0
         dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()
         folder = os.path.join(options.storage, "s3")
         system = SYSTEMS[options.system](options.server if options.system == "postgresql" else folder)
-    except (Unusable, ValueError, OSError) as error:
+    except (Unmeasurable, ValueError, OSError) as error:
         print(f"job.py: {error}", file=sys.stderr)
         return 2
     now = ["starting"]
@@ -63,28 +57,16 @@ def main():
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("system", choices=sorted(SYSTEMS), metavar="SYSTEM", help=", ".join(sorted(SYSTEMS)))
-    parser.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
-    parser.add_argument(
-        "--rows", type=_counts, default=[1000], metavar="N,N", help="of the samples (default: 1000)"
-    )
-    parser.add_argument(
-        "--runs", type=int, default=6, metavar="N", help="of each phase, in a row (default: 6)"
-    )
-    parser.add_argument("--dropped", type=int, default=1, metavar="N", help="of them, the first (default: 1)")
-    parser.add_argument(
-        "--dataset", default="", metavar="FILE", help="the Intel Lab's (default: drawn readings)"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of sample and order (default: 1)")
-    parser.add_argument("--server", default="", metavar="ADDRESS", help="of PostgreSQL: postgresql://...")
-    parser.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
-    parser.add_argument("--check", action="store_true", help="only see whether it can be measured here")
-    options = parser.parse_args()
+    made = parser(__doc__, sorted(SYSTEMS))
+    add = made.add_argument
+    add("--rows", type=_counts, default=[1000], metavar="N,N", help="of the samples (default: 1000)")
+    add("--runs", type=int, default=6, metavar="N", help="of each phase, in a row (default: 6)")
+    add("--dropped", type=int, default=1, metavar="N", help="of them, the first (default: 1)")
+    add("--dataset", default="", metavar="FILE", help="the Intel Lab's (default: drawn readings)")
+    add("--server", default="", metavar="ADDRESS", help="of PostgreSQL: postgresql://...")
+    options = made.parse_args()
     if not 0 <= options.dropped < options.runs:
-        parser.error(f"--dropped {options.dropped} leaves nothing of --runs {options.runs}")
+        made.error(f"--dropped {options.dropped} leaves nothing of --runs {options.runs}")
     return options
 
 
@@ -99,7 +81,7 @@ def _counts(text):
 def _needed(options):
     """Bytes that the largest sample takes at most, once client, programs and space are seen to be there.
 
-    Raises: Unusable: they are not.
+    Raises: Unmeasurable: they are not.
     """
     try:
         if options.system == "postgresql":
@@ -107,18 +89,13 @@ def _needed(options):
         else:
             SYSTEMS[options.system](options.storage)
     except ImportError as error:
-        raise Unusable(
+        raise Unmeasurable(
             f"{options.system}'s client is not there for {sys.executable} ({error}): {GETTING[options.system]}"
         ) from None
     before, for_row = SPACE[options.system]
     needed = before + max(options.rows) * for_row
-    if os.path.isdir(options.storage):
-        there = os.statvfs(options.storage)
-        if needed > (free := there.f_bavail * there.f_frsize):
-            raise Unusable(
-                f"{options.system} takes up to {needed / 1e6:,.0f} MB for {max(options.rows)} rows, and "
-                f"{free / 1e6:,.0f} MB are free on {options.storage}: take fewer rows or another medium"
-            )
+    advice = "take fewer rows or another medium"
+    check_room(options.storage, needed, options.system, max(options.rows), advice)
     return needed
 
 

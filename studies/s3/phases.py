@@ -170,7 +170,7 @@ class PhaseWork:
 
     def update(self):
         """A time range of each sensor, in one transaction."""
-        return self._by_sensor(lambda sensor: self.system.update(sensor, *self._range, ADD))
+        return self._by_sensor(lambda sensor: self.system.update(ADD, sensor, *self._range))
 
     def delete(self):
         """A time range of each sensor, in one transaction."""
@@ -178,7 +178,7 @@ class PhaseWork:
 
     def update_rows(self):
         """The rows of the time range, each by its key, in one transaction."""
-        return self._by_key(lambda sensor, at: self.system.update_row(sensor, at, ADD))
+        return self._by_key(lambda sensor, at: self.system.update_row(ADD, sensor, at))
 
     def delete_rows(self):
         """The rows of a time range, each by its key, in one transaction."""
@@ -241,24 +241,25 @@ def _keys(work):
     return len(work.keys)
 
 
-def _sensors(work):
-    return SENSORS
+def _question(name):
+    """A phase that is one question to the system, by its method's name."""
+    return StudyPhase(lambda work: getattr(work.system, name)())
 
 
 PHASES = {
     "LOAD_ROWS": StudyPhase(PhaseWork.load_rows, _rows, True, True, ROWWISE_RUNS),
     "LOAD": StudyPhase(PhaseWork.load, _rows, changes=True),
     "READ": StudyPhase(PhaseWork.read, _rows, looped=True),
-    "LAST_READINGS": StudyPhase(lambda work: work.system.last_readings()),
-    "UPDATE": StudyPhase(PhaseWork.update, _sensors, changes=True),
+    "LAST_READINGS": _question("last_readings"),
+    "UPDATE": StudyPhase(PhaseWork.update, lambda work: SENSORS, changes=True),
     "UPDATE_ROWS": StudyPhase(PhaseWork.update_rows, _keys, True, True, ROWWISE_RUNS),
-    "DELETE": StudyPhase(PhaseWork.delete, _sensors, changes=True),
+    "DELETE": StudyPhase(PhaseWork.delete, lambda work: SENSORS, changes=True),
     "DELETE_ROWS": StudyPhase(PhaseWork.delete_rows, _keys, True, True, ROWWISE_RUNS),
-    "AVG_SENSOR": StudyPhase(lambda work: work.system.avg_sensor()),
+    "AVG_SENSOR": _question("avg_sensor"),
     "HOT_SENSORS": StudyPhase(PhaseWork.hot_sensors),
-    "ANOMALIES": StudyPhase(lambda work: work.system.anomalies()),
-    "DAILY_SUMMARY": StudyPhase(lambda work: work.system.daily_summary()),
-    "OUTAGES": StudyPhase(lambda work: work.system.outages()),
+    "ANOMALIES": _question("anomalies"),
+    "DAILY_SUMMARY": _question("daily_summary"),
+    "OUTAGES": _question("outages"),
     "TOPK_SENSORS": StudyPhase(PhaseWork.topk_sensors),
     "COMPARE_TWO": StudyPhase(PhaseWork.compare_two),
     "FULL_PROFILE": StudyPhase(PhaseWork.full_profile),
@@ -272,32 +273,22 @@ LOOPED = tuple(name for name, phase in PHASES.items() if phase.looped)
 class Nothing:
     """A system that stores and answers nothing: what is left is the harness."""
 
-    def row(self, reading):
+    def row(self, value):
         """As it is."""
-        return reading
+        return value
 
-    def moment(self, at_us):
-        """As it is."""
-        return at_us
+    moment = row
 
-    def create(self):
+    def create(self, *values):
         """Does nothing."""
 
-    begin = commit = close = create
+    begin = commit = close = insert = read = create
 
-    def insert(self, row):
-        """Does nothing."""
-
-    def read(self, sensor, at):
-        """Finds nothing."""
-
-    def update_row(self, sensor, at, add):
+    def update_row(self, *values):
         """Changes nothing."""
         return 1
 
-    def delete_row(self, sensor, at):
-        """Removes nothing."""
-        return 1
+    delete_row = update_row
 
 
 def write_csv(readings, path):

@@ -1,26 +1,25 @@
 """PostgreSQL: a server that somebody else has started, through psycopg 3."""
 
+from opjoule_study import Unmeasurable, one_line
 from sql_systems import SqlSystem
 
 OLDEST_SERVER, OLDEST_CLIENT = 12, (3, 1)
 
 
-class Unusable(Exception):
-    """A system cannot be measured here; says what to do."""
-
-
 def client():
-    """The module psycopg. Raises: Unusable: it is not there, or too old."""
+    """The module psycopg. Raises: Unmeasurable: it is not there, or too old."""
     try:
         import psycopg
     except ImportError as error:
-        raise Unusable(
+        raise Unmeasurable(
             f"PostgreSQL's Python client is not there ({error}): pip install 'psycopg[binary]'"
         ) from None
     version = tuple(int(part) for part in psycopg.__version__.split(".")[:2])
     if version < OLDEST_CLIENT:
         oldest = ".".join(map(str, OLDEST_CLIENT))
-        raise Unusable(f"psycopg {psycopg.__version__} is too old: pip install 'psycopg[binary]>={oldest}'")
+        raise Unmeasurable(
+            f"psycopg {psycopg.__version__} is too old: pip install 'psycopg[binary]>={oldest}'"
+        )
     return psycopg
 
 
@@ -40,20 +39,20 @@ class Postgresql(SqlSystem):
 
         Args:
             address: as libpq takes it: postgresql://USER@HOST:PORT/DATABASE?...
-        Raises: Unusable: it does not; in libpq's own words.
+        Raises: Unmeasurable: it does not; in libpq's own words.
         """
         if not address:
-            raise Unusable("--server is missing: the address of a running PostgreSQL, postgresql://...")
+            raise Unmeasurable("--server is missing: the address of a running PostgreSQL, postgresql://...")
         self._connect = lambda: client().connect(address, autocommit=True)
         try:
             with client().connect(address, connect_timeout=10) as connection:
                 version = connection.info.server_version
         except client().Error as error:
-            raise Unusable(
-                f"PostgreSQL does not take this client: {' '.join(str(error).split())[:300]}"
-            ) from None
+            raise Unmeasurable(f"PostgreSQL does not take this client: {one_line(error)}") from None
         if version < OLDEST_SERVER * 10_000:
-            raise Unusable(f"PostgreSQL {OLDEST_SERVER} or later is needed, and this is {version // 10_000}")
+            raise Unmeasurable(
+                f"PostgreSQL {OLDEST_SERVER} or later is needed, and this is {version // 10_000}"
+            )
         self.version = f"{version // 10_000}.{version % 10_000}"
 
     def create(self):

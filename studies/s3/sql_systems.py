@@ -1,12 +1,12 @@
 """SQLite, DuckDB and PostgreSQL: one text of SQL for all, each through its own Python client."""
 
 import os
-import shutil
 import sqlite3
 from datetime import date, datetime
 from typing import NamedTuple
 
 from answers import correlation
+from opjoule_study import emptied
 from phases import read_csv
 from readings import moment_of, us_of
 
@@ -96,14 +96,6 @@ WITH_TEXTS = TimeSql(
 midnight would be the next day's."""
 
 
-def emptied(folder):
-    """The folder, new and empty: the database of the run before is gone."""
-    if os.path.exists(folder):
-        shutil.rmtree(folder)
-    os.makedirs(folder)
-    return folder
-
-
 def _plain(value):
     """A value of an answer; of a time its microseconds since 1970."""
     if isinstance(value, str):
@@ -111,6 +103,16 @@ def _plain(value):
     if isinstance(value, date) and not isinstance(value, datetime):
         value = datetime(value.year, value.month, value.day)
     return us_of(value) if isinstance(value, datetime) else value
+
+
+def _question(sql):
+    """A method that answers with the rows of one statement."""
+    return lambda system, *values: system._all(sql, *values)
+
+
+def _change(sql):
+    """A method that carries out one statement; gives how many rows it has changed."""
+    return lambda system, *values: system._changed(sql, *values)
 
 
 class SqlSystem:
@@ -137,6 +139,9 @@ class SqlSystem:
     def _all(self, sql, *values):
         return self._execute(sql, values).fetchall()
 
+    def _changed(self, sql, *values):
+        return self._execute(sql, values).rowcount
+
     def insert(self, row):
         """One row."""
         self._execute(INSERT, row)
@@ -145,40 +150,15 @@ class SqlSystem:
         """One row, whole."""
         return self._execute(READ, (sensor, at)).fetchone()
 
-    def last_readings(self):
-        """As answers.last_readings()."""
-        return self._all(LAST_READINGS)
-
-    def update(self, sensor, start, end, add):
-        """Adds to the temperatures of a time range; how many rows."""
-        return self._changed(UPDATE, add, sensor, start, end)
-
-    def update_row(self, sensor, at, add):
-        """Adds to the temperature of a row; how many rows."""
-        return self._changed(UPDATE_ROW, add, sensor, at)
-
-    def delete(self, sensor, start, end):
-        """Removes a time range; how many rows."""
-        return self._changed(DELETE, sensor, start, end)
-
-    def delete_row(self, sensor, at):
-        """Removes a row; how many rows."""
-        return self._changed(DELETE_ROW, sensor, at)
-
-    def _changed(self, sql, *values):
-        return self._execute(sql, values).rowcount
-
-    def avg_sensor(self):
-        """As answers.avg_sensor()."""
-        return self._all(AVG_SENSOR)
-
-    def hot_sensors(self, above, at_least, k):
-        """As answers.hot_sensors()."""
-        return self._all(HOT_SENSORS, above, at_least, k)
-
-    def anomalies(self):
-        """As answers.anomalies()."""
-        return self._all(ANOMALIES)
+    update, delete = _change(UPDATE), _change(DELETE)
+    """Adds to the temperatures of a time range, or removes it; how many rows."""
+    update_row, delete_row = _change(UPDATE_ROW), _change(DELETE_ROW)
+    """Adds to the temperature of a row, or removes it; how many rows."""
+    last_readings, avg_sensor, anomalies = map(_question, (LAST_READINGS, AVG_SENSOR, ANOMALIES))
+    hot_sensors, topk_sensors = _question(HOT_SENSORS), _question(TOPK_SENSORS)
+    """As the functions of these names in answers.py."""
+    everything = _question(ALL)
+    """All rows, by sensor and time: for the check after all phases."""
 
     def daily_summary(self):
         """As answers.daily_summary()."""
@@ -188,10 +168,6 @@ class SqlSystem:
         """As answers.outages()."""
         return self._all(self.time_sql.outages())
 
-    def topk_sensors(self, k):
-        """As answers.topk_sensors()."""
-        return self._all(TOPK_SENSORS, k)
-
     def compare_two(self, one, other):
         """As answers.compare_two()."""
         return correlation(*self._all(self.time_sql.compare_two(), one, other, one, other)[0])
@@ -199,10 +175,6 @@ class SqlSystem:
     def count(self):
         """Rows that there are."""
         return self._all(COUNT)[0][0]
-
-    def everything(self):
-        """All rows, by sensor and time: for the check after all phases."""
-        return self._all(ALL)
 
     def begin(self):
         """One transaction until commit()."""

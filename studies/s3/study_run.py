@@ -1,13 +1,11 @@
 """One system through all phases, each run several times in a row, marked and checked; and what it has found."""
 
-import json
 import os
-import time
 from contextlib import nullcontext
 
 import answers
 from opjoule_marks import phase
-from opjoule_study import LEAST_S, WrongAnswer, read_at_least
+from opjoule_study import LEAST_S, Progress, WrongAnswer, read_at_least, spread_s
 from phases import COUNTED, LOOPED, PHASES, Nothing, PhaseWork, write_csv
 
 NO_ROWS = "its LOAD is a put for each row: it has no call for many"
@@ -26,7 +24,7 @@ class PhaseRuns:
         """
         self._system, self._asked = system, asked
         self._path = os.path.join(folder, "sample.csv")
-        self._done, self._now, self._told_s = before, now or [""], 0.0
+        self.progress, self._now = Progress(before), now or [""]
         self.seconds = {}
         """Phase -> of each run that counts the mean duration of its calls [s]."""
         self.operations = {}
@@ -49,7 +47,7 @@ class PhaseRuns:
             harness.prepare(name, 0)
             self._run(f"HARNESS_{name}", name, harness, LEAST_S)
         work = PhaseWork(system, asked, self._path)
-        work.progress = self._progress
+        work.progress = self.progress.tell
         for name in [name for name in PHASES if name != "LOAD_ROWS" or system.has_bulk]:
             for number in range(asked.times(name)[0]):
                 yield from self._one(name, number, work)
@@ -67,14 +65,14 @@ class PhaseRuns:
         results = self._run(name, name, work, least_s, counted=counted)
         if name in ("LOAD", "LOAD_ROWS"):
             results = [[(system.count(),)]]
-        self._done += asked.rows if name in COUNTED else 0
+        self.progress.done += asked.rows if name in COUNTED else 0
         wanted = expected(name, number, system, asked)
         for answer in results:
             yield name, answers.difference(system.plain(answer), wanted)
 
     def _run(self, shown, name, work, least_s, *, counted=True):
         """Does a phase, under the name that is shown of it."""
-        self._progress(0)
+        self.progress.tell()
         with phase(mark(shown, self._asked)) if counted else nullcontext():
             done = read_at_least(lambda: PHASES[name].ask(work), least_s)
         if counted:
@@ -82,12 +80,6 @@ class PhaseRuns:
             self.seconds.setdefault(shown, []).append(done.mean_s)
             self.operations[shown] = self.operations.get(shown, 0) + self.calls[shown] * done.times
         return done.answers
-
-    def _progress(self, more):
-        """Says how many calls are done, at most once a second."""
-        if time.monotonic() - self._told_s > 1.0:
-            self._told_s = time.monotonic()
-            print(json.dumps({"progress": {"operations": self._done + more}}), flush=True)
 
 
 def all_calls(rows, runs):
@@ -137,12 +129,9 @@ def tell(system, asked, study, results):
 
 def _figures(name, calls, study):
     """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
-    seconds = study.seconds[name]
-    figures = {"calls": calls, "mean_s": sum(seconds) / len(seconds)}
-    figures.update(least_s=min(seconds), greatest_s=max(seconds))
+    figures = {"calls": calls, **spread_s(study.seconds[name])}
     if name in LOOPED:
-        alone = study.seconds[f"HARNESS_{name}"]
-        figures["harness_s"] = sum(alone) / len(alone)
+        figures["harness_s"] = spread_s(study.seconds[f"HARNESS_{name}"])["mean_s"]
     return figures
 
 

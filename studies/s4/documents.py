@@ -45,18 +45,12 @@ class MongoDb:
 
     def insert(self, points):
         """One batch, acknowledged."""
-        self._points.insert_many(
-            [
-                {
-                    "timestamp": EPOCH + datetime.timedelta(milliseconds=at),
-                    "value": value,
-                    "field": field,
-                    "sensor": sensor,
-                }
-                for at, value, field, sensor in points
-            ],
-            ordered=False,
-        )
+        millisecond = datetime.timedelta(milliseconds=1)
+        documents = [
+            {"timestamp": EPOCH + at * millisecond, "value": value, "field": field, "sensor": sensor}
+            for at, value, field, sensor in points
+        ]
+        self._points.insert_many(documents, ordered=False)
 
     def settle(self, count):
         """Every acknowledged point can be read."""

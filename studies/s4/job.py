@@ -6,7 +6,6 @@ SYSTEM is influxdb, questdb or mongodb. Exit status: 0; 1 an answer is wrong; 2 
 failed.
 """
 
-import argparse
 import csv
 import io
 import itertools
@@ -14,14 +13,23 @@ import json
 import os
 import signal
 import sys
-import time
 
 import points
 from documents import MongoDb
 from lines_over_http import InfluxDb, QuestDb, batch
 from opjoule_marks import phase
 from opjoule_server import Server, ServerFault
-from opjoule_study import LEAST_S, Results, WrongAnswer, ended, one_line, read_at_least
+from opjoule_study import (
+    LEAST_S,
+    Progress,
+    Results,
+    WrongAnswer,
+    ended,
+    one_line,
+    parser,
+    read_at_least,
+    spread_s,
+)
 from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
 
 SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
@@ -51,28 +59,14 @@ def main():
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("system", choices=sorted(SYSTEMS), metavar="SYSTEM", help=", ".join(sorted(SYSTEMS)))
-    parser.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
-    parser.add_argument(
-        "--server", default="", metavar="COMMANDS", help="how it is started: JSON (opjoule_server.py)"
-    )
-    parser.add_argument("--points", type=int, default=100_000, metavar="N", help="at most (default: 100000)")
-    parser.add_argument(
-        "--cold", type=int, default=3, metavar="N", help="cold times of each query (default: 3)"
-    )
-    parser.add_argument(
-        "--repeats", type=int, default=5, metavar="N", help="of each query after the cold ones (default: 5)"
-    )
-    parser.add_argument(
-        "--dataset", default="", metavar="FILE", help="the study's CSV (default: drawn points)"
-    )
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of drawn points (default: 1)")
-    parser.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
-    parser.add_argument("--check", action="store_true", help="only see whether it can be measured here")
-    return parser.parse_args()
+    made = parser(__doc__, sorted(SYSTEMS))
+    add = made.add_argument
+    add("--server", default="", metavar="COMMANDS", help="how it is started: JSON (opjoule_server.py)")
+    add("--points", type=int, default=100_000, metavar="N", help="at most (default: 100000)")
+    add("--cold", type=int, default=3, metavar="N", help="cold times of each query (default: 3)")
+    add("--repeats", type=int, default=5, metavar="N", help="of each query after the cold ones (default: 5)")
+    add("--dataset", default="", metavar="FILE", help="the study's CSV (default: drawn points)")
+    return made.parse_args()
 
 
 def _check(options):
@@ -100,7 +94,7 @@ class Measurement:
     def __init__(self, options, server):
         self._options, self._server = options, server
         self._path = options.dataset or os.path.join(options.storage, "points.csv")
-        self._client, self._kept, self._told_s = None, True, 0.0
+        self._client, self._kept, self._progress = None, True, Progress()
         self._cannot = {}
         """Query -> why the server does not answer it."""
         self._stopped_bytes = None
@@ -174,7 +168,7 @@ class Measurement:
                 take(held)
                 done += len(held)
                 held = []
-                self._progress(done)
+                self._progress.tell(done)
         if held:
             take(held)
 
@@ -203,7 +197,7 @@ class Measurement:
         for _ in range(self._options.repeats):
             for answer in self._timed(query, getattr(self._client, ask), LEAST_S):
                 self._check(query, answer, wanted)
-            self._progress(count)
+            self._progress.tell(count)
         if query in ROWS:
             self._check_rows(query)
 
@@ -246,12 +240,6 @@ class Measurement:
         if not agrees(answer, wanted):
             raise WrongAnswer(f"{name}: {answer}, not {wanted}")
 
-    def _progress(self, done):
-        """Says how far a phase is, at most once a second."""
-        if time.monotonic() - self._told_s > 1.0:
-            self._told_s = time.monotonic()
-            print(json.dumps({"progress": {"operations": done}}), flush=True)
-
     def _tell(self, wanted, count, sizes):
         """Says each phase's durations and answer, and writes them to the results."""
         results = Results(self._options.results) if self._options.results else None
@@ -272,12 +260,7 @@ class Measurement:
                     results.add(name, not_supported=why)
                 continue
             seconds = self._seconds[name]
-            figures = {
-                "mean_s": sum(seconds) / len(seconds),
-                "least_s": min(seconds),
-                "greatest_s": max(seconds),
-            }
-            figures |= bulk if name == "INGEST" else {}
+            figures = spread_s(seconds) | (bulk if name == "INGEST" else {})
             figures["calls"] = rows[query] if query else 1 if name == "START" else count
             operations = figures["calls"] * self._times[name]
             answer = wanted[query] if query else count if name == "INGEST" else None

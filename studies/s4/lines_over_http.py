@@ -81,6 +81,14 @@ class _OverHttp:
                 means[field] = float(row[names.index(column)])
         return [means.get("temperature"), means.get("humidity")]
 
+    def q1(self):
+        """Every point."""
+        return self._values(self._ALL)
+
+    def q2(self):
+        """Warm ones."""
+        return self._values(self._WARM)
+
     def q1_rows(self):
         """Every point as (timestamp [ms], value, field, sensor)."""
         return self._points(self._ALL)
@@ -158,14 +166,6 @@ class InfluxDb(_OverHttp):
         names, rows = super()._rows(query)
         return names, (row for row in rows if row != names)
 
-    def q1(self):
-        """Every point with its tags."""
-        return self._values(self._ALL)
-
-    def q2(self):
-        """Warm ones."""
-        return self._values(self._WARM)
-
     def q3(self):
         """Means."""
         return self._means('SELECT mean("value") FROM readings GROUP BY "field"', "mean")
@@ -193,12 +193,10 @@ class QuestDb(_OverHttp):
 
     def create(self):
         """An empty table, a partition a day, with a write-ahead log."""
-        self._command(
+        query = (
             "CREATE TABLE readings (timestamp TIMESTAMP, value DOUBLE, field SYMBOL, sensor SYMBOL) "
             "TIMESTAMP(timestamp) PARTITION BY DAY WAL"
         )
-
-    def _command(self, query):
         with self._ask("/exec", query=query) as answer:
             answer.read()
 
@@ -224,14 +222,6 @@ class QuestDb(_OverHttp):
         """Points that are there."""
         _, rows = self._rows("SELECT count() FROM readings")
         return int(next(rows)[0])
-
-    def q1(self):
-        """Every point."""
-        return self._values(self._ALL)
-
-    def q2(self):
-        """Warm ones."""
-        return self._values(self._WARM)
 
     def q3(self):
         """Means."""

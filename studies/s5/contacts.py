@@ -9,26 +9,8 @@ STATE, NEW_STATE = "QA", "QB"
 ZIP, NEW_ZIP = "00000-0000", "99999-9999"
 """What rows that are found by zip have there, and what T4A writes."""
 _STATES = (
-    "AL",
-    "AK",
-    "AZ",
-    "AR",
-    "CA",
-    "CO",
-    "CT",
-    "DE",
-    "FL",
-    "GA",
-    "HI",
-    "ID",
-    "IL",
-    "IN",
-    "IA",
-    "KS",
-    "KY",
-    "LA",
-    "ME",
-    "MD",
+    *("AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA"),
+    *("HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA", "ME", "MD"),
 )
 _LETTERS = "abcdefghijklmnoprstuvw"
 

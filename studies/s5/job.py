@@ -6,7 +6,6 @@ SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status: 0; 1 an answer is w
 3 a test failed.
 """
 
-import argparse
 import json
 import os
 import signal
@@ -14,8 +13,7 @@ import sys
 
 import odbc
 import zen
-from odbc import Unmeasurable
-from opjoule_study import Results, ended
+from opjoule_study import Results, Unmeasurable, check_room, ended, parser
 from phases import COUNTS, TESTS, AskedRows
 from sql_systems import OdbcTable, SqliteOdbcTable, SqliteTable
 from study_run import ContactRun, tell
@@ -49,14 +47,8 @@ def main():
             rows = sum(getattr(options, count) for count in COUNTS.values())
             print(json.dumps({"bytes": needed, "operations": rows * options.runs}))
             return 0
-        asked = AskedRows(
-            options.opens,
-            options.rows,
-            options.by_state,
-            options.by_zip,
-            options.seed,
-            batch=options.transactions == "batch",
-        )
+        counts = options.opens, options.rows, options.by_state, options.by_zip
+        asked = AskedRows(*counts, options.seed, batch=options.transactions == "batch")
         system, server = _system(options, given), _server(options, given)
     except (Unmeasurable, OSError) as error:
         print(f"job.py: {error}", file=sys.stderr)
@@ -66,45 +58,25 @@ def main():
 
 
 def _arguments():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    add = parser.add_argument
-    add("system", choices=SYSTEMS, metavar="SYSTEM", help=", ".join(SYSTEMS))
-    add("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
-    add(
-        "--transactions",
-        choices=("row", "batch"),
-        default="row",
-        help="one for each row, or one for each test",
-    )
+    made = parser(__doc__, SYSTEMS)
+    add = made.add_argument
+    transactions = "one for each row, or one for each test"
+    add("--transactions", choices=("row", "batch"), default="row", help=transactions)
     add("--sync", choices=SERVERS, default="none", help="what each transaction is carried to after it")
-    add(
-        "--server",
-        default="",
-        metavar="ADDRESS",
-        help="of a PostgreSQL that is there for this: postgresql://...",
-    )
-    add(
-        "--connections",
-        default="",
-        metavar="FILE",
-        help="NAME = ODBC connection string, or library, a line each",
-    )
+    add("--server", default="", metavar="ADDRESS", help="of a PostgreSQL for this: postgresql://...")
+    connections = "NAME = ODBC connection string, or library, a line each"
+    add("--connections", default="", metavar="FILE", help=connections)
     add("--opens", type=int, default=250, metavar="N", help="connections of T1 (default: 250)")
     add("--rows", type=int, default=25_000, metavar="N", help="of the table (default: 25000)")
     add("--by-state", type=int, default=10_000, metavar="N", help="of them found by state (default: 10000)")
     add("--by-zip", type=int, default=5_000, metavar="N", help="and by zip (default: 5000)")
     add("--runs", type=int, default=5, metavar="N", help="through all tests (default: 5)")
-    add("--seed", type=int, default=1, metavar="N", help="of the contacts (default: 1)")
-    add("--results", metavar="FILE", help="gets a JSON line for each phase")
-    add("--check", action="store_true", help="only see whether it can be measured here")
-    options = parser.parse_args()
+    options = made.parse_args()
     if min(options.opens, options.by_state, options.by_zip, options.runs) < 1:
-        parser.error("--opens, --by-state, --by-zip and --runs are 1 at least")
+        made.error("--opens, --by-state, --by-zip and --runs are 1 at least")
     if options.rows < options.by_state + options.by_zip:
         marked = options.by_state + options.by_zip
-        parser.error(
+        made.error(
             f"--rows {options.rows} are fewer than the {marked} that the filters find: take a larger scale"
         )
     return options
@@ -136,13 +108,8 @@ def _needed(options, given):
         raise Unmeasurable(f"--storage {options.storage}: no such folder")
     if options.sync == "postgresql" and options.sync not in given:
         needed += SERVER_BYTES[0] + options.rows * SERVER_BYTES[1]
-    if os.path.isdir(options.storage):
-        there = os.statvfs(options.storage)
-        if needed > (free := there.f_bavail * there.f_frsize):
-            raise Unmeasurable(
-                f"{options.system} takes up to {needed / 1e6:,.0f} MB for {options.rows} rows, and "
-                f"{free / 1e6:,.0f} MB are free on {options.storage}: take a smaller scale or another medium"
-            )
+    advice = "take a smaller scale or another medium"
+    check_room(options.storage, needed, options.system, options.rows, advice)
     return needed
 
 

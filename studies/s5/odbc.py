@@ -2,6 +2,8 @@
 
 import urllib.parse
 
+from opjoule_study import Unmeasurable
+
 CONNECT_LIMIT_S = 10
 OLDEST_MODULE = (4, 0, 30)
 _MANAGER = ("01000", "IM002", "IM003", "IM004", "IM005")
@@ -12,10 +14,6 @@ GETTING = {
     "zen-odbc": "install Actian Zen's ODBC driver, and name its database in the file of --connections",
     "sqlserver": "install Microsoft's ODBC driver or tdsodbc, and name it in the file of --connections",
 }
-
-
-class Unmeasurable(Exception):
-    """A system cannot be measured here; says what to do."""
 
 
 def module():

@@ -1,11 +1,11 @@
 """The table of contacts in SQL: in SQLite through Python's own module, and in anything that ODBC reaches."""
 
 import os
-import shutil
 import sqlite3
 
 import odbc
 from contacts import WIDTHS
+from opjoule_study import emptied
 
 TABLE = "opjoule_contacts"
 """Nobody else's: on a server of the user's it is replaced, and dropped in the end."""
@@ -22,14 +22,6 @@ ROW = f"SELECT * FROM {TABLE} WHERE id = ?"
 ALL = f"SELECT * FROM {TABLE} ORDER BY id"
 FOUND = {column: f"FROM {TABLE} WHERE {column} = ?" for column in ("state", "zip")}
 """By the column that rows are found by."""
-
-
-def new_folder(folder):
-    """The folder, new and empty: the database of the run before is gone."""
-    if os.path.exists(folder):
-        shutil.rmtree(folder)
-    os.makedirs(folder)
-    return folder
 
 
 class SqlTable:
@@ -109,7 +101,7 @@ class SqliteTable(SqlTable):
 
     def create(self):
         """A new database with an empty table, which nobody has open."""
-        new_folder(self._folder)
+        emptied(self._folder)
         self.open()
         self._execute(CREATE)
         self._execute(INDEX)
@@ -194,7 +186,7 @@ class SqliteOdbcTable(OdbcTable):
     DEFAULT = "Driver=SQLite3;Database={file}"
 
     def __init__(self, folder, string):
-        self._folder = new_folder(folder)
+        self._folder = emptied(folder)
         super().__init__("sqlite-odbc", string.replace("{file}", os.path.join(folder, "contacts.sqlite")))
         self.open()  # the driver names the SQLite that it was compiled with
         version = self._all("SELECT sqlite_version()")[0][0]
@@ -203,5 +195,5 @@ class SqliteOdbcTable(OdbcTable):
 
     def create(self):
         """A new file."""
-        new_folder(self._folder)
+        emptied(self._folder)
         super().create()

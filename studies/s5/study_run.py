@@ -1,12 +1,10 @@
 """One run through all tests, marked and checked, and what several runs have found."""
 
-import json
 import statistics
-import time
 
 from contacts import digest
 from opjoule_marks import phase
-from opjoule_study import WrongAnswer, read_at_least
+from opjoule_study import Progress, WrongAnswer, read_at_least
 from phases import LOOPS, READS, TESTS, UNCHANGING, Carry, NoTable
 
 HARNESS = "HARNESS_"
@@ -26,7 +24,7 @@ class ContactRun:
             harness: the loops without a database come first.
         """
         self._system, self._server, self._asked = system, server, asked
-        self._done, self._now, self._told_s, self._harness = before, now, 0.0, harness
+        self.progress, self._now, self._harness = Progress(before), now, harness
         self.seconds = {}
         """Phase -> its duration; of one that was done again, the mean of all times, which its joules are of, too."""
         self.times = {}
@@ -57,8 +55,8 @@ class ContactRun:
             server.close()
 
     def _test(self, test, carry):
-        answers = self._timed(test, TESTS[test], self._system, carry, self._progress)
-        self._done += self._asked.count(test)
+        answers = self._timed(test, TESTS[test], self._system, carry, self.progress.tell)
+        self.progress.done += self._asked.count(test)
         return answers
 
     def _timed(self, name, run, system, carry, progress):
@@ -78,12 +76,6 @@ class ContactRun:
         for one, other in zip(rows, expected, strict=True):
             if one != tuple(other):
                 raise WrongAnswer(f"{words}: {one}, not {tuple(other)}")
-
-    def _progress(self, more):
-        """Says how many rows are done, at most once a second."""
-        if time.monotonic() - self._told_s > 1.0:
-            self._told_s = time.monotonic()
-            print(json.dumps({"progress": {"operations": self._done + more}}), flush=True)
 
 
 def answer_of(test, asked):

@@ -7,8 +7,7 @@ import struct
 import btrieve
 from btrieve import BtrieveFault, Library, NoLibrary
 from contacts import WIDTHS
-from odbc import Unmeasurable
-from sql_systems import new_folder
+from opjoule_study import Unmeasurable, emptied
 
 _RECORD = struct.Struct("<i" + "".join(f"{width}s" for width in WIDTHS.values()))
 _OFFSETS = dict(
@@ -58,7 +57,7 @@ class ZenTable:
 
     def create(self):
         """A new file with both indexes, which nobody has open."""
-        new_folder(self._folder)
+        emptied(self._folder)
         library, client = self._library, self._library.client(self._next_client())
         first = library.index(0, 4, btrieve.INTEGER, btrieve.NO_DUPLICATES)
         second = library.index(_OFFSETS["state"], WIDTHS["state"], btrieve.CHAR, btrieve.DUPLICATES)

@@ -373,10 +373,10 @@ def test_each_phase_is_run_several_times_in_a_row_on_one_database_and_the_first_
 
 def test_progress_counts_the_rows_of_load_and_read_up_to_what_the_check_has_said(one_study, capsys):
     one = one_study(50)
-    one._told_s = -1e9  # the next word is due
+    one.progress.told_s = -1e9  # the next word is due
     one.all()
-    one._told_s = -1e9
-    one._progress(0)
+    one.progress.told_s = -1e9
+    one.progress.tell()
     told = [json.loads(line)["progress"]["operations"] for line in capsys.readouterr().out.splitlines()]
     assert told[0] == 100 and told[-1] == 100 + 3 * 3 * 50
     ended = job("sqlite", "--storage", "/nowhere", "--rows", "10,40", "--runs", "3", "--check")

@@ -237,15 +237,15 @@ def test_a_median_is_of_the_runs_and_progress_counts_to_what_the_check_has_said(
     assert "T2: 30000.00 us a row (10000.00 to 50000.00)" in capfd.readouterr().out
     system = study("sql_systems").SqliteTable(str(tmp_path / "db"))
     run = runs.ContactRun(system, None, asked, before=282, now=[""], harness=True)
-    run._told_s = float("-inf")
+    run.progress.told_s = float("-inf")
     run.all()
     changing = {"T2", "T4A", "T4B", "T5A", "T5B"}
     assert {test: run.times[test] for test in changing} == dict.fromkeys(changing, 1)
     assert {test for test in run.times if test.startswith("HARNESS_")} == {
         f"HARNESS_{x}" for x in {"T1", *changing}
     }
-    run._told_s = float("-inf")
-    run._progress(0)
+    run.progress.told_s = float("-inf")
+    run.progress.tell()
     told = [json.loads(line)["progress"]["operations"] for line in capfd.readouterr().out.splitlines()]
     counts = ["--opens", "2", "--rows", "100", "--by-state", "40", "--by-zip", "20", "--runs", "2"]
     _, _, said = job("sqlite", "--storage", "/nowhere", *counts, "--check")
