@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,8 @@ def whole_between(least: int, most: int, words: str) -> Callable[[str], int]:
     return read
 
 
+count = whole_between(0, 10**18, "a whole number of at least 0")
+port = whole_between(0, (1 << 16) - 1, "a port from 0 to 65535")
 positive = whole_between(1, 10**18, "a whole number of at least 1")
 seed = whole_between(0, SEED_MAX, f"a seed: a whole number from 0 to {SEED_MAX}")
 days = whole_between(1, 36_500, "a number of days from 1 to 36500")
@@ -35,68 +38,41 @@ repeat_count = whole_between(1, REPEATS_MAX, f"a number of repeats from 1 to {RE
 thread_count = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {THREADS_MAX}")
 
 
-def count(text: str) -> int:
-    """A whole number, 0 included."""
-    if not text.isdigit():
-        raise argparse.ArgumentTypeError(f"'{text}' is not a whole number of at least 0")
-    return int(text)
+def number_between(
+    least: float, most: float, words: str, *, above: bool = False, ending: str = "", parts: float = 1.0
+) -> Callable[[str], float]:
+    """A type: a number in a range, which `words` name.
+
+    Args:
+        above: `least` is not in the range.
+        ending: may stand behind the number.
+        parts: that the value is divided by.
+    """
+
+    def read(text: str) -> float:
+        try:
+            value = float(text.removesuffix(ending))
+        except ValueError:
+            value = math.nan
+        if not least <= value <= most or (above and value == least):
+            raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
+        return value / parts
+
+    return read
 
 
-def port(text: str) -> int:
-    """A port from 0 (any that is free) to 65535."""
-    if not (text.isascii() and text.isdigit() and int(text) < 1 << 16):
-        raise argparse.ArgumentTypeError(f"'{text}' is not a port from 0 to 65535")
-    return int(text)
-
-
-def percent(text: str) -> float:
-    """A share from per cent: 0.03 from "3%" or "3"."""
-    try:
-        value = float(text.removesuffix("%")) / 100
-    except ValueError:
-        value = 0.0
-    if not 0 < value < 1:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a percentage above 0 and below 100, for example 3%"
-        )
-    return value
-
-
-def voltage(text: str) -> float:
-    """A supply voltage above 0 and up to 1000 [V]."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = 0.0
-    if not 0 < value <= 1000:
-        raise argparse.ArgumentTypeError(
-            f"'{text}' is not a voltage above 0 and up to 1000 V, for example 5.1"
-        )
-    return value
-
-
-def number_between(text: str, least: float, most: float, words: str) -> float:
-    """A number in a range, which `words` name."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = most + 1
-    if not least <= value <= most:
-        raise argparse.ArgumentTypeError(f"'{text}' is not {words}")
-    return value
-
-
-def share(text: str) -> float:
-    """A part of the whole, above 0 and at most 1."""
-    value = number_between(text, 0.0, 1.0, "a number above 0 and at most 1, for example 0.1")
-    if value == 0:
-        raise argparse.ArgumentTypeError(f"'{text}' is not above 0")
-    return value
-
-
-def celsius(text: str) -> float:
-    """Temperature of a room."""
-    return number_between(text, -40.0, 85.0, "a room's temperature from -40 to 85")
+celsius = number_between(-40.0, 85.0, "a room's temperature from -40 to 85")
+seconds = number_between(0.0, 86400.0, "a number of seconds from 0 to 86400")
+share = number_between(0.0, 1.0, "a number above 0 and at most 1, for example 0.1", above=True)
+voltage = number_between(0.0, 1000.0, "a voltage above 0 and up to 1000 V, for example 5.1", above=True)
+percent = number_between(
+    0.0,
+    math.nextafter(100.0, 0.0),
+    "a percentage above 0 and below 100, for example 3%",
+    above=True,
+    ending="%",
+    parts=100.0,
+)
 
 
 def directory(text: str) -> Path:
@@ -112,14 +88,3 @@ def time_span(text: str) -> float:
     if not match or float(match[1]) <= 0:
         raise argparse.ArgumentTypeError(f"'{text}' is not a length of time: for example 90min, 2h or 3d")
     return float(match[1]) * {"s": 1, "min": 60, "h": 3600, "d": 86400}[match[2]]
-
-
-def seconds(text: str) -> float:
-    """A length of at most a day [s]."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= 86400:
-        raise argparse.ArgumentTypeError(f"'{text}' is not a number of seconds from 0 to 86400")
-    return value

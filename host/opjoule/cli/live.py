@@ -15,9 +15,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Final, Self
+from typing import IO, Final
 
 from opjoule.cli.places import ROOT
 from opjoule.cli.signals import ENDING
@@ -34,54 +34,44 @@ NICE: Final = 10
 """The page yields to the measurement."""
 
 
-class LiveView:
-    """The page's process; begun by a `with` block, it sees by itself when the block or this program ends."""
+@contextmanager
+def live_page(
+    out: IO[str] | int | None = None, last_asked_s: float = LAST_ASKED_S
+) -> Iterator[subprocess.Popen[bytes]]:
+    """The page's process; it sees by itself when the block or this program ends.
 
-    def __init__(self, out: IO[str] | int | None = None, last_asked_s: float = LAST_ASKED_S) -> None:
-        """Starts nothing yet.
-
-        Args:
-            out: where it prints the page's address (default: stderr).
-            last_asked_s: so long after its last question a page counts as closed.
-        """
-        self._out = sys.stderr if out is None else out
-        self._last_asked_s = last_asked_s
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def __enter__(self) -> Self:
-        """Starts it."""
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "opjoule.cli.live", str(self._last_asked_s)],
-            stdin=subprocess.PIPE,
-            stdout=self._out,
-            env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
-            start_new_session=True,  # a Ctrl-C is the measurement's
-        )
-        return self
-
-    def show(self, directory: Path) -> None:
-        """The page is about this record from now on; a page that has ended is none of the measurement's business."""
-        if self._process and self._process.stdin and self._process.poll() is None:
-            try:
-                self._process.stdin.write(os.fsencode(directory.resolve()) + b"\n")
-                self._process.stdin.flush()
-            except OSError:
-                return
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._process is None or self._process.stdin is None:
-            return
+    Args:
+        out: where it prints the page's address (default: stderr).
+        last_asked_s: so long after its last question a page counts as closed.
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-m", "opjoule.cli.live", str(last_asked_s)],
+        stdin=subprocess.PIPE,
+        stdout=sys.stderr if out is None else out,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
+        start_new_session=True,  # a Ctrl-C is the measurement's
+    )
+    assert process.stdin
+    try:
+        yield process
+    finally:
         with suppress(OSError):  # it has ended already
-            self._process.stdin.close()
+            process.stdin.close()
         try:
-            self._process.wait(UNWATCHED_S)
+            process.wait(UNWATCHED_S)
         except subprocess.TimeoutExpired:
             print(
                 "live view: its page now links to the report; it ends when the page is closed",
                 file=sys.stderr,
             )
+
+
+def show(process: subprocess.Popen[bytes], directory: Path) -> None:
+    """The page is about this record from now on; a page that has ended is none of the measurement's business."""
+    if process.stdin and process.poll() is None:
+        with suppress(OSError):
+            process.stdin.write(os.fsencode(directory.resolve()) + b"\n")
+            process.stdin.flush()
 
 
 @contextmanager
@@ -90,8 +80,8 @@ def live_view(wanted: bool) -> Iterator[Callable[[Path], None]]:
     if not wanted:
         yield lambda directory: None
         return
-    with LiveView() as view:
-        yield view.show
+    with live_page() as process:
+        yield partial(show, process)
 
 
 def serve(last_asked_s: float) -> int:

@@ -218,31 +218,24 @@ VIRTUAL_BOARD: Final = Command(
 
 
 @dataclass(frozen=True, kw_only=True)
-class StudiesOptions(Options):
-    """How they are listed."""
+class ListingOptions(Options):
+    """How databases, or studies, are listed."""
 
     json: bool = flag("print JSON on stdout")
 
 
 STUDIES: Final = Command(
     "studies",
-    StudiesOptions,
+    ListingOptions,
     "opjoule.cli.studies.command:run_studies",
     "Lists the studies that --study repeats: what each is, its systems, and which of them is missing on this computer "
     "and how to get it.",
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class DatabasesOptions(Options):
-    """How they are listed."""
-
-    json: bool = flag("print JSON on stdout")
-
-
 DATABASES: Final = Command(
     "databases",
-    DatabasesOptions,
+    ListingOptions,
     "opjoule.cli.databases.command:run_databases",
     "Lists the databases: built into the loader, found on this computer, or missing and how to get it.",
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,18 +23,35 @@ class Skipped(Exception):
     """The person leaves a step out; `str()` is why."""
 
 
-def _line(question: str) -> str | None:
+def line_of_stdin(question: str) -> str | None:
     """An answer on stdin, which may be a file; None at its end."""
     print(question, end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()
     return answer.strip() if answer else None
 
 
+def refusing(is_sound: Callable[[str], bool], words: str) -> Callable[[str], None]:
+    """A check of answers, which raises BadInput for one that is not sound.
+
+    Args:
+        is_sound: may raise ValueError for a text that is no number.
+        words: what such an answer is.
+    """
+
+    def check(answer: str) -> None:
+        with suppress(ValueError):
+            if is_sound(answer):
+                return
+        raise BadInput(f"'{answer}' is {words}")
+
+    return check
+
+
 @dataclass(frozen=True)
 class DeskDialogue:
     """Asks one line at a time."""
 
-    line: Callable[[str], str | None] = _line
+    line: Callable[[str], str | None] = line_of_stdin
     """Gives the answer to a question; None once there is nobody any more."""
 
     def ready(self, words: str) -> None:

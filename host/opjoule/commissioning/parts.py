@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Final
 
 from opjoule.calibration.reference import Accuracy
-from opjoule.commissioning.dialogue import DeskDialogue
+from opjoule.commissioning.dialogue import DeskDialogue, refusing
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput
 from opjoule.meters.registry import address_of
@@ -92,20 +92,6 @@ def _meter(answer: str) -> None:
         address_of(answer)
 
 
-def _side(answer: str) -> None:
-    if answer not in (SUPPLY_SIDE, BOARD_SIDE):
-        raise BadInput(f"'{answer}' is neither {SUPPLY_SIDE} nor {BOARD_SIDE}")
-
-
-def _ohm(answer: str) -> None:
-    try:
-        if 0 <= float(answer) <= 5:
-            return
-    except ValueError:
-        pass
-    raise BadInput(f"'{answer}' is not a resistance from 0 to 5 ohm")
-
-
 _OF_SECOND: Final = ("second_certificate", "second_side", "between_ohm")
 _QUESTIONS: Final = (
     ("supply", "Supply: model, serial number", "", _any),
@@ -115,6 +101,16 @@ _QUESTIONS: Final = (
     ("resistor_certificate", "Its serial number and certificate", "", _any),
     ("second_meter", "Second meter in series: KIND:PLACE (Enter: there is none)", "", _meter),
     ("second_certificate", "Its serial number and certificate", "", _any),
-    ("second_side", "It reads the voltage on the side of the supply or of the board", SUPPLY_SIDE, _side),
-    ("between_ohm", "Resistance between the two places, without the shunt [ohm]", "0.05", _ohm),
+    (
+        "second_side",
+        "It reads the voltage on the side of the supply or of the board",
+        SUPPLY_SIDE,
+        refusing((SUPPLY_SIDE, BOARD_SIDE).__contains__, f"neither {SUPPLY_SIDE} nor {BOARD_SIDE}"),
+    ),
+    (
+        "between_ohm",
+        "Resistance between the two places, without the shunt [ohm]",
+        "0.05",
+        refusing(lambda answer: 0 <= float(answer) <= 5, "not a resistance from 0 to 5 ohm"),
+    ),
 )

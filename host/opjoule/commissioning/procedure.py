@@ -10,7 +10,7 @@ from typing import Final
 
 from opjoule.commissioning.certificate import Certificate
 from opjoule.commissioning.desk import OpenDesk
-from opjoule.commissioning.dialogue import DeskDialogue, Skipped
+from opjoule.commissioning.dialogue import DeskDialogue, Skipped, refusing
 from opjoule.commissioning.steps import STEPS, DeskStep, Kept
 from opjoule.commissioning.verdict import StepOutcome, Verdict
 from opjoule.errors import BadInput, OpJouleError
@@ -103,11 +103,6 @@ class Procedure:
         assert self.dialogue
         return self.dialogue.text(
             f"      Mend it, then Enter repeats the step; '{NEXT}' goes on with the fault, 'stop' ends here",
-            _repeat_or_next,
+            refusing((REPEAT, NEXT).__contains__, f"neither {REPEAT} nor {NEXT}"),
             REPEAT,
         )
-
-
-def _repeat_or_next(answer: str) -> None:
-    if answer not in (REPEAT, NEXT):
-        raise BadInput(f"'{answer}' is neither {REPEAT} nor {NEXT}")

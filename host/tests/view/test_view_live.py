@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from opjoule.cli.live import LiveView
+from opjoule.cli.live import live_page, show
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.drawing.pyramid import POWER
 from opjoule.errors import BadInput
@@ -282,19 +282,19 @@ def test_a_recording_without_notes_has_power_alone(growing):
 def begun(last_asked_s=60.0):
     """A page's process in its block, and what to ask it by."""
     reading, writing = os.pipe()
-    with LiveView(writing, last_asked_s) as view, os.fdopen(reading) as said:
+    with live_page(writing, last_asked_s) as process, os.fdopen(reading) as said:
         os.close(writing)
         address = said.readline().split()[-1]
         port, token = int(address.split(":")[2].split("/")[0]), address.split("/")[3]
-        yield view, SimpleNamespace(server_port=port, token=token)
+        yield process, SimpleNamespace(server_port=port, token=token)
         assert said.read() == ""  # whoever reads its output does not wait for its end
 
 
 def test_the_process_serves_what_it_is_told_and_stays_for_its_page(growing):
     growing.grow(1.0)
-    with begun() as (view, server):
+    with begun() as (process, server):
         assert ask(server, "runs")[1]["runs"] == []
-        view.show(growing.directory)
+        show(process, growing.directory)
         while not ask(server, "runs")[1]["runs"]:
             pass
         assert ask(server, "run", run="record")[1]["samples"] == 5000
@@ -302,21 +302,21 @@ def test_the_process_serves_what_it_is_told_and_stays_for_its_page(growing):
         assert ask(server, "runs")[1]["ended"] is None
     while (ended := ask(server, "runs")[1]["ended"]) is None:
         pass
-    assert "was killed" in ended["words"] and view._process.poll() is None
-    view._process.terminate()
-    assert view._process.wait(60) == -signal.SIGTERM
+    assert "was killed" in ended["words"] and process.poll() is None
+    process.terminate()
+    assert process.wait(60) == -signal.SIGTERM
 
 
 def test_the_process_ends_by_itself_once_its_page_is_closed(growing):
-    with begun(last_asked_s=0.0) as (view, server):
+    with begun(last_asked_s=0.0) as (process, server):
         assert ask(server, "runs")[0] == 200
-    assert view._process.wait(60) == 0
+    assert process.wait(60) == 0
 
 
 def test_the_process_of_a_page_that_nobody_opened_ends_with_the_measurement():
-    with begun() as (view, _):
+    with begun() as (process, _):
         pass
-    assert view._process.wait(60) == 0
+    assert process.wait(60) == 0
 
 
 @pytest.mark.skipif(not shutil.which("chromium"), reason="Debian's package chromium is not installed")

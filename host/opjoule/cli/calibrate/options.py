@@ -39,8 +39,7 @@ board's peak; 'done' ends. What it writes: calibration/README.md
 """
 
 
-def _ppm(text: str) -> float:
-    return number_between(text, 0.0, 5000.0, "ppm per kelvin from 0 to 5000")
+_ppm = number_between(0.0, 5000.0, "ppm per kelvin from 0 to 5000")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -20,6 +19,7 @@ from opjoule.calibration.warming import STEADY_S
 from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
 from opjoule.cli.places import ROOT
+from opjoule.commissioning.dialogue import line_of_stdin, say
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.energy.shunt_heat import Heating
@@ -260,7 +260,7 @@ def _with_person(
     return CalibrationSetup(
         *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
         next_load=_asked_load,
-        ask=lambda question, _: _asked(question),
+        ask=lambda question, _: line_of_stdin(question),
     )
 
 
@@ -268,15 +268,8 @@ def _load_question(number: int) -> str:
     return f"Point {number}: set a steady load, then Enter ('done' ends): "
 
 
-def _asked(question: str) -> str | None:
-    """An answer on stdin, which may be a file; None at its end."""
-    print(question, end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline()
-    return answer.strip() if answer else None
-
-
 def _asked_load(number: int) -> str:
-    answer = _asked(_load_question(number))
+    answer = line_of_stdin(_load_question(number))
     return DONE[0] if answer is None else answer
 
 
@@ -285,8 +278,3 @@ def _place(number: int, points: list[ReferencePoint]) -> int:
     if not 1 <= number <= len(points):
         raise BadInput(f"there is no point {number}: {len(points)} are taken")
     return number - 1
-
-
-def say(line: str) -> None:
-    """To the person who calibrates."""
-    print(line, file=sys.stderr, flush=True)

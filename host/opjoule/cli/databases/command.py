@@ -12,7 +12,7 @@ from functools import cache
 from rich.console import Console
 
 from opjoule.cli.places import ROOT
-from opjoule.cli.short_commands import DatabasesOptions
+from opjoule.cli.short_commands import ListingOptions
 from opjoule.databases import Database, known_databases
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.server.programs import find_programs, program_version
@@ -32,7 +32,7 @@ class Availability:
     """Where and of what version it is, or how to get it."""
 
 
-def run_databases(options: DatabasesOptions) -> int:
+def run_databases(options: ListingOptions) -> int:
     """Lists every database with where it is; 0."""
     states = {database.name: availability(database) for database in known_databases()}
     if options.json:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
+from typing import Final
 
 from rich.console import Console
 from rich.prompt import Confirm, Prompt
@@ -14,6 +16,7 @@ from rich.text import Text
 
 from opjoule.cli.places import CALIBRATIONS
 from opjoule.cli.short_commands import InitOptions
+from opjoule.commissioning.dialogue import refusing
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.sync_pin import check_sync
@@ -68,13 +71,15 @@ def _check_place(path: Path) -> None:
         )
 
 
-def _ask(question: str, check: Callable[[str], str], default: str | None) -> str:
-    """Asks until the answer is one; `check` says what is wrong with it, or nothing."""
+def _ask(question: str, check: Callable[[str], object], default: str | None) -> str:
+    """Asks until the answer is one; `check` raises BadInput for another."""
     while True:
         answer = str(Prompt.ask(Text(question), default=default) or "").strip()
-        if not (wrong := check(answer)):
+        try:
+            check(answer)
             return answer
-        print(wrong)
+        except BadInput as wrong:
+            print(wrong)
 
 
 def _ask_meter(console: Console) -> str:
@@ -87,13 +92,25 @@ def _ask_meter(console: Console) -> str:
     port = _ask("Port of the meter, or another kind", _meter, first)
     if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
         return f"[meter]\nport = {_text(port)}\n\n"
-    ohm = _ask("Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)", _shunt, f"{Shunt.ohm:g}")
+    ohm = _ask(
+        "Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)",
+        lambda ohm: shunts({SHUNT: ohm}),
+        f"{Shunt.ohm:g}",
+    )
     unmarked = f"{100 * Shunt.tolerance:g}"
-    tolerance = _ask(f"Tolerance of the shunt in % ({unmarked} where none is known)", _tolerance, unmarked)
+    tolerance = _ask(
+        f"Tolerance of the shunt in % ({unmarked} where none is known)",
+        lambda answer: shunts({TOLERANCE: f"{answer.rstrip(' %')}%"}),
+        unmarked,
+    )
     tolerance = tolerance.rstrip(" %")
-    ppm = _ask("Its temperature coefficient in ppm/K, from its data sheet", _ppm, f"{1e6 * Shunt.per_k:g}")
-    kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _yes_or_no, "no")
-    genuine = _ask("Is the chip certainly genuine, not from a cheap module (yes, no)?", _yes_or_no, "no")
+    ppm = _ask(
+        "Its temperature coefficient in ppm/K, from its data sheet",
+        lambda ppm: shunts({SHUNT_PPM: ppm}),
+        f"{1e6 * Shunt.per_k:g}",
+    )
+    kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _YES_OR_NO, "no")
+    genuine = _ask("Is the chip certainly genuine, not from a cheap module (yes, no)?", _YES_OR_NO, "no")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
     about = {
         SHUNT: ohm,
@@ -129,31 +146,21 @@ def _ask_wire() -> str:
         "Resistance of the wire from the voltage's sense point to the board and back, in ohm (empty if "
         "unknown)"
     )
-    sense_ohm = _ask(asked, _wire, "")
+    wire = refusing(
+        lambda answer: not answer or 0.0 <= float(answer) <= 1.0,
+        "not a resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02",
+    )
+    sense_ohm = _ask(asked, wire, "")
     return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
 
 
-def _wire(answer: str) -> str:
-    try:
-        sound = not answer or 0.0 <= float(answer) <= 1.0
-    except ValueError:
-        sound = False
-    return (
-        "" if sound else f"'{answer}' is not a resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02"
-    )
-
-
-def _meter(answer: str) -> str:
-    """What is wrong with a port, or with the name of another kind of meter."""
+def _meter(answer: str) -> None:
+    """Raises: BadInput: no port, or the name of another kind of meter that means nothing."""
     if not answer:
-        return "the meter needs a port"
+        raise BadInput("the meter needs a port")
     kind, colon, _ = answer.partition(":")
     if kind in KINDS and (colon or kind != SERIAL.name):
-        try:
-            open_meter(answer)
-        except BadInput as wrong:
-            return str(wrong)
-    return ""
+        open_meter(answer)
 
 
 def _free_label() -> str:
@@ -165,45 +172,24 @@ def _calibrations(label: str) -> list[Path]:
     return sorted(CALIBRATIONS.glob(f"{label}@0x*.toml"))
 
 
-def _label(answer: str) -> str:
-    try:
-        address_of(f"serial:,{LABEL}={answer}").take_label()
-    except BadInput as wrong:
-        return str(wrong)
-    return "" if answer else "without a name no calibration of it could be found again"
+def _label(answer: str) -> None:
+    address_of(f"serial:,{LABEL}={answer}").take_label()
+    if not answer:
+        raise BadInput("without a name no calibration of it could be found again")
 
 
-def _shunt(answer: str) -> str:
-    return _refused({SHUNT: answer})
-
-
-def _tolerance(answer: str) -> str:
-    return _refused({TOLERANCE: f"{answer.rstrip(' %')}%"})
-
-
-def _ppm(answer: str) -> str:
-    return _refused({SHUNT_PPM: answer})
-
-
-def _yes_or_no(answer: str) -> str:
-    return "" if answer in ("yes", "no") else f"'{answer}' is neither yes nor no"
-
-
-def _refused(options: dict[str, str]) -> str:
-    try:
-        shunts(options)
-    except BadInput as wrong:
-        return str(wrong)
-    return ""
+_YES_OR_NO: Final = refusing(("yes", "no").__contains__, "neither yes nor no")
 
 
 def _ask_board(console: Console) -> str:
     name = Prompt.ask("Board", choices=known_profiles(), default="rpi4")
     profile = find_profile(name)
-    connection = _ask(
-        "Connection: ssh:USER@ADDRESS, or 'local' if this computer is the board", _connection, None
+    reached = refusing(
+        lambda answer: bool(re.fullmatch("local|ssh:.+", answer)),
+        "neither ssh:USER@ADDRESS nor local; for example ssh:pi@raspberrypi.local",
     )
-    sync = _ask("Sync line on the board ('none' without a wire)", _sync, profile.sync or "none")
+    connection = _ask("Connection: ssh:USER@ADDRESS, or 'local' if this computer is the board", reached, None)
+    sync = _ask("Sync line on the board ('none' without a wire)", check_sync, profile.sync or "none")
     lines = [
         f"[device.{name}]",
         f"connection = {_text(connection)}",
@@ -211,36 +197,12 @@ def _ask_board(console: Console) -> str:
         "",
         f"[device.{name}.storage]",
     ]
+    absolute = refusing(lambda answer: answer[:1] in ("", "/"), "not an absolute path; for example /mnt/ssd")
     for medium in profile.media:
-        folder = _ask(f"Directory on {medium} for databases (empty if there is none)", _folder, "")
+        folder = _ask(f"Directory on {medium} for databases (empty if there is none)", absolute, "")
         if folder:
             lines.append(f"{medium} = {_text(folder)}")
     return "\n".join(lines) + "\n"
-
-
-def _connection(answer: str) -> str:
-    sound = answer == "local" or (answer.startswith("ssh:") and len(answer) > len("ssh:"))
-    return (
-        ""
-        if sound
-        else f"'{answer}' is neither ssh:USER@ADDRESS nor local; for example ssh:pi@raspberrypi.local"
-    )
-
-
-def _sync(answer: str) -> str:
-    try:
-        check_sync(answer)
-    except BadInput as wrong:
-        return str(wrong)
-    return ""
-
-
-def _folder(answer: str) -> str:
-    return (
-        ""
-        if not answer or answer.startswith("/")
-        else f"'{answer}' is not an absolute path; for example /mnt/ssd"
-    )
 
 
 def _text(value: str) -> str:

@@ -7,13 +7,13 @@ import json
 from rich.console import Console
 
 from opjoule.cli.databases.command import study_availability
-from opjoule.cli.short_commands import StudiesOptions
+from opjoule.cli.short_commands import ListingOptions
 from opjoule.databases import Database, database_called
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import known_studies
 
 
-def run_studies(options: StudiesOptions) -> int:
+def run_studies(options: ListingOptions) -> int:
     """Lists every study; 0."""
     studies = known_studies()
     if options.json:
