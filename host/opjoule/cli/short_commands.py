@@ -173,7 +173,7 @@ class RestoreOptions(RigBoardOptions):
 RESTORE: Final = Command(
     "restore",
     RestoreOptions,
-    "opjoule.cli.restore.command:run_restore",
+    "opjoule.cli.boards.command:run_restore",
     "Restores a board after an interrupted measurement: a killed host, a lost link, a power cut.",
     "example:\n  host/measure.py restore --device rpi4",
 )
@@ -190,7 +190,7 @@ class SudoersOptions(RigBoardOptions):
 SUDOERS: Final = Command(
     "sudoers",
     SudoersOptions,
-    "opjoule.cli.sudoers.command:run_sudoers",
+    "opjoule.cli.boards.command:run_sudoers",
     "Prints what OpJoule does as root on a board, as a script that installs one program there, opjoule-root, and a "
     "sudoers file that permits this program alone.",
     "example:\n  host/measure.py sudoers --device rpi4 --out opjoule-root.sh\n"
@@ -210,7 +210,7 @@ class VirtualBoardOptions(Options):
 VIRTUAL_BOARD: Final = Command(
     "virtual-board",
     VirtualBoardOptions,
-    "opjoule.cli.virtual_board.command:run_virtual_board",
+    "opjoule.cli.boards.command:run_virtual_board",
     "A whole aarch64 Linux board under qemu, for trying the remote path without hardware.",
     "measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
     needs=lambda options: Needs(virtual=True),
@@ -227,7 +227,7 @@ class ListingOptions(Options):
 STUDIES: Final = Command(
     "studies",
     ListingOptions,
-    "opjoule.cli.studies.command:run_studies",
+    "opjoule.cli.databases.command:run_studies",
     "Lists the studies that --study repeats: what each is, its systems, and which of them is missing on this computer "
     "and how to get it.",
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -106,8 +106,8 @@ def _checked(parser: Parser, options: CalibrateOptions) -> CalibrateOptions:
         "--reference-meter": options.reference_meter,
         "--device": options.device,
     }
-    for name, value in stated.items():
-        if options.simulate and value:
+    for name, value in stated.items() if options.simulate else ():
+        if value:
             parser.error(
                 f"{name} {value} and --simulate: a simulated bench has its own; leave out one of the two"
             )
@@ -136,14 +136,11 @@ CALIBRATE: Final = Command(
     checked=_checked,
     needs=_needs,
 )
-CHECK: Final = Command(
-    "calibrate check",
-    CalibrateOptions,
-    "opjoule.cli.calibrate.command:run_check",
-    "Compares a sensor with a reference again, and says whether its calibration is still valid.",
-    _EPILOG,
-    checked=_checked,
-    needs=_needs,
+CHECK: Final = replace(
+    CALIBRATE,
+    name="calibrate check",
+    run="opjoule.cli.calibrate.command:run_check",
+    description="Compares a sensor with a reference again, and says whether its calibration is still valid.",
 )
 SHOW: Final = Command(
     "calibrate show", CalibrationsOptions, "opjoule.cli.calibrate.command:run_show", "Lists all calibrations."

@@ -16,13 +16,13 @@ from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
+from opjoule.cli.databases.command import missing
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.duration import least_s
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_warnings
 from opjoule.cli.places import ROOT
-from opjoule.cli.studies.command import missing
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted

@@ -1,4 +1,4 @@
-"""`measure.py databases`: what can be measured here: built in, found, or missing and how to get it."""
+"""`measure.py databases` and `studies`: what can be measured here: built in, found, or missing and how to get it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from rich.console import Console
 
 from opjoule.cli.places import ROOT
 from opjoule.cli.short_commands import ListingOptions
-from opjoule.databases import Database, known_databases
+from opjoule.databases import Database, database_called, known_databases
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.server.programs import find_programs, program_version
 from opjoule.errors import OpJouleError
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import known_studies
+from opjoule.units import counted
 
 LOADER = ROOT / "build" / "loader" / "loader"
 
@@ -40,14 +41,14 @@ def run_databases(options: ListingOptions) -> int:
             json.dumps([_plain(database, states[database.name]) for database in known_databases()], indent=1)
         )
         return 0
-    console = Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
     for database in known_databases():
-        console.print(f"{database.name:<13} {database.title}: {states[database.name].words}", soft_wrap=True)
+        console.print(f"{database.name:<13} {database.title}: {states[database.name].words}")
         for study, state in for_studies(database).items():
-            console.print(f"              study {study}: {state.words}", soft_wrap=True)
-        console.print(f"              asynchronous: {database.asynchronous}", soft_wrap=True)
+            console.print(f"              study {study}: {state.words}")
+        console.print(f"              asynchronous: {database.asynchronous}")
         if database.stand_in:
-            console.print(f"              {database.stand_in}", soft_wrap=True)
+            console.print(f"              {database.stand_in}")
     return 0
 
 
@@ -149,4 +150,63 @@ def _plain(database: Database, found: Availability) -> dict[str, object]:
             study: {"there": state.there, "words": state.words}
             for study, state in for_studies(database).items()
         },
+    }
+
+
+def run_studies(options: ListingOptions) -> int:
+    """Lists every study; 0."""
+    studies = known_studies()
+    if options.json:
+        print(json.dumps([_plain_study(study) for study in studies], indent=1))
+        return 0
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    for study in studies:
+        cells = study.cells({})
+        parts = len(study.parts(cells[0], 1.0, {}))
+        many = f"{counted(len(cells), 'cell')}{f' of {parts} parts' if parts > 1 else ''}"
+        console.print(f"{study.name:<10} {study.title} ({many})")
+        for axis, values in study.axes.items():
+            console.print(f"           {axis}: {', '.join(values)}")
+        for name, figure in study.figures.items():
+            console.print(f"           figure {name}: {figure.title}")
+        for name, connection in study.connections.items():
+            given = "needs" if connection.needed else "takes"
+            console.print(f"           {name} {given}, by --connections: {connection.what}")
+        for name, words in (*missing(study).items(), *stand_ins(study).items()):
+            console.print(f"           {name}: {words}")
+    console.print("measure one with: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
+    return 0
+
+
+def missing(study: StudyFolder) -> dict[str, str]:
+    """Those of a study's databases that this computer lacks, with how to get them."""
+    states = {database.name: study_availability(study, database) for database in _databases(study)}
+    return {name: state.words for name, state in states.items() if not state.there}
+
+
+def stand_ins(study: StudyFolder) -> dict[str, str]:
+    """What OpJoule's own tests had in place of those of a study's databases that they could not have."""
+    return {database.name: database.stand_in for database in _databases(study) if database.stand_in}
+
+
+def _databases(study: StudyFolder) -> list[Database]:
+    """Systems, and what other axes name."""
+    values = dict.fromkeys(value for axis in study.axes.values() for value in axis)
+    return [database for value in values if (database := database_called(value))]
+
+
+def _plain_study(study: StudyFolder) -> dict[str, object]:
+    return {
+        "name": study.name,
+        "title": study.title,
+        "axes": {axis: list(values) for axis, values in study.axes.items()},
+        "within": list(study.within),
+        "counts": {count: list(values) for count, values in study.counts.items()},
+        "phases": dict(study.phases),
+        "figures": {name: figure.title for name, figure in study.figures.items()},
+        "missing": missing(study),
+        "connections": {
+            name: {"what": each.what, "needed": each.needed} for name, each in study.connections.items()
+        },
+        "stand_ins": stand_ins(study),
     }

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
+from opjoule.cli.databases.command import missing
 from opjoule.cli.doctor.listening import Listening, flow_finding, listening
 from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.cli.short_commands import DoctorOptions
-from opjoule.cli.studies.command import missing
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
 from opjoule.devices.profiles import find_profile, known_profiles

@@ -6,11 +6,11 @@ import getpass
 import shutil
 import socket
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
 from opjoule.campaign.campaign import program_words
+from opjoule.cli.failures import one_line
 from opjoule.cli.places import ROOT
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
@@ -29,6 +29,7 @@ from opjoule.opened.exports.bundle import (
 from opjoule.record.directory import INDEX
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import StudyFolder
+from opjoule.studies.folder import find_study
 
 README: Final = """{name}
 {line}
@@ -44,13 +45,14 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 """
 
 
-def write_bundle(options: BundleOptions, study: StudyFolder | None) -> Iterator[str]:
-    """Packs records with their figures; gives what was done, line by line.
+def run_bundle(options: BundleOptions) -> int:
+    """Packs records with their figures into one file.
 
     Raises: BadInput: --out is there already, or a place holds no record.
     """
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
+    study = find_study(options.study) if options.study else None
     if options.out.exists():
         raise BadInput(f"--out {options.out} is there already: name another file, or remove it")
     redaction = KeptNames() if options.keep_names else Redaction(socket.gethostname(), getpass.getuser())
@@ -60,15 +62,20 @@ def write_bundle(options: BundleOptions, study: StudyFolder | None) -> Iterator[
         for campaign in campaigns(folder / RECORDS):
             write_campaign_page(campaign, campaign.relative_to(folder).as_posix())
         drawn = write_figures([str(folder / RECORDS)], folder / "figures", study=study)
-        yield from [each.replace(f"{folder}/", "") for each in drawn if not each.startswith(str(folder))]
+        for line in drawn:
+            if not line.startswith(str(folder)):
+                print(one_line(line.replace(f"{folder}/", "")))
         methods = folder / "figures" / "methods.txt"  # it names runs left out by path, here a temporary one
         methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
         about = _described(options, records, study)
-        (folder / "README.txt").write_text(_readme(about), encoding="utf-8")
+        words = {"name": about.name, "line": "=" * len(about.name), "about": about.about}
+        readme = README.format(**words, programs=", ".join(about.programs))
+        (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
         pack(folder, options.out)
-    yield f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"
+    print(one_line(f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"))
+    return 0
 
 
 def _described(options: BundleOptions, records: list[Path], study: StudyFolder | None) -> Described:
@@ -88,23 +95,20 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
     )
 
 
-def _readme(about: Described) -> str:
-    return README.format(
-        name=about.name, line="=" * len(about.name), about=about.about, programs=", ".join(about.programs)
-    )
-
-
-def open_bundle(options: OpenOptions) -> Iterator[str]:
-    """Unpacks a bundle, checked; gives what it is, line by line. Raises: BadInput: it cannot be opened."""
+def run_open(options: OpenOptions) -> int:
+    """Unpacks a bundle, checked; says what it is. Raises: BadInput: it cannot be opened."""
     folder = options.out or ROOT / "runs" / options.bundle.stem
     about = unpack(options.bundle, folder)
-    yield f"{about['name']}: {about['description']}"
-    yield f"records {folder / RECORDS}"
-    yield f"figures {folder / 'figures'}"
-    for campaign in campaigns(folder / RECORDS):
-        yield f"compared {campaign / 'report.html'}"
-    yield f"table host/runs.py list {folder / RECORDS}"
-    yield f"draw again host/runs.py figures {folder / RECORDS} --out figures"
+    lines = [
+        f"{about['name']}: {about['description']}",
+        f"records {folder / RECORDS}",
+        f"figures {folder / 'figures'}",
+        *(f"compared {campaign / 'report.html'}" for campaign in campaigns(folder / RECORDS)),
+        f"table host/runs.py list {folder / RECORDS}",
+        f"draw again host/runs.py figures {folder / RECORDS} --out figures",
+    ]
+    print(*map(one_line, lines), sep="\n")
+    return 0
 
 
 def campaigns(records: Path) -> list[Path]:

@@ -15,16 +15,12 @@ from typing import Any, Final
 
 from opjoule.cli.failures import one_line
 from opjoule.cli.places import ROOT
-from opjoule.cli.runs.bundle import open_bundle, write_bundle
-from opjoule.cli.runs.conclusions import conclusions_csv, file_name, print_conclusions, verdicts_of
+from opjoule.cli.runs.conclusions import conclusions_csv, file_name, verdicts_of
 from opjoule.cli.runs.options import (
-    BundleOptions,
-    ConclusionsOptions,
     ExportOptions,
     FiguresOptions,
     ListOptions,
     NoteOptions,
-    OpenOptions,
     PruneOptions,
     ShowOptions,
     VerifyPlacesOptions,
@@ -188,13 +184,6 @@ def run_export(options: ExportOptions) -> int:
     return 0
 
 
-def run_conclusions(options: ConclusionsOptions) -> int:
-    """Compares the conclusions of studies' papers with records."""
-    return print_conclusions(
-        [str(place) for place in options.places], options.study or "", as_json=options.json
-    )
-
-
 def run_figures(options: FiguresOptions) -> int:
     """Draws runs for print."""
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
@@ -207,18 +196,6 @@ def run_figures(options: FiguresOptions) -> int:
             path = options.out / file_name(concluded)
             write_whole(path, conclusions_csv(concluded, answers).encode())
             _tell([str(path)])
-    return 0
-
-
-def run_bundle(options: BundleOptions) -> int:
-    """Packs records into one file."""
-    _tell(write_bundle(options, find_study(options.study) if options.study else None))
-    return 0
-
-
-def run_open(options: OpenOptions) -> int:
-    """Unpacks a bundle."""
-    _tell(open_bundle(options))
     return 0
 
 

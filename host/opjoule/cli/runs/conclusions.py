@@ -13,6 +13,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.cli.runs.options import ConclusionsOptions
 from opjoule.comparison.contrasts import Contrast
 from opjoule.comparison.index import gather
 from opjoule.comparison.study.rows import read_studies
@@ -62,10 +63,10 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
     return asked
 
 
-def print_conclusions(places: Sequence[str], only: str, *, as_json: bool) -> int:
-    """Prints them; 0."""
-    concluded = verdicts_of(places, only)
-    if as_json:
+def run_conclusions(options: ConclusionsOptions) -> int:
+    """Compares the conclusions of studies' papers with records."""
+    concluded = verdicts_of([str(place) for place in options.places], options.study or "")
+    if options.json:
         print(json.dumps([row for study, answers in concluded for row in rows(study, answers)], indent=1))
         return 0
     console = Console(highlight=False, markup=False)

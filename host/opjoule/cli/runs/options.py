@@ -159,8 +159,9 @@ def _action(
     description: str,
     epilog: str = "",
     needs: Callable[[Any], Needs] = lambda options: Needs(),
+    module: str = "command",
 ) -> Command:
-    run = f"opjoule.cli.runs.command:run_{name}"
+    run = f"opjoule.cli.runs.{module}:run_{name}"
     return Command(f"runs {name}", options, run, description, epilog, needs=needs)
 
 
@@ -200,6 +201,7 @@ ACTIONS: Final = (
         "Compares the conclusions of a study's paper with records of that study: the paper's ratio, the records' ratio "
         "with its interval, the ratio of the energies, and whether they agree. Single runs allow no verdict.",
         "example:\n  host/runs.py conclusions runs/s3-rpi4",
+        module="conclusions",
     ),
     _action(
         "figures",
@@ -219,12 +221,14 @@ ACTIONS: Final = (
         "all texts.",
         "example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
         needs=lambda options: Needs(figures=True),
+        module="bundle",
     ),
     _action(
         "open",
         OpenOptions,
         "Checks every file of a bundle against its checksum, then unpacks the bundle into a new folder.",
         "example:\n  host/runs.py open s3.zip --out s3-of-others",
+        module="bundle",
     ),
     _action(
         "prune",

@@ -1,0 +1,1 @@
+"""A board outside of a measurement."""

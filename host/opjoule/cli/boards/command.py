@@ -1,0 +1,79 @@
+"""`measure.py restore`, `sudoers` and `virtual-board`: what is done with a board outside of a measurement."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+import tempfile
+import time
+from contextlib import closing, suppress
+from pathlib import Path
+
+from opjoule.cli.places import ROOT
+from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
+from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.rig.board import open_shell
+from opjoule.devices.rig.file import read_rig
+from opjoule.devices.rig.root_helper import install_script
+from opjoule.devices.virtual.image import get_image
+from opjoule.devices.virtual.machine import Machine
+from opjoule.errors import BadInput
+from opjoule.files import write_whole
+
+
+def run_restore(options: RestoreOptions) -> int:
+    """Prints what was put back; exit status 1 if something could not be.
+
+    Raises: BadInput: rig.toml does not describe the board. LinkFault: it cannot be reached.
+    """
+    described = read_rig(options.rig).device(options.device)
+    fetched: Path = options.out or ROOT / "runs" / "recovered"
+    with closing(open_shell(described)) as shell:
+        media = [medium.path for medium in described.storage.values()]
+        done, left = recover(shell, media, fetched, kept=options.kept)
+    for line in done + left:
+        print(line)
+    print(f"{options.device} could not be put back wholly" if left else f"{options.device} is as it was")
+    return 1 if left else 0
+
+
+def run_sudoers(options: SudoersOptions) -> int:
+    """Prints the script that installs opjoule-root on a board; nothing is connected to.
+
+    Raises: BadInput: rig.toml does not describe the board, or no user is named.
+    """
+    described = read_rig(options.rig).device(options.device)
+    target = (described.ssh_target or "").removeprefix("ssh://")
+    user = options.user or target.rpartition("@")[0]
+    if not user:
+        raise BadInput(f"rig.toml does not say who connects to {options.device}: add --user NAME")
+    script = install_script(described, user)
+    if options.out:
+        write_whole(options.out, script.encode())
+    else:
+        print(script, end="")
+    return 0
+
+
+def run_virtual_board(options: VirtualBoardOptions) -> int:
+    """Builds the virtual board, or starts one until Ctrl-C.
+
+    Raises: BadInput: a program is missing, or root is needed. DeviceFault: the build or the start failed.
+    """
+    image = get_image(ROOT / "build" / "virtual-board", lambda line: print(line, file=sys.stderr, flush=True))
+    print(f"virtual board: {image.folder}")
+    if options.action == "build":
+        return 0
+    with (
+        tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-") as place,
+        closing(Machine(image, Path(place) / "machine")) as machine,
+        suppress(KeyboardInterrupt),
+    ):
+        ssh_options = image.ssh_options(machine.port, Path(place) / "known_hosts")
+        print("log in with (rig has sudo, plain has not):")
+        print("  " + shlex.join(["ssh", *ssh_options, "rig@127.0.0.1"]))
+        print("it ends with Ctrl-C", flush=True)
+        while machine.is_running():
+            time.sleep(0.5)
+    return 0

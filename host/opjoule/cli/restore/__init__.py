@@ -1,1 +1,0 @@
-"""`restore`: a board put back after a measurement that could not."""

@@ -1,1 +1,0 @@
-"""`studies`: which there are."""

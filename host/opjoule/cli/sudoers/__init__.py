@@ -1,1 +1,0 @@
-"""`sudoers`: what is done as root on a board, and a sudoers file for it."""

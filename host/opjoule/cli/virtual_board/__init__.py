@@ -1,1 +1,0 @@
-"""`virtual-board`: the emulated board's image."""
