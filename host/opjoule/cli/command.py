@@ -27,14 +27,6 @@ class ParsedCommand:
         return partial(getattr(importlib.import_module(module), function), self.options)
 
 
-def _as_they_are(parser: Parser, options: Options) -> Options:
-    return options
-
-
-def _no_needs(options: object) -> Needs:
-    return Needs()
-
-
 @dataclass(frozen=True)
 class Command:
     """One command."""
@@ -47,9 +39,9 @@ class Command:
     description: str
     epilog: str = ""
     usage: str | None = None
-    checked: Callable[[Parser, Any], Any] = _as_they_are
+    checked: Callable[[Parser, Any], Any] = lambda parser, options: options
     """Makes the value that runs of the options; ends the program, by parser.error(), where they do not go together."""
-    needs: Callable[[Any], Needs] = _no_needs
+    needs: Callable[[Any], Needs] = lambda options: Needs()
     """What set-up does for that value."""
 
     def parser(self) -> Parser:

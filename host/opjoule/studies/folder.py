@@ -6,7 +6,7 @@ Reference: docs/reference/studies.md.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,37 +24,6 @@ PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
 """Names that a command may have in braces, apart from its axes and counts."""
-KEYS: Final = (
-    "title",
-    "repeats",
-    "axes",
-    "beside",
-    "counts",
-    "exclude",
-    "where",
-    "counterparts",
-    "conclusions",
-)
-KEYS_OF: Final = {
-    "command": (
-        "command",
-        "files",
-        "within",
-        "wheels",
-        "packages",
-        "connections",
-        "phases",
-        "unranked",
-        "constant",
-        "cold",
-        "bars",
-        "best",
-        "grid",
-        "per",
-    ),
-    "workload": ("workload", "constants", "figures"),
-}
-"""Keys that only one kind of study has."""
 LOADED: Final = ("records", "operations")
 """Counts of a workload."""
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
@@ -92,51 +61,39 @@ def places(text: str) -> list[str]:
 
 
 def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolder:
-    kinds = [kind for kind in KEYS_OF if kind in entry]
-    check_keys(entry, (*KEYS, *(key for kind in kinds or KEYS_OF for key in KEYS_OF[kind])))
+    kinds = [kind for kind in _READ if kind in entry]
+    check_keys(entry, [key for kind in _READ if not kinds or kind in ("", *kinds) for key in _READ[kind]])
     if "title" not in entry:
         raise BadInput("it needs title")
     if len(kinds) != 1:
         raise BadInput("it needs command, its job's, or workload, one of ycsb-workloads/, and not both")
-    made = StudyFolder(
-        name=name,
-        folder=folder,
-        title=str(entry["title"]),
-        command=_words("command", entry.get("command", [])),
-        files=tuple(folder / file for file in _words("files", entry.get("files", []))),
-        workload=str(entry.get("workload", "")),
-        constants=table(entry, "constants"),
-        repeats=whole_numbers("repeats", entry.get("repeats", 1))[0],
-        axes={axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
-        beside={axis: axis_values(axis, values) for axis, values in table(entry, "beside").items()},
-        within=_words("within", entry.get("within", [])),
-        counts={count: whole_numbers(count, values) for count, values in table(entry, "counts").items()},
-        exclude=tables(entry, "exclude"),
-        where=tables(entry, "where"),
-        figures={figure: _figure(figure, shown) for figure, shown in table(entry, "figures").items()},
-        wheels={system: folder / str(file) for system, file in table(entry, "wheels").items()},
-        packages={
-            system: _words(f"[packages] {system}", names)
-            for system, names in table(entry, "packages").items()
-        },
-        phases={phase: str(words) for phase, words in table(entry, "phases").items()},
-        unranked=_words("unranked", entry.get("unranked", [])),
-        constant=_words("constant", entry.get("constant", [])),
-        cold={phase: str(cold) for phase, cold in table(entry, "cold").items()},
-        bars={measure: str(phase) for measure, phase in table(entry, "bars").items()},
-        grid=_grid(table(entry, "grid")),
-        best={measure: str(which) for measure, which in table(entry, "best").items()},
-        per=str(entry.get("per", "")),
-        counterparts=counterparts_of(entry),
-        conclusions=conclusions_of(
-            entry,
-            {axis: axis_values(axis, values) for axis, values in table(entry, "axes").items()},
-            table(entry, "phases"),
-        ),
-        connections={name: _connection(name, given) for name, given in table(entry, "connections").items()},
-    )
+    values = {key: read(entry, key) for reads in _READ.values() for key, read in reads.items()}
+    axes, phases = values["axes"], values["phases"]
+    values |= {
+        "files": tuple(folder / file for file in values["files"]),
+        "wheels": {system: folder / file for system, file in values["wheels"].items()},
+        "conclusions": conclusions_of(entry, axes, phases),
+    }
+    made = StudyFolder(name=name, folder=folder, **values)
     _check(made)
     return made
+
+
+def _text(entry: Mapping[str, Any], key: str) -> str:
+    return str(entry.get(key, ""))
+
+
+def _texts(entry: Mapping[str, Any], key: str) -> dict[str, str]:
+    return {name: str(text) for name, text in table(entry, key).items()}
+
+
+def _list(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    return _words(key, entry.get(key, []))
+
+
+def _each(read: Callable[[str, Any], Any]) -> Callable[[Mapping[str, Any], str], dict[str, Any]]:
+    """Reads a table whose entries are each read by their name."""
+    return lambda entry, key: {name: read(name, value) for name, value in table(entry, key).items()}
 
 
 def _figure(name: str, entry: Any) -> StudyFigure:
@@ -217,6 +174,10 @@ def _grid(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return entry
 
 
+def _packages(name: str, value: Any) -> tuple[str, ...]:
+    return _words(f"[packages] {name}", value)
+
+
 def _connection(name: str, value: Any) -> Connection:
     if not isinstance(value, dict) or not isinstance(value.get("what"), str):
         raise BadInput(f'[connections] {name}: write {name} = {{ what = "what the user gives" }}')
@@ -227,3 +188,28 @@ def _words(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
         raise BadInput(f"{key} is a list of words")
     return tuple(value)
+
+
+_READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]] = {
+    "": {
+        "title": _text,
+        "repeats": lambda entry, key: whole_numbers(key, entry.get(key, 1))[0],
+        "axes": _each(axis_values),
+        "beside": _each(axis_values),
+        "counts": _each(whole_numbers),
+        "exclude": tables,
+        "where": tables,
+        "counterparts": lambda entry, _: counterparts_of(entry),
+        "conclusions": tables,
+    },
+    "command": {
+        **dict.fromkeys(("command", "files", "within", "unranked", "constant"), _list),
+        **dict.fromkeys(("wheels", "phases", "cold", "bars", "best"), _texts),
+        "packages": _each(_packages),
+        "connections": _each(_connection),
+        "grid": lambda entry, key: _grid(table(entry, key)),
+        "per": _text,
+    },
+    "workload": {"workload": _text, "constants": table, "figures": _each(_figure)},
+}
+"""Kind of study (empty for both) -> its keys, which are fields of StudyFolder, and what reads each."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from opjoule.devices.board import Board
 from opjoule.record.phases import Role
@@ -48,7 +48,7 @@ class Step:
         return self.workload
 
 
-class Study(Protocol):
+class Study:
     """One study with all its settings: a value that can be written down and read again."""
 
     name: ClassVar[str]
@@ -57,74 +57,72 @@ class Study(Protocol):
     @property
     def label(self) -> str:
         """Short, of letters, digits and dashes: for the record's directory."""
-        ...
+        raise NotImplementedError
 
     @property
     def engine(self) -> str:
         """The database that the loader has to know; empty for none."""
-        ...
+        return ""
 
     @property
     def title(self) -> str:
         """What is measured, in a few words."""
-        ...
+        raise NotImplementedError
 
     def words(self) -> Mapping[str, str]:
         """Step name -> what happens in it, for the plan that is shown."""
-        ...
+        raise NotImplementedError
 
     def settings(self) -> list[tuple[str, str]]:
         """What is set, in words, for the plan that is shown: (name, what)."""
-        ...
+        raise NotImplementedError
 
     def steps(self) -> list[Step]:
         """Names and roles of one repeat's steps and of the controls, in order; workloads left out."""
-        ...
+        raise NotImplementedError
 
     def check_here(self) -> None:
         """Checks what this computer has to do for the study, before the rig is opened.
 
         Raises: BadInput, RigFault: it cannot be done.
         """
-        ...
 
     def check(self, board: Board) -> None:
         """Has the board check what can be checked before anything is touched.
 
         Raises: BadInput: the first thing that is wrong.
         """
-        ...
+        raise NotImplementedError
 
     def check_space(self, board: Board) -> None:
         """Sees that what the study writes has room on the board's medium.
 
         Raises: BadInput: it has not.
         """
-        ...
 
     def under(self, period_s: float) -> Study:
         """The study as it is carried out under a meter whose samples come so far apart [s]."""
-        ...
+        return self
 
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """The steps of one repeat, on a board that is put back as it was when the context ends."""
-        ...
+        raise NotImplementedError
 
     def in_blocks(self) -> Study | None:
         """The study with its work in randomised blocks, to be carried out once after all repeats; None for nothing."""
-        ...
+        return None
 
     def controls(self, board: Board) -> Iterable[Step]:
         """Steps after all repeats."""
-        ...
+        return []
 
     def facts(self, board: Board) -> dict[str, Any]:
         """Name and version of what makes the operations, and whatever else run.json is to say."""
-        ...
+        raise NotImplementedError
 
     def to_json(self) -> dict[str, Any]:
         """Everything that the study needs to be run again, elsewhere."""
-        ...
+        raise NotImplementedError
 
 
 BASELINE_BEFORE = Step("idle-before", Role.BASELINE)

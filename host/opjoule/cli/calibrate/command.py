@@ -6,7 +6,7 @@ import json
 import math
 import shlex
 from collections.abc import Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -48,13 +48,11 @@ def run_calibrate(options: CalibrateOptions) -> int:
     Raises: BadInput, CalibrationFault, MeterFault: one line each.
     """
     folder, loads = _folder(options), list[TrueLoad]()
-    if options.simulate:
-        with open_simulated_setup(options, SIMULATED_LOADS_A, UNSEEN_A) as (setup, simulated):
-            taken = _points_to_fit(setup)
-            loads = setup.unseen(simulated)
-    else:
-        with open_setup(folder, options) as setup:
-            taken = _points_to_fit(setup)
+    with _opened(folder, options, SIMULATED_LOADS_A, UNSEEN_A) as setup:
+        # Points that a calibration can be made of, as long as there is someone to mend them.
+        taken = setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
+        if setup.simulated:
+            loads = setup.unseen(setup.simulated)
     return _calibrate(setup, taken, folder, options, loads)
 
 
@@ -64,28 +62,23 @@ def run_check(options: CalibrateOptions) -> int:
     Raises: BadInput, CalibrationFault, MeterFault: one line each.
     """
     folder = _folder(options)
-    with ExitStack() as opened:
-        if options.simulate:
-            setup, _ = opened.enter_context(open_simulated_setup(options, SIMULATED_CHECKS_A))
-        else:
-            setup = opened.enter_context(open_setup(folder, options))
+    with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
         calibration = _to_check(setup, folder, options)
         taken = setup.points(lambda points: None)
     return _check(calibration, setup, taken, options)
 
 
-def run_show(options: CalibrationsOptions) -> int:
-    """Lists the calibrations; 0."""
-    return _show(_folder(options), as_json=options.json)
+def _opened(
+    folder: Path, options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
+) -> AbstractContextManager[CalibrationSetup]:
+    """The setup of the command line; a simulated one with these loads."""
+    return (
+        open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
+    )
 
 
 def _folder(options: CalibrationsOptions) -> Path:
     return options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
-
-
-def _points_to_fit(setup: CalibrationSetup) -> list[ReferencePoint]:
-    """Points that a calibration can be made of, as long as there is someone to mend them."""
-    return setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
 
 
 def _to_check(setup: CalibrationSetup, folder: Path, options: CalibrateOptions) -> FoundCalibration:
@@ -177,12 +170,12 @@ def check_command(options: CalibrateOptions) -> str:
 
 def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
     print("SIMULATED: power at loads between the points, compared with the truth (stated: k = 2)")
-    for each in held:
+    for load in held:
         parts = [
-            f"{words} {100 * each[f'{key}_error']:+.3f} % (stated ±{100 * each[f'{key}_u']:.2g} %)"
+            f"{words} {100 * load[f'{key}_error']:+.3f} % (stated ±{100 * load[f'{key}_u']:.2g} %)"
             for words, key in (("as delivered", "delivered"), ("calibrated", "calibrated"))
         ]
-        print(f"  {each['current_a']:g} A, {each['true_w']:.4f} W: {', '.join(parts)}")
+        print(f"  {load['current_a']:g} A, {load['true_w']:.4f} W: {', '.join(parts)}")
     print(
         f"No measurement uses this calibration. Next: {next_command}; with hardware: docs/how-to/calibrate.md"
     )
@@ -230,18 +223,18 @@ def _check(
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")
     all_of = deviations(taken, setup.reference, calibration.file.at(options.room_temperature))
-    drifted = any(each.has_drifted for each in all_of)
+    drifted = any(deviation.has_drifted for deviation in all_of)
     if options.json:
-        points = [{**asdict(each), "has_drifted": each.has_drifted} for each in all_of]
+        points = [{**asdict(deviation), "has_drifted": deviation.has_drifted} for deviation in all_of]
         print(json.dumps({"file": str(calibration.path), "drifted": drifted, "points": points}))
         return FAULTY_EXIT if drifted else 0
     print(f"{calibration.file.title}")
     for line in calibration.warnings:
         print(f"  {line}")
-    for each in all_of:
+    for off in all_of:
         print(
-            f"  {each.quantity} at {each.at:.4g} {each.unit}: off by {1e3 * each.value:+.3g} m{each.unit}, "
-            f"±{1e3 * each.u:.2g} m{each.unit}{'  DRIFTED' if each.has_drifted else ''}"
+            f"  {off.quantity} at {off.at:.4g} {off.unit}: off by {1e3 * off.value:+.3g} m{off.unit}, "
+            f"±{1e3 * off.u:.2g} m{off.unit}{'  DRIFTED' if off.has_drifted else ''}"
         )
     print(
         "It has drifted: calibrate it again; runs since the calibration may be off by as much."
@@ -251,18 +244,20 @@ def _check(
     return FAULTY_EXIT if drifted else 0
 
 
-def _show(folder: Path, *, as_json: bool) -> int:
+def run_show(options: CalibrationsOptions) -> int:
+    """Lists the calibrations; 0."""
+    folder = _folder(options)
     files = [(path, read_calibration(path)) for path in sorted(folder.glob("*.toml"))]
     now_utc = datetime.now(UTC)
-    if as_json:
+    if options.json:
         entries = [
-            {"file": str(path), "sensor": each.sensor.sensor_id, "date_utc": each.date_utc.isoformat()}
-            for path, each in files
+            {"file": str(path), "sensor": file.sensor.sensor_id, "date_utc": file.date_utc.isoformat()}
+            for path, file in files
         ]
         print(json.dumps(entries))
         return 0
-    for path, each in files:
-        print(f"{path}: {each.title}, {(now_utc - each.date_utc).days} days old")
+    for path, file in files:
+        print(f"{path}: {file.title}, {(now_utc - file.date_utc).days} days old")
     if not files:
         print(f"{folder} holds no calibration: host/calibrate.py --help says how one is made")
     return 0

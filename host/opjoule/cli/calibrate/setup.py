@@ -96,7 +96,9 @@ class CalibrationSetup:
                     return points
                 refused = False
                 if drop := DROP.fullmatch(answer):
-                    del points[_place(int(drop[1]), points)]
+                    if not 1 <= (number := int(drop[1])) <= len(points):
+                        raise BadInput(f"there is no point {number}: {len(points)} are taken")
+                    del points[number - 1]
                 else:
                     points.append(self._point())
             except (CalibrationFault, BadInput) as fault:
@@ -194,7 +196,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
 @contextmanager
 def open_simulated_setup(
     options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
-) -> Iterator[tuple[CalibrationSetup, SimulatedBench]]:
+) -> Iterator[CalibrationSetup]:
     """A simulated sensor, and a multimeter whose readings are answered in a person's place.
 
     Args:
@@ -233,7 +235,7 @@ def open_simulated_setup(
                 )
         simulated.played(keep / "sensor")
         setup = _with_person(sensor, typed.reference, typed, None, options)
-        yield replace(setup, next_load=next_load, ask=answer, simulated=simulated), simulated
+        yield replace(setup, next_load=next_load, ask=answer, simulated=simulated)
 
 
 def _typed(options: CalibrateOptions) -> TypedReference | None:
@@ -259,22 +261,10 @@ def _with_person(
     """With a person at it."""
     return CalibrationSetup(
         *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
-        next_load=_asked_load,
+        next_load=lambda number: DONE[0] if (load := line_of_stdin(_load_question(number))) is None else load,
         ask=lambda question, _: line_of_stdin(question),
     )
 
 
 def _load_question(number: int) -> str:
     return f"Point {number}: set a steady load, then Enter ('done' ends): "
-
-
-def _asked_load(number: int) -> str:
-    answer = line_of_stdin(_load_question(number))
-    return DONE[0] if answer is None else answer
-
-
-def _place(number: int, points: list[ReferencePoint]) -> int:
-    """Index of a point, which is counted from 1. Raises: BadInput: there is no such point."""
-    if not 1 <= number <= len(points):
-        raise BadInput(f"there is no point {number}: {len(points)} are taken")
-    return number - 1

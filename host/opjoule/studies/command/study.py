@@ -14,17 +14,25 @@ from opjoule.devices.board import Board
 from opjoule.errors import BadInput
 from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
-from opjoule.studies.interface import Step, Workload, around
+from opjoule.studies.interface import Step, Study, Workload, around
 
 STORAGE, FILES = "{storage}", "{files}"
 """In an argument: a new folder on the chosen medium, and the folder of the copied files, both on the board."""
 
 
+def filled(part: str, places: Mapping[str, str]) -> str:
+    """A word of a command with its places in braces filled in."""
+    for place, value in places.items():
+        part = part.replace(place, value)
+    return part
+
+
 @dataclass(frozen=True)
-class CommandStudy:
+class CommandStudy(Study):
     """One command with its arguments, and the files that it needs from this computer."""
 
     name: ClassVar[str] = "command"
+    GENERATOR: ClassVar[str] = "command"
 
     command: tuple[str, ...]
     files: tuple[Path, ...] = ()
@@ -55,11 +63,6 @@ class CommandStudy:
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in called)[:32]
 
     @property
-    def engine(self) -> str:
-        """The loader is not needed."""
-        return ""
-
-    @property
     def title(self) -> str:
         """What it is called, or the command as one would type it."""
         return self.called or shlex.join(self.command)
@@ -77,13 +80,6 @@ class CommandStudy:
         """The command with what lies around it."""
         prepare = Step("prepare", Role.PREPARE) if self.before else None
         return around(Step("run", Role.WORK), prepare=prepare)
-
-    def under(self, period_s: float) -> CommandStudy:
-        """The same: a command takes no notice of the meter."""
-        return self
-
-    def check_here(self) -> None:
-        """Nothing of it is done on this computer."""
 
     def check_simulated(self) -> None:
         """Sees that this computer, which is the simulated board, has the program. Raises: BadInput: it has not."""
@@ -106,9 +102,6 @@ class CommandStudy:
                 f"{program}: the board has no such program; --file copies one there, as {FILES}/NAME"
             )
 
-    def check_space(self, board: Board) -> None:
-        """Nobody knows what a command writes."""
-
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
         """A new folder on the medium, the command, and the folder removed in the end."""
@@ -129,25 +122,11 @@ class CommandStudy:
         for file in self.files:
             board.runner.copy_in(file)
         places = {STORAGE: storage, FILES: board.runner.files_folder}
-
-        def put(part: str) -> str:
-            for name, place in places.items():
-                part = part.replace(name, place)
-            return part
-
-        return tuple(put(part) for part in command or self.command)
-
-    def in_blocks(self) -> None:
-        """Gives nothing: a command makes its operations in an order of its own."""
-        return
-
-    def controls(self, board: Board) -> Iterable[Step]:
-        """None: what the measuring costs is the probe's alone."""
-        return []
+        return tuple(filled(part, places) for part in command or self.command)
 
     def facts(self, board: Board) -> dict[str, Any]:
-        """The command and the files that were copied."""
-        return {"generator": {"name": "command", "runs_on": "board"}}
+        """What makes the operations."""
+        return {"generator": {"name": self.GENERATOR, "runs_on": "board"}}
 
     def to_json(self) -> dict[str, Any]:
         """Command and files; the files' own contents are not in it."""

@@ -15,7 +15,7 @@ from opjoule.errors import BadInput, NoWheels
 from opjoule.files import file_sha256
 from opjoule.record.phases import Role
 from opjoule.studies.command.jars import bring_jars
-from opjoule.studies.command.study import CommandStudy
+from opjoule.studies.command.study import CommandStudy, filled
 from opjoule.studies.command.wheels import bring_wheels
 from opjoule.studies.connections import given_names
 from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
@@ -32,6 +32,7 @@ class JobStudy(CommandStudy):
     """A job of one study on one system and data."""
 
     name: ClassVar[str] = "suite"
+    GENERATOR: ClassVar[str] = "job"
 
     definition: StudyFolder = field(default_factory=lambda: StudyFolder("", Path(), "", ("true",), ()))
     cell: Mapping[str, str] = field(default_factory=dict)
@@ -135,15 +136,12 @@ class JobStudy(CommandStudy):
         asked = board.shell.run([*self._placed(board, "/nowhere"), "--check"], limit_s=300)
         if asked.status != 0:
             why = asked.last_line().removeprefix("job.py: ")
-            raise BadInput(f"{self.title}, {self.system or 'job'}: {why}{self._without_wheels()}")
+            lacking = f" ({'; '.join(self.lacking)})" if self.lacking else ""
+            raise BadInput(f"{self.title}, {self.system or 'job'}: {why}{lacking}")
         for line in asked.text().splitlines():
             if line.startswith("{"):
                 said = json.loads(line)
                 self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})
-
-    def _without_wheels(self) -> str:
-        """Why Python modules could not be brought to the board; empty if they were."""
-        return f" ({'; '.join(self.lacking)})" if self.lacking else ""
 
     def check_space(self, board: Board) -> None:
         """Raises: BadInput: what the job stores has no room on the medium."""
@@ -161,15 +159,12 @@ class JobStudy(CommandStudy):
         board.make_folder(storage)
         try:
             commands = ""
-            if self._starts_server:
+            if self.server and any("{server_commands}" in part for part in self.command):
                 commands = json.dumps(board.set_up_server(self.server, self._jars(board)))
             elif self.server:
                 board.start_database(self.server, raw)
-            command, operations = (
-                self._placed(board, storage, server=commands),
-                self.said.get("operations", 0),
-            )
-            work = Workload(command, files={"--results": RESULTS}, operations=operations)
+            command, operations = self._placed(board, storage, server=commands), self.said.get("operations")
+            work = Workload(command, files={"--results": RESULTS}, operations=operations or 0)
             yield around(Step("run", Role.WORK, work))
         finally:
             if self.server:
@@ -180,11 +175,6 @@ class JobStudy(CommandStudy):
         """Program -> its path, of the system's Java programs that were brought to the board."""
         database = database_called(self.server)
         return bring_jars(board, database, self.cache.parent / "jars") if database else {}
-
-    @property
-    def _starts_server(self) -> bool:
-        """Does the job start and stop the server?"""
-        return bool(self.server) and any("{server_commands}" in part for part in self.command)
 
     def _placed(
         self, board: Board, storage: str, command: Sequence[str] | None = None, server: str = ""
@@ -199,13 +189,8 @@ class JobStudy(CommandStudy):
             "{dataset}": board.runner.copy_in(self.dataset) if self.dataset else "",
             "{seed}": str(self.seed),
         }
-
-        def put(part: str) -> str:
-            for place, value in values.items():
-                part = part.replace(place, value)
-            return part
-
-        placed = super()._placed(board, storage, [put(part) for part in command or self.command])
+        words = [filled(part, values) for part in command or self.command]
+        placed = super()._placed(board, storage, words)
         wheels = self._bring_wheels(board)
         return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
 
@@ -233,10 +218,6 @@ class JobStudy(CommandStudy):
                 self.lacking.append(str(error))
         return folder
 
-    def facts(self, board: Board) -> dict[str, Any]:
-        """What makes the operations: the job."""
-        return {"generator": {"name": "job", "runs_on": "board"}}
-
     def to_json(self) -> dict[str, Any]:
         """The study without the contents of its files, for which checksums stand."""
         return {
@@ -259,14 +240,8 @@ class JobStudy(CommandStudy):
     def _shown(self) -> dict[str, Any]:
         """What the study says of how its phases are shown."""
         said = self.definition
-        shown = {
-            "unranked": list(said.unranked),
-            "per": said.per,
-            "cold": dict(said.cold),
-            "bars": dict(said.bars),
-            "grid": dict(said.grid),
-        }
-        return {key: value for key, value in shown.items() if value}
+        shown = {"per": said.per, "cold": dict(said.cold), "bars": dict(said.bars), "grid": dict(said.grid)}
+        return {key: value for key, value in {"unranked": list(said.unranked), **shown}.items() if value}
 
     @classmethod
     def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> JobStudy:

@@ -15,7 +15,7 @@ from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
 from opjoule.record.phases import Role
-from opjoule.studies.interface import Step, Workload, around
+from opjoule.studies.interface import Step, Study, Workload, around
 from opjoule.studies.ycsb.core import (
     MIX_BLOCK,
     YcsbCore,
@@ -43,7 +43,7 @@ _DESIGN_WORDS = (
 
 
 @dataclass(frozen=True)
-class YcsbStudy:
+class YcsbStudy(Study):
     """One workload on one database."""
 
     name: ClassVar[str] = "ycsb"
