@@ -181,7 +181,7 @@ def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
             f"scale{guessed}"
         )
     return (
-        f"at least {in_words(least_s([each.plan for each in campaign.missing]))}: idle and runs of a given length; the "
+        f"at least {in_words(least_s([cell.plan for cell in campaign.missing]))}: idle and runs of a given length; the "
         "rest is known after the first cell"
     )
 

@@ -5,7 +5,7 @@ Reference: docs/how-to/run-a-campaign.md.
 
 from __future__ import annotations
 
-import itertools
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -20,6 +20,7 @@ from opjoule.toml_entry import (
     axis_values,
     check_keys,
     check_match,
+    combinations,
     matches,
     table,
     tables,
@@ -117,10 +118,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     axes = {name: axis_values(name, values) for name, values in table(entry, "axes").items()}
     if not axes:
         raise BadInput('a campaign needs [axes], for example storage = ["sd", "emmc"]')
-    count = 1
-    for values in axes.values():
-        count *= len(values)
-    check_size(count, 1)
+    check_size(math.prod(map(len, axes.values())), 1)
     constants = table(entry, "constants")
     for name in constants:
         if name in NOT_OF_A_CELL:
@@ -130,11 +128,10 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         if name in axes:
             raise BadInput(f"{name} is a constant and an axis: leave one out")
     excluded, special = tables(entry, "exclude"), tables(entry, "where")
-    for each in (*excluded, *(one.get("when", {}) for one in special)):
-        check_match(each, axes)
+    for match in (*excluded, *(one.get("when", {}) for one in special)):
+        check_match(match, axes)
     cells: list[PlannedCell] = []
-    for combination in itertools.product(*axes.values()):
-        condition = dict(zip(axes, combination, strict=True))
+    for condition in combinations(axes):
         if any(matches(exclusion, condition) for exclusion in excluded):
             continue
         cell_settings = where_values(special, condition)

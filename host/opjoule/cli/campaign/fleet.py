@@ -32,6 +32,7 @@ from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_warnings
 from opjoule.cli.places import ROOT
+from opjoule.cli.signals import ENDING
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
@@ -48,14 +49,8 @@ def run_scheduler(options: SchedulerOptions) -> int:
     """Becomes distributed's own scheduler."""
     scheme = "tls" if options.tls_files else "tcp"
     print(f"{scheme}://{options.host}:{options.port}, until Ctrl-C", file=sys.stderr, flush=True)
-    words = [
-        "--host",
-        f"{scheme}://{options.host}",
-        "--port",
-        str(options.port),
-        "--no-dashboard",
-        "--no-show",
-    ]
+    words = ["--host", f"{scheme}://{options.host}", "--port", str(options.port)]
+    words += ["--no-dashboard", "--no-show"]
     if options.tls_files:
         words += ["--tls-ca-file", str(options.tls_ca_file)]
         words += ["--tls-cert", str(options.tls_cert), "--tls-key", str(options.tls_key)]
@@ -93,11 +88,8 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     def say(line: str) -> None:
         print(f"{options.name}: {line}", file=sys.stderr, flush=True)
 
-    cell_command = [
-        *(command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")),
-        "--name",
-        options.name,
-    ]
+    measures = command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")
+    cell_command = [*measures, "--name", options.name]
     if options.rig:
         cell_command += ["--rig", str(options.rig.absolute())]
     service = RigService(options.name, spool, cell_command, say)
@@ -111,7 +103,7 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
 async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
     """A worker after another, since one ends with its scheduler; what is measured goes on meanwhile."""
     stop = asyncio.Event()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+    for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
     serve(service)
@@ -124,16 +116,13 @@ async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]
             await service.stop()
         working.cancel()
         [result] = await asyncio.gather(working, return_exceptions=True)
-        line = f"the scheduler at {options.scheduler} is away{_because(result)}: waiting for it"
+        why = f" ({result})" if isinstance(result, Exception) and str(result) else ""
+        line = f"the scheduler at {options.scheduler} is away{why}: waiting for it"
         if not stop.is_set():
             if line != shown:
                 service.say(line)
             shown = line
             await asyncio.wait({ended}, timeout=AGAIN_S)
-
-
-def _because(result: object) -> str:
-    return f" ({result})" if isinstance(result, Exception) and str(result) else ""
 
 
 async def _work_once(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:

@@ -1,4 +1,4 @@
-"""The command lines of a scheduler, a worker and its cells, and the options of what is measured on several rigs.
+"""The command lines of a scheduler, a worker and its cells; the options of a study, and of measuring on several rigs.
 
 Standard library alone.
 """
@@ -11,12 +11,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Final
 
-from opjoule.cli.argument_types import directory, port, seconds
+from opjoule.cli.argument_types import directory, port, seconds, seed, share, time_span
 from opjoule.cli.campaign.cells import needs_of_cells, restored_cell
 from opjoule.cli.command import Command
-from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.options import (
+    STORAGE_HELP,
+    WHAT,
+    HowOptions,
+    OutputOptions,
+    PlanningOptions,
+    RigOptions,
+    SimulateOptions,
+)
 from opjoule.cli.needs import Needs
-from opjoule.cli.options import EXCLUSIVE, Options, Parser, flag, option, positional, required
+from opjoule.cli.options import EXCLUSIVE, Options, Parser, flag, option, positional, repeated, required
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786
@@ -61,21 +69,57 @@ class TlsOptions(Options):
         """Ends the program where a port would be open to a network that anyone may be in, or TLS is given in part."""
         if self.tls_files and len(self.tls_files) < 3:
             parser.error("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
-        if not (self.tls_files or trusted or _is_loopback(address)):
+        host = address.rpartition("://")[2].rpartition(":")[0] or address
+        is_loopback = host in ("localhost", "[::1]", "::1") or host.startswith("127.")
+        if not (self.tls_files or trusted or is_loopback):
             parser.error(
                 f"anyone who reaches {address} could run programs on this computer and on every rig: give "
                 "--tls-ca-file, --tls-cert and --tls-key, or --trust-network where nobody else is in that network"
             )
 
 
-def _is_loopback(address: str) -> bool:
-    host = address.rpartition("://")[2].rpartition(":")[0] or address
-    return host in ("localhost", "[::1]", "::1") or host.startswith("127.")
-
-
 @dataclass(frozen=True, kw_only=True)
 class FleetOptions(TlsOptions, SchedulerChoice):
     """A campaign on several rigs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyChoice(Options):
+    """Which study, where, and how much of it."""
+
+    GROUP: ClassVar[str] = WHAT
+
+    study: str = required(str, "NAME", "its name (measure.py studies), or its folder")
+    device: str = required(
+        str, "NAME", "board: rpi3, rpi4, odroid-c2, ...; several with commas if the study compares boards"
+    )
+    storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
+    scale: float = option(
+        share, "X", "multiplies the study's counts, above 0 and at most 1 (default: 1)", 1.0
+    )
+    within: float | None = option(
+        time_span,
+        "TIME",
+        "chooses the scale so that the study takes no longer than this, judging by records of it at another scale: "
+        "90min, 2h",
+    )
+    only: tuple[str, ...] = repeated(
+        str,
+        "AXIS=VALUE[,VALUE]",
+        "only these values of an axis, a count or the study's figures (figure=7); may be given several times",
+    )
+    dataset: Path | None = option(directory, "FILE", "your data instead of generated data")
+    connections: Path | None = option(
+        directory,
+        "FILE",
+        "databases of yours, one per line: NAME = ODBC connection string (measure.py studies lists the names)",
+    )
+    seed: int = option(seed, "N", "seed of the data, the order and a simulated rig (default: 1)", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions(FleetOptions, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice):
+    """A study, on one rig or several."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,13 +179,9 @@ class RigCell:
     options: PlanningOptions
 
 
-def _checked_scheduler(parser: Parser, options: SchedulerOptions) -> SchedulerOptions:
-    options.check_network(parser, options.host, trusted=options.trust_network)
-    return options
-
-
-def _checked_worker(parser: Parser, options: WorkerOptions) -> WorkerOptions:
-    options.check_network(parser, options.scheduler, trusted=options.trust_network)
+def _checked(parser: Parser, options: SchedulerOptions | WorkerOptions) -> SchedulerOptions | WorkerOptions:
+    address = options.scheduler if isinstance(options, WorkerOptions) else options.host
+    options.check_network(parser, address, trusted=options.trust_network)
     return options
 
 
@@ -160,7 +200,7 @@ SCHEDULER: Final = Command(
     "opjoule.cli.campaign.fleet:run_scheduler",
     "Runs the scheduler (of Dask's distributed) that connects campaigns and workers, until Ctrl-C. Whoever can reach "
     "its port can run programs on this computer and on all workers.",
-    checked=_checked_scheduler,
+    checked=_checked,
     needs=lambda options: Needs(fleet=True),
 )
 WORKER: Final = Command(
@@ -169,7 +209,7 @@ WORKER: Final = Command(
     "opjoule.cli.campaign.fleet:run_worker",
     "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. Waits for its scheduler whenever "
     "that is away. Keeps each record until its campaign has fetched it.",
-    checked=_checked_worker,
+    checked=_checked,
     needs=lambda options: Needs(
         loader=True, simulate=options.simulate, fleet=True
     ),  # before its cells need it

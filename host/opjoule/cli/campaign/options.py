@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -9,7 +10,7 @@ from typing import Final
 from opjoule.cli.argument_types import directory
 from opjoule.cli.campaign.cells import needs_of_cells
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.cli.campaign.fleet_options import FleetOptions
+from opjoule.cli.campaign.fleet_options import FleetOptions, StudyOptions
 from opjoule.cli.command import Command
 from opjoule.cli.measure.options import YcsbOptions
 from opjoule.cli.needs import Needs
@@ -59,15 +60,22 @@ class PlannedCampaign:
     json: bool
     fleet: FleetOptions
 
-    def checked(self, parser: Parser) -> PlannedCampaign:
-        """This campaign; ends the program where its cells cannot be measured together."""
-        self.fleet.check_network(parser, self.fleet.scheduler or "")
-        boards = sorted({cell.options.architecture for cell in self.file.cells} - {""})
-        if len(boards) > 1 and not (self.dry_run or self.fleet.scheduler):
+    @classmethod
+    def checked(
+        cls, parser: Parser, options: CampaignOptions | StudyOptions, read: Callable[[], CampaignFile]
+    ) -> PlannedCampaign:
+        """The campaign that `read` gives; ends the program where that, or measuring its cells together, is refused."""
+        try:
+            file = read()
+        except BadInput as error:
+            parser.refuse(error)
+        options.check_network(parser, options.scheduler or "")
+        boards = sorted({cell.options.architecture for cell in file.cells} - {""})
+        if len(boards) > 1 and not (options.dry_run or options.scheduler):
             parser.error(
                 f"one campaign cannot measure boards of {' and '.join(boards)}: give each a campaign of its own"
             )
-        return self
+        return cls(file, options.out, options.dry_run, options.json, options)
 
 
 def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
@@ -79,14 +87,6 @@ def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
     return needs_of_cells(cells)
 
 
-def _read(parser: Parser, options: CampaignOptions) -> PlannedCampaign:
-    try:
-        file = CampaignFile.read(options.file)
-    except BadInput as error:
-        parser.refuse(error)
-    return PlannedCampaign(file, options.out, options.dry_run, options.json, options).checked(parser)
-
-
 CAMPAIGN: Final = Command(
     "campaign",
     CampaignOptions,
@@ -94,6 +94,8 @@ CAMPAIGN: Final = Command(
     "Measures every combination of a file's axes in randomised blocks, each as a record of its own. Cells that have a "
     "complete record are not measured again.",
     _EPILOG,
-    checked=_read,
+    checked=lambda parser, options: PlannedCampaign.checked(
+        parser, options, lambda: CampaignFile.read(options.file)
+    ),
     needs=needs_of_campaign,
 )

@@ -10,14 +10,13 @@ from typing import Final
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
 from opjoule.cli.campaign.cells import PlannedCell
 from opjoule.cli.campaign.file import CampaignFile, check_size
+from opjoule.cli.campaign.fleet_options import StudyOptions
 from opjoule.cli.campaign.options import PlannedCampaign, needs_of_campaign
-from opjoule.cli.campaign.study_options import StudyOptions
 from opjoule.cli.campaign.workload_cells import workload_cells
 from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.other_options import JobOptions, StudyCell
-from opjoule.cli.options import Parser
 from opjoule.cli.places import ROOT
 from opjoule.errors import BadInput
 from opjoule.studies.connections import given_names, is_reached, left_out
@@ -50,13 +49,17 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
         placed, cells = definition, _job_cells(definition, options, only)
     check_size(len(cells), options.repeats or definition.repeats)
     planned = [cell.options for cell in cells if isinstance(cell.options, StudyCell)]
+    lacking = left_out(placed, only, given_names(options.connections, placed))
     return CampaignFile(
         name=_folder(definition, options),
         repeats=options.repeats or definition.repeats,
         seed=options.seed,
         retries=1,
         cells=tuple(cells),
-        about=(*_about(placed, planned, options.scale, only), *_left_out(placed, options, only)),
+        about=(
+            *_about(placed, planned, options.scale, only),
+            *(f"  left out   {database}: give it by --connections FILE" for database in lacking),
+        ),
         shared=True,
     )
 
@@ -157,14 +160,6 @@ def _job_cells(
     return cells
 
 
-def _left_out(
-    definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
-) -> Iterator[str]:
-    """Databases whose cells are left out, with what would bring them in."""
-    for each in left_out(definition, only, given_names(options.connections, definition)):
-        yield f"  left out   {each}: give it by --connections FILE"
-
-
 def _folder(definition: StudyFolder, options: StudyOptions) -> str:
     """Name of the records' folder under runs/: the same command goes on in it, and so does one for another board."""
     name = "".join(
@@ -198,7 +193,7 @@ def _about(
     lines += [f"  {one_line(name):<10} {', '.join(values)}" for name, values in axes.items()]
     for name in definition.counts:
         shown = " or ".join(
-            dict.fromkeys(numbers(each) for part in parts if not isinstance(each := part[name], str))
+            dict.fromkeys(numbers(count) for part in parts if not isinstance(count := part[name], str))
         )
         lines.append(f"  {one_line(name):<10} {shown}")
     lines += [f"  phase      {name}: {words}" for name, words in definition.phases.items()]
@@ -220,14 +215,6 @@ def _about_figures(
             else "none on these boards and media (--storage)"
         )
         yield f"  {FIGURE} {name:<3} {figure.title}: {many if differ else few}"
-
-
-def _planned(parser: Parser, options: StudyOptions) -> PlannedCampaign:
-    try:
-        file = study_campaign(options)
-    except BadInput as error:
-        parser.refuse(error)
-    return PlannedCampaign(file, options.out, options.dry_run, options.json, options).checked(parser)
 
 
 _EPILOG: Final = """\
@@ -253,6 +240,6 @@ STUDY: Final = Command(
     "study's own measures. At the end it names the best system of each cell.",
     _EPILOG,
     "measure.py --study NAME --device NAME [options]",
-    checked=_planned,
+    checked=lambda parser, options: PlannedCampaign.checked(parser, options, lambda: study_campaign(options)),
     needs=needs_of_campaign,
 )

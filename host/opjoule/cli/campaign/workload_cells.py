@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from opjoule.campaign.axes import AXES, words_of
 from opjoule.cli.campaign.cells import PlannedCell, cell_options
-from opjoule.cli.campaign.study_options import StudyOptions
+from opjoule.cli.campaign.fleet_options import StudyOptions
 from opjoule.cli.measure.other_options import StudyWorkloadOptions
 from opjoule.studies.definition import SYSTEM, StudyFolder
 from opjoule.studies.folder import places
@@ -47,7 +47,8 @@ def workload_cells(
         asked = {**_of_axes(study, cell, options), **study.options(cell)}
         asked |= {name: values[0] for name, values in counts.items()}
         if options.simulate:
-            asked = {name: each for name, each in asked.items() if not _is_state(name)}
+            of_board = {STATE, *(name for name, axis in AXES.items() if axis.option == STATE)}
+            asked = {name: value for name, value in asked.items() if name not in of_board}
         words = (*words_of(asked), "--seed", str(options.seed))
         read = cell_options(words, cell)
         given = {name: value for name in _GIVEN if (value := getattr(options, name)) is not None}
@@ -70,14 +71,9 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
         workload = workload.replace(f"{{{axis}}}", value)
     named = {"db" if axis == SYSTEM else axis: value for axis, value in cell.items()}
     described = {
-        axis for each in study.where for axis in each["when"] if axis not in AXES and "." not in axis
+        axis for cells in study.where for axis in cells["when"] if axis not in AXES and "." not in axis
     }
     asked_axes = {
         axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}
     }
     return {"device": options.device, "workload": workload, **asked_axes}
-
-
-def _is_state(name: str) -> bool:
-    """Is an option the state of the board?"""
-    return name == STATE or (name in AXES and AXES[name].option == STATE)
