@@ -8,7 +8,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Final
 
 from opjoule.cli.databases.command import LOADER, availability, built_in
@@ -106,8 +105,4 @@ def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> No
             raise BadInput(f"{said[-1].removeprefix('loader: ')} (workload {study.workload.name})")
         asked.add(command)
     if plan.simulated and plan.board.profile.name != VIRTUAL:
-        check_space(study.effective, shutil.disk_usage(ROOT).free, _disk(ROOT))
-
-
-def _disk(path: Path) -> str:
-    return f"this computer's disk, at {path}"
+        check_space(study.effective, shutil.disk_usage(ROOT).free, f"this computer's disk, at {ROOT}")

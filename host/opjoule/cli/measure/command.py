@@ -48,16 +48,12 @@ from opjoule.scripts import script_name
 from opjoule.studies.ycsb.properties import parse_properties
 
 
-def run_measure(options: PlanningOptions) -> int:
-    """The main job: plan, rig, measurement, summary; in each condition where an option names several."""
+def run_measure(options: PlanningOptions | AgainOptions) -> int:
+    """Plan, rig, measurement, summary: of what is asked for, in each condition, or of a record's plan again."""
     options = replace(options, rig_seed=rig_seed(options))
+    if isinstance(options, AgainOptions):
+        return _run_plans([plan_again(options.plan, options.asked)], options)
     return _run_plans(make_plans(options), options)
-
-
-def run_again(options: AgainOptions) -> int:
-    """Measures the plan of a record again."""
-    options = replace(options, rig_seed=rig_seed(options))
-    return _run_plans([plan_again(options.plan, options.asked)], options)
 
 
 def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
@@ -111,21 +107,17 @@ def _storage_meter(rig: Rig | None, options: MeasuringOptions) -> str | None:
     return options.storage_meter or (rig.storage_meter if rig else None)
 
 
-def _meters(rig: Rig, options: MeasuringOptions) -> str:
-    """The meters by their names, in words."""
-    board, storage = options.meter or rig.meter, _storage_meter(rig, options)
-    return f"{board}; of the medium {storage}" if storage else board
-
-
 def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptions, directory: Path) -> None:
     """What --dry-run prints."""
     if options.json:
         for plan in plans:
             print(json.dumps({**plan.to_json(), "sha256": plan.sha256}, indent=1))
         return
+    storage = _storage_meter(rig, options)
+    meter = (options.meter or rig.meter) if rig else "simulated INA219 over serial"
     for plan in plans:
         words = RigWords(
-            "simulated INA219 over serial" if rig is None else _meters(rig, options),
+            f"{meter}; of the medium {storage}" if rig and storage else meter,
             clock_evidence(plan, rig, options.sync),
             supply_of_rig(plan, rig, options),
             rig_warnings(plan, rig, options),
@@ -195,23 +187,13 @@ def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None
 def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, directory: Path) -> RunRecord:
     with (
         PhaseProgress(quiet=options.json) as progress,
-        _open_rig(plan, rig, options, directory) as (board, meter, found),
+        _open_rig(plan, rig, options, directory) as (board, meter, facts),
     ):
-        supply = supply_of_rig(plan, rig, options)
-        warnings = [*rig_warnings(plan, rig, options), *found.get("simulation", {}).get("notes", [])]
-        temperature_c = rig.room.temperature_c if rig else None
-        calibrations = Calibrations(CALIBRATIONS, temperature_c)
         return measure(
-            plan,
-            board,
-            meter,
-            directory,
-            progress,
-            found,
-            supply,
-            warnings,
-            calibrations,
-            _storage_meter(rig, options),
+            *(plan, board, meter, directory, progress, facts, supply_of_rig(plan, rig, options)),
+            warnings=[*rig_warnings(plan, rig, options), *facts.get("simulation", {}).get("notes", [])],
+            calibrations=Calibrations(CALIBRATIONS, rig.room.temperature_c if rig else None),
+            storage_meter=_storage_meter(rig, options),
         )
 
 

@@ -36,7 +36,7 @@ def sweep(root: Path) -> list[Path]:
     for folder, pattern in places:
         for path in sorted(folder.iterdir()) if folder.is_dir() else []:
             match = pattern.fullmatch(path.name)
-            if match and _is_ours(path) and not _is_running(int(match.group(1))):
+            if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
                 shutil.rmtree(path, ignore_errors=True)
                 swept.append(path)
     return swept
@@ -65,7 +65,3 @@ def _is_ours(path: Path) -> bool:
         return not path.is_symlink() and path.is_dir() and path.lstat().st_uid == os.geteuid()
     except OSError:
         return False
-
-
-def _is_running(process: int) -> bool:
-    return Path(f"/proc/{process}").exists()

@@ -271,19 +271,14 @@ class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
         return board_architecture(self.device, self.rig, simulated=self.simulate, database=self.db)
 
 
-def needs_of_measurement(options: YcsbOptions) -> Needs:
+def needs_of_measurement(options: PlanningOptions) -> Needs:
     """Set-up for a measurement on this computer's rig."""
-    ycsb = options.generator == "ycsb"
+    ycsb = isinstance(options, YcsbOptions) and options.generator == "ycsb"
     if options.dry_run:  # the loader checks the workload
-        return Needs(loader=True, ycsb=ycsb)
+        return Needs(loader=isinstance(options, YcsbOptions), ycsb=ycsb)
     virtual = options.device == "virtual"
-    return Needs(
-        loader=True,
-        simulate=options.simulate or virtual,
-        ycsb=ycsb,
-        virtual=virtual,
-        board=options.architecture,
-    )
+    simulate = options.simulate or virtual
+    return Needs(loader=True, simulate=simulate, ycsb=ycsb, virtual=virtual, board=options.architecture)
 
 
 MEASURE: Final = Command(

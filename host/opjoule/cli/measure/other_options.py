@@ -16,6 +16,7 @@ from opjoule.cli.measure.options import (
     MeasuringOptions,
     PlanningOptions,
     YcsbOptions,
+    needs_of_measurement,
 )
 from opjoule.cli.needs import Needs, board_architecture
 from opjoule.cli.options import Options, option, positional, positionals, repeated
@@ -51,15 +52,6 @@ class ProgramOptions(PlanningOptions):
     command: tuple[str, ...] = positionals(str, "COMMAND", "behind --, with its arguments")
 
 
-def _needs_of_program(options: ProgramOptions) -> Needs:
-    if options.dry_run:
-        return Needs()
-    virtual = options.device == "virtual"
-    return Needs(
-        loader=True, simulate=options.simulate or virtual, virtual=virtual, board=options.architecture
-    )
-
-
 PROGRAM: Final = Command(
     "command",
     ProgramOptions,
@@ -68,7 +60,7 @@ PROGRAM: Final = Command(
     "and per operation that it marks.",
     _PROGRAM_EPILOG,
     "measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
-    needs=_needs_of_program,
+    needs=needs_of_measurement,
 )
 
 
@@ -99,7 +91,7 @@ def _needs_of_plan(options: AgainOptions) -> Needs:
 AGAIN: Final = Command(
     "again",
     AgainOptions,
-    "opjoule.cli.measure.command:run_again",
+    "opjoule.cli.measure.command:run_measure",
     "Repeats a measurement from its record's plan, here or on another rig: the same study, board, medium, repeats and "
     "idle. Records with the same plan_sha256 had the same plan.",
     "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"

@@ -233,17 +233,13 @@ def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
     """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
     if rig is None:
         return []
+    device, meter = plan.board.profile.name, options.meter or rig.meter
     warnings = [
         supply_of_rig(plan, rig, options).warning,
-        local_meter_warning(rig.device(plan.board.profile.name).connection, options.meter or rig.meter),
-        commissioning_note(rig.path, plan.board.profile.name, _other_meter(rig, options)),
+        local_meter_warning(rig.device(device).connection, meter),
+        commissioning_note(rig.path, device, meter if meter != rig.meter else None),
     ]
     return [line for line in warnings if line]
-
-
-def _other_meter(rig: Rig, options: RigOptions) -> str | None:
-    """The meter that is used in place of the rig's own; None: that one is."""
-    return options.meter if options.meter and options.meter != rig.meter else None
 
 
 def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
