@@ -19,9 +19,8 @@ from opjoule.cli.campaign.study_cells import needed_time
 from opjoule.cli.databases.command import missing
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
-from opjoule.cli.measure.duration import least_s
 from opjoule.cli.measure.options import PlanningOptions
-from opjoule.cli.measure.planning import make_plan, rig_warnings
+from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
 from opjoule.cli.places import ROOT
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
@@ -180,8 +179,9 @@ def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
             f"about {in_words(share * needed.total_s)}, judging by records of the study at another "
             f"scale{guessed}"
         )
+    least_s = sum(sum(known_s(cell.plan).values()) for cell in campaign.missing)
     return (
-        f"at least {in_words(least_s([cell.plan for cell in campaign.missing]))}: idle and runs of a given length; the "
+        f"at least {in_words(least_s)}: idle and runs of a given length; the "
         "rest is known after the first cell"
     )
 

@@ -124,15 +124,20 @@ def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
     )
 
 
-@cache
-def built_in() -> Mapping[str, str]:
-    """Engine -> version, of this computer's loader; empty where it is not built yet."""
-    try:
-        ran = subprocess.run([LOADER, "databases"], capture_output=True, text=True, check=True, timeout=60)
-    except (OSError, subprocess.SubprocessError):
-        return {}
+def engines() -> dict[str, str]:
+    """Engine -> version, of this computer's loader. Raises: OSError, SubprocessError: it does not run."""
+    ran = subprocess.run([LOADER, "databases"], capture_output=True, text=True, check=True, timeout=60)
     rows = [line.split() for line in ran.stdout.splitlines()]
     return {row[0]: row[1] for row in rows if len(row) > 1}
+
+
+@cache
+def built_in() -> Mapping[str, str]:
+    """The same, asked once; empty where it is not built yet."""
+    try:
+        return engines()
+    except (OSError, subprocess.SubprocessError):
+        return {}
 
 
 def _plain(database: Database, found: Availability) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
-from opjoule.cli.databases.command import missing
+from opjoule.cli.databases.command import LOADER, engines, missing
 from opjoule.cli.doctor.listening import Listening, flow_finding, listening
 from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.cli.short_commands import DoctorOptions
@@ -24,7 +25,7 @@ from opjoule.devices.rig.file import Rig, RigDevice, read_rig
 from opjoule.errors import OpJouleError
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
-from opjoule.meters.interface import Meter, Samples, SensorIdentity
+from opjoule.meters.interface import Meter, Samples
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
@@ -63,11 +64,13 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     """
     yield _loader()
     yield _free_space()
-    yield _stand_ins()
+    stand_ins = [
+        f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in
+    ]
+    yield Finding("tested otherwise", True, "; ".join(stand_ins))
     there = rig_path.exists()
     if simulate or not there:
         yield from _simulated_rig()
-        yield from _studies()
     if there or not simulate:
         yield from _guarded("rig", lambda: _rig(rig_path, pulses))
 
@@ -80,66 +83,39 @@ def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Fin
 
 
 def _loader() -> Finding:
-    program = ROOT / "build/loader/loader"
+    again = "and start host/measure.py again"
     try:
-        listed = subprocess.run(
-            [program, "databases"], capture_output=True, text=True, check=True, timeout=60
-        ).stdout
+        listed = engines()
     except (OSError, subprocess.SubprocessError) as error:
-        return Finding(
-            "loader",
-            False,
-            f"{program} does not run ({error})",
-            "remove build/ and start host/measure.py again",
-        )
+        why = f"{LOADER} does not run ({error})"
+        return Finding("loader", False, why, f"remove build/ {again}")
     inside = [database.name for database in known_databases() if database.kind == "loader"]
-    missing = [name for name in inside if name not in listed]
-    if missing:
-        return Finding(
-            "loader",
-            False,
-            f"no engine for {', '.join(missing)}",
-            "remove build/loader and start host/measure.py again",
-        )
-    return Finding("loader", True, f"{program.relative_to(ROOT)} with {', '.join(inside)}")
+    if lacking := [name for name in inside if name not in listed]:
+        return Finding("loader", False, f"no engine for {', '.join(lacking)}", f"remove build/loader {again}")
+    return Finding("loader", True, f"{LOADER.relative_to(ROOT)} with {', '.join(inside)}")
 
 
 def _free_space() -> Finding:
     free_bytes = shutil.disk_usage(ROOT).free
-    detail = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
+    remedy = "free at least 2 GB, or give --out on another disk"
     return Finding(
-        "disk space",
-        free_bytes >= _FREE_BYTES_MIN,
-        detail,
-        "free at least 2 GB, or give --out on another disk",
+        "disk space", free_bytes >= _FREE_BYTES_MIN, f"{free_bytes / 1e9:.1f} GB free at {ROOT}", remedy
     )
 
 
-def _stand_ins() -> Finding:
-    """Databases that OpJoule's own tests could not have."""
-    words = [f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in]
-    return Finding("tested otherwise", True, "; ".join(words))
-
-
-def _studies() -> Iterator[Finding]:
-    """What a simulated board lacks for a study; only a study that is wanted needs it."""
-    for study in known_studies():
-        lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
-        yield Finding(f"study {study.name}", True, lacking or "all its systems are available")
-
-
 def _simulated_rig() -> Iterator[Finding]:
+    """What the simulated rig is made of, and what a simulated board lacks for studies: only a wanted one needs it."""
+    remedy = "run host/measure.py doctor --simulate: it builds it, or names the missing package"
     for about, path in (
         ("rig simulator", ROOT / "build/rig-sim/rig-sim"),
         ("firmware", ROOT / ".pio/build/uno/firmware.elf"),
         ("medium simulator", ROOT / "build/loader/medium-sim"),
     ):
-        yield Finding(
-            about,
-            path.exists(),
-            f"{path.relative_to(ROOT)} {'is built' if path.exists() else 'is missing'}",
-            "run host/measure.py doctor --simulate: it builds it, or names the missing package",
-        )
+        there = "is built" if path.exists() else "is missing"
+        yield Finding(about, path.exists(), f"{path.relative_to(ROOT)} {there}", remedy)
+    for study in known_studies():
+        lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
+        yield Finding(f"study {study.name}", True, lacking or "all its systems are available")
 
 
 def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
@@ -162,24 +138,23 @@ def _port(rig: Rig) -> Iterator[Finding]:
 
 
 def _meter(rig: Rig) -> Iterator[Finding]:
-    meter = open_meter(rig.meter, stated_in=RIG_FILE)
-    try:
+    known, shunt, period_s = None, None, 0.0
+    with closing(open_meter(rig.meter, stated_in=RIG_FILE)) as meter:
         identity = meter.open()
-        shunt = _shunt(meter) if identity.sensors else ""
-        known = (
-            KnownSensors.of(meter, rig.meter, identity, Calibrations(CALIBRATIONS, rig.room.temperature_c))
-            if identity.sensors
-            else None
-        )
-        period_s = sample_period_s(meter) if identity.sensors else 0.0
-    finally:
-        meter.close()
-    sensors = ", ".join(_sensor(identity.kind, sensor) for sensor in identity.sensors) or "no sensor"
+        if identity.sensors:
+            shunt = meter.error_bounds().shunt
+            calibrations = Calibrations(CALIBRATIONS, rig.room.temperature_c)
+            known = KnownSensors.of(meter, rig.meter, identity, calibrations)
+            period_s = sample_period_s(meter)
+    on_bus = identity.kind == "serial"
+    sensors = [
+        f"{sensor.model} at 0x{sensor.address:02x}" if on_bus else sensor.model for sensor in identity.sensors
+    ]
     firmware = f", firmware {identity.firmware_version}" if identity.firmware_version else ""
-    about = f"{identity.board} on {identity.place}{firmware}, {sensors}"
+    about = f"{identity.board} on {identity.place}{firmware}, {', '.join(sensors) or 'no sensor'}"
     yield Finding("meter", bool(identity.sensors), about, "check the sensor's wiring: VCC, GND, SDA, SCL")
     if shunt:
-        yield Finding("shunt", True, shunt)
+        yield Finding("shunt", True, shunt_words(shunt.ohm, shunt.tolerance, shunt.origin))
     if known:
         yield from calibration_findings(known)
     if period_s:
@@ -187,7 +162,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
     for note in identity.notes:
         warns = note.startswith("WARNING")
         yield Finding("meter", not warns, note, "name the shunt that is soldered in" if warns else "")
-    if identity.kind == "serial" and identity.sensors:
+    if on_bus and identity.sensors:
         yield from _ready_flags(rig)
 
 
@@ -208,30 +183,26 @@ def sample_period_s(meter: Meter) -> float:
 def kinds_finding(period_s: float) -> Finding:
     """For how long a run has to last for this meter to tell what kinds of operation cost."""
     block_s = block_length_s(period_s)
-    return Finding(
-        "kinds of operation",
-        True,
+    words = (
         f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It "
         f"separates kinds in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or "
-        "more; longer runs are better",
+        "more; longer runs are better"
     )
+    return Finding("kinds of operation", True, words)
 
 
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
     """One finding a sensor: its calibration, or how it gets one."""
     for number, bounds in known.bounds.items():
-        calibration = known.found.get(number)
-        if calibration:
-            yield Finding("calibration", True, calibration.file.title)
+        words = (
+            "none; the sensor has no name under which one could be found: add label=NAME to the "
+            f"meter's port, as in serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}"
+        )
+        if calibration := known.found.get(number):
+            words = calibration.file.title
         elif bounds.sensor_id:
-            yield Finding("calibration", True, f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}")
-        else:
-            yield Finding(
-                "calibration",
-                True,
-                "none; the sensor has no name under which one could be found: add label=NAME to the "
-                f"meter's port, as in serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}",
-            )
+            words = f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}"
+        yield Finding("calibration", True, words)
     for line in known.warnings:
         yield Finding("calibration", True, line)
 
@@ -245,21 +216,11 @@ def _ready_flags(rig: Rig) -> Iterator[Finding]:
             yield Finding("ready flag", not trial.trouble, f"sensor {sensor}, {trial.words}", OTHER_WAY)
 
 
-def _shunt(meter: Meter) -> str:
-    """Which one is in use, in words; empty for a meter that has its own."""
-    shunt = meter.error_bounds().shunt
-    return shunt_words(shunt.ohm, shunt.tolerance, shunt.origin) if shunt else ""
-
-
 def _supply(name: str, rig: Rig) -> Iterator[Finding]:
     path = supply_path(find_profile(name), rig.meter, RIG_FILE, rig.supply)
     yield Finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
     if warning := local_meter_warning(rig.device(name).connection, rig.meter):
         yield Finding(f"{name} supply", True, warning)
-
-
-def _sensor(kind: str, sensor: SensorIdentity) -> str:
-    return f"{sensor.model} at 0x{sensor.address:02x}" if kind == "serial" else sensor.model
 
 
 def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | None) -> Iterator[Finding]:

@@ -16,7 +16,6 @@ from opjoule.campaign.conditions import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.live import live_view
 from opjoule.cli.measure.checks import check_here, check_plans
-from opjoule.cli.measure.duration import total_words
 from opjoule.cli.measure.leftovers import alone, sweep
 from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.other_options import AgainOptions
@@ -29,6 +28,7 @@ from opjoule.cli.measure.planning import (
     rig_warnings,
     show_plan,
     supply_of_rig,
+    total_words,
 )
 from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.devices.board import Board

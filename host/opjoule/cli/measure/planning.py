@@ -1,12 +1,12 @@
-"""From the command line to a checked plan."""
+"""From the command line to a checked plan, shown with how long it takes as far as that is known."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from rich.console import Console
 from rich.table import Table
@@ -20,6 +20,7 @@ from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
+from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
 from opjoule.measuring.supply_path import (
     SIMULATED_RIG,
@@ -30,6 +31,7 @@ from opjoule.measuring.supply_path import (
 )
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
+from opjoule.record.phases import Role
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study
@@ -43,7 +45,7 @@ from opjoule.studies.ycsb.properties import (
     parse_properties,
     workload_properties,
 )
-from opjoule.studies.ycsb.study import YcsbStudy
+from opjoule.studies.ycsb.study import HARNESS_S, YcsbStudy
 from opjoule.toml_entry import combinations
 from opjoule.units import counted
 
@@ -270,3 +272,31 @@ def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
         console.print(f"  board      {line}")
     for line in desk.warnings:
         console.print(f"  WARNING    {line}")
+
+
+OPEN: Final = "loading, waiting for the medium and work without a given length come on top"
+
+
+def known_s(plan: Plan) -> dict[str, float]:
+    """What is certain of one measurement, by what it is [s]: all repeats, and what follows them."""
+    study = plan.study
+    blocks = study.in_blocks()
+    run_s, blocks_s = (of.run_s or 0 if isinstance(of, YcsbStudy) else 0 for of in (study, blocks))
+    steps = study.steps()
+    cycles = plan.repeats + (blocks is not None)
+    idles = sum(step.role is Role.BASELINE for step in steps)
+    harness_s = HARNESS_S if any(step.role is Role.CONTROL for step in steps) else 0.0
+    return {
+        "idle": cycles * idles * plan.idle_s,
+        "runs": float(plan.repeats * run_s + blocks_s),
+        "harness": harness_s,
+    }
+
+
+def total_words(plans: Sequence[Plan]) -> str:
+    """How long all of them take, in a line."""
+    parts: Mapping[str, float] = {
+        name: sum(known_s(plan)[name] for plan in plans) for name in ("idle", "runs", "harness")
+    }
+    shown = ", ".join(f"{name} {in_words(length_s)}" for name, length_s in parts.items() if length_s)
+    return f"Takes at least {in_words(sum(parts.values()))} in all{f' ({shown})' if shown else ''}; {OPEN}."
