@@ -12,7 +12,7 @@ from opjoule.calibration.means import MeanReading, mean_reading
 from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS
 
@@ -89,7 +89,7 @@ def ratio_bound(
     if bounds.calibration:
         at = np.zeros(len(PARAMETERS))
         at[:4] = 1.0, -1.0, 1.0 / current_a, -1.0 / read.voltage_v
-        parts = [each for _, each in bounds.calibration.contributions(at).values()]
+        parts = [u for _, u in bounds.calibration.contributions(at).values()]
         known = 2 * math.hypot(bounds.calibration.gain_drift_u, *parts)
         return known + noise + (0.0 if bounds.calibration.voltage else bounds.voltage_gain_error_max) + steps
     offset = 0.0 if zero_known else bounds.current_offset_max_a / current_a
@@ -107,7 +107,7 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
         )
     if abs(ratio - 1) > WRONG_SHUNT and bounds.shunt:
         true_ohm = bounds.shunt.ohm * ratio
-        usual = min(USUAL_OHM, key=lambda each: abs(math.log(each / true_ohm)))
+        usual = min(USUAL_OHM, key=lambda ohm: abs(math.log(ohm / true_ohm)))
         fits = f", about shunt={usual:g}" if abs(usual / true_ohm - 1) < WRONG_SHUNT / 2 else ""
         return Defect(
             f"the current is {100 * (ratio - 1):+.0f} % off, which no tolerance explains: shunt={bounds.shunt.ohm:g} "
@@ -133,7 +133,7 @@ class Loads:
     def residual(self, zero_a: float) -> float:
         """Current of both less that of A and of B, as a share of it; each at the voltage of both."""
         parts_a = [
-            (each.current_a - zero_a) * self.both.voltage_v / each.voltage_v for each in (self.a, self.b)
+            (load.current_a - zero_a) * self.both.voltage_v / load.voltage_v for load in (self.a, self.b)
         ]
         both_a = self.both.current_a - zero_a
         return (both_a - sum(parts_a)) / both_a
@@ -141,10 +141,10 @@ class Loads:
     def residual_u(self) -> float:
         """Standard uncertainty of the residual from noise and steps."""
         return math.hypot(
-            *(each.current_u_a / self.both.current_a for each in (self.a, self.b, self.both)),
+            *(load.current_u_a / self.both.current_a for load in (self.a, self.b, self.both)),
             *(
-                each.voltage_u_v / each.voltage_v * each.current_a / self.both.current_a
-                for each in (self.a, self.b)
+                load.voltage_u_v / load.voltage_v * load.current_a / self.both.current_a
+                for load in (self.a, self.b)
             ),
             self.both.voltage_u_v / self.both.voltage_v,
         )
@@ -195,25 +195,18 @@ def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float
         "self_heating": CheckedFigure(at_hot - at_cold, ""),
         "current_a": CheckedFigure(hot.both.current_a, "A"),
     }
-    faults = []
+    faults = Defects()
     if abs(at_cold) > limit + 2 * cold.residual_u():
-        faults.append(_bent("cold", at_cold))
+        faults.add(
+            f"the currents of two loads do not add up by {100 * at_cold:+.2f} % (cold)",
+            "reconnect the loads with firm clips and repeat; if it stays, the shunt heats within seconds or a solder "
+            "joint of it is bad",
+        )
     if abs(at_hot) > limit + 2 * hot.residual_u():
-        faults.append(_heats(at_hot, hot.both.current_a))
+        faults.add(
+            f"after warming up they do not add up by {100 * at_hot:+.2f} % at {hot.both.current_a:.2f} A: the shunt "
+            "heats itself",
+            "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the "
+            "sensor, which fits its heating (docs/how-to/calibrate.md)",
+        )
     return Verdict.of(words, faults, figures)
-
-
-def _bent(when: str, share: float) -> Defect:
-    return Defect(
-        f"the currents of two loads do not add up by {100 * share:+.2f} % ({when})",
-        "reconnect the loads with firm clips and repeat; if it stays, the shunt heats within seconds or a solder joint "
-        "of it is bad",
-    )
-
-
-def _heats(share: float, current_a: float) -> Defect:
-    return Defect(
-        f"after warming up they do not add up by {100 * share:+.2f} % at {current_a:.2f} A: the shunt heats itself",
-        "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the sensor, "
-        "which fits its heating (docs/how-to/calibrate.md)",
-    )

@@ -17,7 +17,7 @@ from opjoule.commissioning.medium_bytes import write_file
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import clock_evidence
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern
@@ -83,7 +83,7 @@ def levels(desk: OpenDesk) -> Verdict:
         running.catch_up_to(played[-1].end_board_ns)
     recorded = running.recorded()
     placed = map_of_levels(recorded, played)
-    return judge_levels([read_level(recorded, placed, each) for each in played], recorded.bounds)
+    return judge_levels([read_level(recorded, placed, level) for level in played], recorded.bounds)
 
 
 def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -> LevelReading:
@@ -106,7 +106,7 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
         (abs(down[point.level].power_w / point.power_w - 1) for point in up if point.level in down),
         default=0.0,
     )
-    faults = [*_course_faults(up), *_repeat_faults(apart)]
+    faults = _course_faults(up, apart)
     figures = {
         "repeat": CheckedFigure(apart, "", f"at most {100 * REPEAT_MAX:g} %"),
         "idle_w": CheckedFigure(up[0].power_w, "W"),
@@ -114,63 +114,48 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     }
     picture, stiff = _line(readings, bounds)
     figures |= stiff
-    cable_ohm, u_ohm = (stiff[each].value if stiff else 0.0 for each in (CABLE_OHM, CABLE_U_OHM))
+    cable_ohm, u_ohm = (stiff[name].value if stiff else 0.0 for name in (CABLE_OHM, CABLE_U_OHM))
     if bounds.voltage_step_v and (not stiff or 2 * u_ohm > CABLE_MAX_OHM):
-        faults.append(
-            Defect(
-                "the load changes too little to tell the cable's resistance",
-                "repeat with a load that changes more, and a supply without ripple",
-            )
+        faults.add(
+            "the load changes too little to tell the cable's resistance",
+            "repeat with a load that changes more, and a supply without ripple",
         )
     elif stiff and cable_ohm > CABLE_MAX_OHM + 2 * u_ohm:
-        faults.append(
-            Defect(
-                f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
-                "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
-                "board's voltage falls by as much per ampere",
-            )
+        faults.add(
+            f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
+            "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
+            "board's voltage falls by as much per ampere",
         )
     cable = f", {cable_ohm:.3f} \N{PLUS-MINUS SIGN} {2 * u_ohm:.3f} ohm of supply and cable" if stiff else ""
     words = f"{up[0].power_w:.2f} to {up[-1].power_w:.2f} W, repeats within {100 * apart:.2f} %{cable}"
     return Verdict.of(words, faults, figures, picture)
 
 
-def _course_faults(up: Sequence[LevelReading]) -> list[Defect]:
-    """What is wrong with the powers of a load that rises."""
-    faults = []
+def _course_faults(up: Sequence[LevelReading], apart: float) -> Defects:
+    """What is wrong with the powers of a load that rises, and falls back with so much of a difference."""
+    faults = Defects()
     if max(point.read.current_a for point in up) < 0:
-        faults.append(Defect("the current flows backwards", SWAPPED))
+        faults.add("the current flows backwards", SWAPPED)
     fallen = [(low.level, high.level) for low, high in pairwise(up) if abs(high.power_w) < abs(low.power_w)]
     if fallen:
-        faults.append(
-            Defect(
-                f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
-                "see that the sensor measures this board, and that the board is not throttled "
-                "(docs/how-to/prepare-the-board.md)",
-            )
+        faults.add(
+            f"the power falls from load {fallen[0][0]} to {fallen[0][1]} of 8",
+            "see that the sensor measures this board, and that the board is not throttled "
+            "(docs/how-to/prepare-the-board.md)",
         )
     rise = abs(up[-1].power_w) / abs(up[0].power_w) - 1
     if rise < RISE_MIN:
-        faults.append(
-            Defect(
-                f"the full load adds only {100 * rise:.1f} % to the idle power",
-                "see that the sensor measures this board, and end what keeps its processors busy",
-            )
+        faults.add(
+            f"the full load adds only {100 * rise:.1f} % to the idle power",
+            "see that the sensor measures this board, and end what keeps its processors busy",
         )
-    return faults
-
-
-def _repeat_faults(apart: float) -> list[Defect]:
-    """Whether the same load may differ so much on the way back."""
-    if apart <= REPEAT_MAX:
-        return []
-    return [
-        Defect(
+    if apart > REPEAT_MAX:
+        faults.add(
             f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
             "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
             "board, and repeat; if it stays, a contact in the supply changes",
         )
-    ]
+    return faults
 
 
 def _line(
@@ -182,22 +167,21 @@ def _line(
     read = [reading.read for reading in readings]
     points = [
         LinePoint(
-            each.current_a,
-            max(each.current_u_a, bounds.current_step_a / 4),
-            each.voltage_v,
-            max(each.voltage_u_v, bounds.voltage_step_v / 4),
+            mean.current_a,
+            max(mean.current_u_a, bounds.current_step_a / 4),
+            mean.voltage_v,
+            max(mean.voltage_u_v, bounds.voltage_step_v / 4),
         )
-        for each in read
+        for mean in read
     ]
-    if max(point.reading for point in points) - min(point.reading for point in points) < SPAN_U * max(
-        point.reading_u for point in points
-    ):
+    readings_a = [point.reading for point in points]
+    if max(readings_a) - min(readings_a) < SPAN_U * max(point.reading_u for point in points):
         return None, {}
     fit = fit_line(points)
     widened = max(fit.chi_squared / max(fit.degrees, 1), 1.0) ** 0.5
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else 0.0
     picture = Picture(
-        [each.current_a for each in read], [each.voltage_v for each in read], "A", "V", fit.gain, fit.offset
+        [mean.current_a for mean in read], [mean.voltage_v for mean in read], "A", "V", fit.gain, fit.offset
     )
     u_ohm = widened * float(fit.covariance[0, 0]) ** 0.5
     return picture, {
@@ -235,11 +219,6 @@ def take_full(desk: OpenDesk) -> FullLoad:
     return FullLoad(running.recorded(), flags)
 
 
-def full_load(desk: OpenDesk) -> Verdict:
-    """The step of the full load."""
-    return judge_full(take_full(desk), desk.profile)
-
-
 def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
     """Whether the supply holds the board up, and the sensor's range its current."""
     recorded = taken.recorded
@@ -250,31 +229,25 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
         "most_a": CheckedFigure(most_a, "A", f"below {recorded.bounds.current_max_a:g} A"),
         "clipped": CheckedFigure(clipped, "samples", "none"),
     }
-    faults = []
+    faults = Defects()
     limit_v = profile.least_voltage_v
     if least and limit_v is not None:
         figures["least_v"] = CheckedFigure(least.voltage_v, "V", f"at least {limit_v + HEADROOM_V:g} V")
         if least.is_under(limit_v + HEADROOM_V):
-            faults.append(
-                Defect(
-                    f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
-                    f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker "
-                    "cable",
-                )
+            faults.add(
+                f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
+                f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker "
+                "cable",
             )
     if clipped:
-        faults.append(
-            Defect(
-                f"{clipped} samples stand at the end of the sensor's range",
-                "a wider range= or a smaller shunt (docs/reference/sensors.md)",
-            )
+        faults.add(
+            f"{clipped} samples stand at the end of the sensor's range",
+            "a wider range= or a smaller shunt (docs/reference/sensors.md)",
         )
-    faults += [
-        Defect(
+    for flag in taken.flags:
+        faults.add(
             flag,
             "the supply is too weak for this load: see the voltage above, and the board's own cable and plug",
         )
-        for flag in taken.flags
-    ]
     low = f", at least {least.voltage_v:.2f} V" if least else ""
     return Verdict.of(f"up to {most_a:.2f} A{low}, {len(taken.flags)} flags", faults, figures)

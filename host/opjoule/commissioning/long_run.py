@@ -7,7 +7,7 @@ from typing import Final
 from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import CheckedFigure, Defect, StepOutcome, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, StepOutcome, Verdict
 from opjoule.devices.profiles import Profile
 
 _BUS: Final = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "i2c_held", "sensor_reset")
@@ -41,15 +41,15 @@ def judge_errors(recorded: DeskRecording) -> Verdict:
         "bad_frames": CheckedFigure(sum(line.values()), "", "none"),
         "length_s": CheckedFigure(seconds, "s"),
     }
-    faults = []
+    faults = Defects()
     if bus:
-        faults.append(Defect(f"errors on the I2C bus: {_counts(bus)}", _BUS_ADVICE))
+        faults.add(f"errors on the I2C bus: {_counts(bus)}", _BUS_ADVICE)
     if line:
-        faults.append(Defect(f"frames are damaged or lost: {_counts(line)}", _LINE_ADVICE))
+        faults.add(f"frames are damaged or lost: {_counts(line)}", _LINE_ADVICE)
     if missed:
-        faults.append(Defect(f"{missed} conversions are missing", _LINE_ADVICE if line else _BUS_ADVICE))
+        faults.add(f"{missed} conversions are missing", _LINE_ADVICE if line else _BUS_ADVICE)
     if captured.ended:
-        faults.append(Defect(f"the meter stopped: {captured.ended}", "its supply and USB cable"))
+        faults.add(f"the meter stopped: {captured.ended}", "its supply and USB cable")
     words = f"{captured.samples} samples in {seconds:.0f} s, no error" if not faults else f"{seconds:.0f} s"
     return Verdict.of(words, faults, figures)
 

@@ -11,7 +11,7 @@ from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import by_exchanges
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defects, Verdict
 from opjoule.devices.board import Board
 from opjoule.devices.rig.load_steps import CHIP_MS, pattern
 from opjoule.devices.state.block_devices import device_number
@@ -123,86 +123,70 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     faults = _wrong_device(medium)
     where = medium.path_device or medium.path
     if share < BYTES_SHARE_MAX:
-        faults.append(
-            Defect(
-                f"of {taken.asked_bytes >> 20} MiB written to {medium.path} the kernel counts {100 * share:.1f} % at "
-                f"{where}: the path is not on {medium.name}",
-                f"mount the medium there, or mend the path of {medium.name} in rig.toml ('findmnt -T PATH' on the "
-                "board names the device)",
-            )
+        faults.add(
+            f"of {taken.asked_bytes >> 20} MiB written to {medium.path} the kernel counts {100 * share:.1f} % at "
+            f"{where}: the path is not on {medium.name}",
+            f"mount the medium there, or mend the path of {medium.name} in rig.toml ('findmnt -T PATH' on the "
+            "board names the device)",
         )
     elif abs(share - 1) > BYTES_SHARE_MAX:
-        faults.append(
-            Defect(
-                f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
-                "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
-                "counts otherwise: use ext4",
-            )
+        faults.add(
+            f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
+            "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
+            "counts otherwise: use ext4",
         )
     words = f"{written / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
     if taken.sensor:
-        sensor_defects, figure = _own_sensor(taken)
-        faults += sensor_defects
-        figures["storage_with_processors"] = figure
+        figures["storage_with_processors"] = _own_sensor(taken, faults)
     return Verdict.of(words, faults, figures)
 
 
-def _wrong_device(medium: FoundMedium) -> list[Defect]:
+def _wrong_device(medium: FoundMedium) -> Defects:
+    """What the kernel says against the path."""
+    faults, begins = Defects(), KINDS.get(medium.name, ())
     if not medium.known:
-        return []
+        return faults
     if not medium.path_number:
-        return [
-            Defect(
-                f"{medium.path} lies on no block device (memory, overlay or network)",
-                f"give {medium.name} a path on the medium itself in rig.toml",
-            )
-        ]
-    if medium.stated and medium.stated_number != medium.path_number:
-        return [
-            Defect(
-                f"{medium.path} lies on {medium.path_device}, not on {medium.stated}",
-                f"mount {medium.stated} there, or mend path or device of {medium.name} in rig.toml",
-            )
-        ]
-    begins = KINDS.get(medium.name, ())
-    if begins and not medium.path_device.startswith(begins):
-        return [
-            Defect(
-                f"{medium.path} lies on {medium.path_device}, which is no {medium.name}",
-                f"mount the {medium.name} there, or mend the path in rig.toml",
-            )
-        ]
-    return []
+        faults.add(
+            f"{medium.path} lies on no block device (memory, overlay or network)",
+            f"give {medium.name} a path on the medium itself in rig.toml",
+        )
+    elif medium.stated and medium.stated_number != medium.path_number:
+        faults.add(
+            f"{medium.path} lies on {medium.path_device}, not on {medium.stated}",
+            f"mount {medium.stated} there, or mend path or device of {medium.name} in rig.toml",
+        )
+    elif begins and not medium.path_device.startswith(begins):
+        faults.add(
+            f"{medium.path} lies on {medium.path_device}, which is no {medium.name}",
+            f"mount the {medium.name} there, or mend the path in rig.toml",
+        )
+    return faults
 
 
-def _own_sensor(taken: WrittenMedium) -> tuple[list[Defect], CheckedFigure]:
+def _own_sensor(taken: WrittenMedium, faults: Defects) -> CheckedFigure:
     """Whether the storage sensor moves with the medium alone."""
     trace = taken.recorded.other_sensors[taken.sensor]
     rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)
-    figure = CheckedFigure(
-        share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium"
-    )
-    if share <= STORAGE_SHARE_MAX and moved_w > 0.02:
-        return [], figure
-    return [
-        Defect(
+    if share > STORAGE_SHARE_MAX or moved_w <= 0.02:
+        faults.add(
             f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW "
             "with the processors",
             "see that it is in the medium's own VBUS, that nothing else hangs behind it, and that sensor= in rig.toml "
             "is its place in sensors=",
         )
-    ], figure
+    return CheckedFigure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium")
 
 
 def _thirds(trace: PowerTrace, recorded: DeskRecording) -> tuple[float, float, float]:
     """Power at rest, with busy processors, and while it was written [W]."""
     placed = by_exchanges(recorded)
-    found = []
+    powers_w = []
     for name in ("rest", "processors", "written"):
         stamps = recorded.system[name]["board_ns"].to_numpy()
         start_ns, end_ns = placed.to_target(int(stamps[0])), placed.to_target(int(stamps[-1]))
         inside = (trace.meter_ns > start_ns) & (trace.meter_ns < end_ns) & trace.good
-        found.append(float(trace.power_w[inside].mean()) if inside.any() else 0.0)
-    return found[0], found[1], found[2]
+        powers_w.append(float(trace.power_w[inside].mean()) if inside.any() else 0.0)
+    return powers_w[0], powers_w[1], powers_w[2]

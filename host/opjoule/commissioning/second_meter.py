@@ -17,7 +17,7 @@ from opjoule.commissioning.parts import BETWEEN_SHARE_MAX, SUPPLY_SIDE
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.units import COVERAGE_FACTOR, Measured
@@ -133,15 +133,13 @@ def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
         "loss": CheckedFigure(worst.loss_j / worst.rig_j, ""),
     }
     words = f"the second meter says {100 * share:+.2f} %, {100 * allowed:.2g} % are within both intervals"
-    faults = []
+    faults = Defects()
     if abs(worst.apart_j) > worst.allowed_j:
-        faults.append(
-            Defect(
-                f"the two meters differ by {100 * share:+.2f} %, and their intervals allow {100 * allowed:.2g} %",
-                "repeat with the meters' places exchanged: what follows the place is a loss between them that was not "
-                "stated, what follows a meter is its own error: calibrate that one (docs/how-to/calibrate.md), or look "
-                "at the date of its certificate",
-            )
+        faults.add(
+            f"the two meters differ by {100 * share:+.2f} %, and their intervals allow {100 * allowed:.2g} %",
+            "repeat with the meters' places exchanged: what follows the place is a loss between them that was not "
+            "stated, what follows a meter is its own error: calibrate that one (docs/how-to/calibrate.md), or look "
+            "at the date of its certificate",
         )
     picture = Picture(
         [energy.level for energy in energies],

@@ -38,22 +38,11 @@ class DeskStep:
     """The second meter has one."""
 
 
-def _shared(kept: Kept, name: str, take: Callable[[], Any]) -> Any:
+def _shared(kept: Kept, name: str, take: Callable[[OpenDesk], Any], desk: OpenDesk) -> Any:
+    """A recording that is taken once."""
     if name not in kept:
-        kept[name] = take()
+        kept[name] = take(desk)
     return kept[name]
-
-
-def _of_sync(judge: Callable[[sync_line.SyncRecorded], Verdict]) -> Callable[[OpenDesk, Kept, str], Verdict]:
-    return lambda desk, kept, _: judge(_shared(kept, "sync", lambda: sync_line.take_sync(desk)))
-
-
-def _errors(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
-    return long_run.judge_errors(_shared(kept, "long", lambda: long_run.take_long(desk)))
-
-
-def _idle(desk: OpenDesk, kept: Kept, _: str) -> Verdict:
-    return long_run.judge_idle(_shared(kept, "long", lambda: long_run.take_long(desk)), desk.profile)
 
 
 STEPS: Final = (
@@ -85,14 +74,14 @@ STEPS: Final = (
         "sync",
         "Every sync pulse arrives, and no other",
         "edges of the sync line: all of them, none foreign, rms below 20 us",
-        _of_sync(sync_line.judge_sync),
+        lambda desk, kept, _: sync_line.judge_sync(_shared(kept, "sync", sync_line.take_sync, desk)),
         board=True,
     ),
     DeskStep(
         "clocks",
         "The clocks",
         "resonator below 8,000 ppm, board below 200 ppm, sync line and load signature agree",
-        _of_sync(sync_line.judge_clocks),
+        lambda desk, kept, _: sync_line.judge_clocks(_shared(kept, "sync", sync_line.take_sync, desk)),
         board=True,
     ),
     DeskStep(
@@ -106,7 +95,7 @@ STEPS: Final = (
         "full-load",
         "Full load and medium",
         "least voltage 0.1 V above the board's limit, no flag, nothing clipped",
-        lambda desk, kept, _: load_course.full_load(desk),
+        lambda desk, kept, _: load_course.judge_full(load_course.take_full(desk), desk.profile),
         board=True,
     ),
     DeskStep(
@@ -128,9 +117,16 @@ STEPS: Final = (
         "errors",
         "Ten minutes without an error",
         "no I2C error, no missed conversion, no bad frame, no reset",
-        _errors,
+        lambda desk, kept, _: long_run.judge_errors(_shared(kept, "long", long_run.take_long, desk)),
     ),
-    DeskStep("idle", "Idle power", "inside the board's plausible range: a warning only", _idle),
+    DeskStep(
+        "idle",
+        "Idle power",
+        "inside the board's plausible range: a warning only",
+        lambda desk, kept, _: long_run.judge_idle(
+            _shared(kept, "long", long_run.take_long, desk), desk.profile
+        ),
+    ),
 )
 
 

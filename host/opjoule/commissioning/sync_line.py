@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.cross_check import Check
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
@@ -18,7 +17,7 @@ from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX
 from opjoule.errors import AlignmentError
@@ -119,12 +118,10 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     rms_ns = math.sqrt(float(np.mean(_residuals_ns(pairs, fitted) ** 2)))
     figures["rms_s"] = CheckedFigure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
     if rms_ns > RMS_MAX_NS:
-        faults.append(
-            Defect(
-                f"the edges stray by {rms_ns / 1e3:.0f} us (rms)",
-                "take a 74AHCT125 in place of a MOSFET level shifter, whose pull-up bends the edge; stop what sets the "
-                "board's clock (chrony, ntpd)",
-            )
+        faults.add(
+            f"the edges stray by {rms_ns / 1e3:.0f} us (rms)",
+            "take a 74AHCT125 in place of a MOSFET level shifter, whose pull-up bends the edge; stop what sets the "
+            "board's clock (chrony, ntpd)",
         )
     same = bool(
         np.mean(board.level[of_recording][pairs.source_index] == meter.level[during][pairs.target_index])
@@ -140,44 +137,37 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
 
 def _lost_and_foreign(
     played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording
-) -> list[Defect]:
+) -> Defects:
     """What is wrong with the edges, by their numbers."""
     storms = recorded.captured.losses.faults.get(OSCILLATES, 0)
-    others = foreign + resting
+    others, faults = foreign + resting, Defects()
     if played == 0:
-        return [
-            Defect(
-                "the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor"
-            )
-        ]
-    if arrived == 0 and (others > played or storms):
-        return [
-            Defect(
-                f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",
-                f"100 kohm from the buffer's input (pin 2) to GND, and the wire to the board's pin is off: {_LOOK}",
-            )
-        ]
-    if arrived == 0:
-        return [Defect(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)]
-    found = []
+        faults.add(
+            "the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor"
+        )
+    elif arrived == 0 and (others > played or storms):
+        faults.add(
+            f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",
+            f"100 kohm from the buffer's input (pin 2) to GND, and the wire to the board's pin is off: {_LOOK}",
+        )
+    elif arrived == 0:
+        faults.add(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)
+    if faults:
+        return faults
     if arrived < played:
-        found.append(
-            Defect(
-                f"{played - arrived} of the board's {played} edges are lost",
-                "a loose contact, or a level that is not reached: join the grounds with a wire of their own, put the "
-                "buffer in",
-            )
+        faults.add(
+            f"{played - arrived} of the board's {played} edges are lost",
+            "a loose contact, or a level that is not reached: join the grounds with a wire of their own, put the "
+            "buffer in",
         )
     if foreign > 2 or resting or storms:
-        found.append(
-            Defect(
-                f"{others} edges arrive that the board did not make"
-                + (f", and it oscillates ({storms} pauses)" if storms else ""),
-                "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
-                "board's ground joined to the buffer's",
-            )
+        faults.add(
+            f"{others} edges arrive that the board did not make"
+            + (f", and it oscillates ({storms} pauses)" if storms else ""),
+            "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
+            "board's ground joined to the buffer's",
         )
-    return found
+    return faults
 
 
 def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
@@ -230,42 +220,32 @@ def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True
         "meter_to_host": CheckedFigure(resonator, "", f"within {1e6 * RESONATOR_ERROR_MAX:,.0f} ppm"),
         "board_to_host": CheckedFigure(board, "", f"within {1e6 * BOARD_RATE_MAX:g} ppm"),
     }
-    faults = []
+    faults = Defects()
     if abs(resonator) > RESONATOR_ERROR_MAX + 2 * best.u_rate:
-        faults.append(
-            Defect(
-                f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
-                "an internal RC oscillator in place of the resonator, or a program on this computer that holds up the "
-                "meter's answers: see the fuses of the ATmega328P, end other programs",
-            )
+        faults.add(
+            f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
+            "an internal RC oscillator in place of the resonator, or a program on this computer that holds up the "
+            "meter's answers: see the fuses of the ATmega328P, end other programs",
         )
     if abs(board) > BOARD_RATE_MAX + 2 * to_board.u_rate:
-        faults.append(
-            Defect(
-                f"the board's clock is {1e6 * board:+,.0f} ppm off this computer's",
-                "let time synchronisation (chrony, ntpd, systemd-timesyncd) come to rest on both, or stop it for the "
-                "measurement",
-            )
+        faults.add(
+            f"the board's clock is {1e6 * board:+,.0f} ppm off this computer's",
+            "let time synchronisation (chrony, ntpd, systemd-timesyncd) come to rest on both, or stop it for the "
+            "measurement",
         )
-    faults += [
-        _disagree(check) for check in alignment.checks if check.difference_ns is not None and not check.passed
-    ]
+    for check in alignment.checks:
+        if check.difference_ns is not None and not check.passed:
+            faults.add(
+                check.detail,
+                "of two ways to match the clocks one is wrong: repeat without other programs on board and computer; "
+                "then see the sync line's step",
+            )
     if played and "signature" not in alignment.maps:
         why = next((check.detail for check in alignment.checks if check.name.startswith("signature")), "")
-        faults.append(
-            Defect(
-                f"the load signature was not found in the trace{f' ({why})' if why else ''}",
-                "see that the meter measures the current of this board, and end what else runs on it",
-            )
+        faults.add(
+            f"the load signature was not found in the trace{f' ({why})' if why else ''}",
+            "see that the meter measures the current of this board, and end what else runs on it",
         )
     ways = "; ".join(check.detail for check in alignment.checks if check.passed)
     words = f"meter {1e6 * resonator:+,.0f} ppm, board {1e6 * board:+.1f} ppm of this computer; {ways}"
     return Verdict.of(words, faults, figures)
-
-
-def _disagree(check: Check) -> Defect:
-    return Defect(
-        check.detail,
-        "of two ways to match the clocks one is wrong: repeat without other programs on board and computer; then see "
-        "the sync line's step",
-    )

@@ -33,6 +33,14 @@ class Defect:
     advice: str
 
 
+class Defects(list[Defect]):
+    """What a step finds wrong."""
+
+    def add(self, words: str, advice: str) -> None:
+        """Notes one defect."""
+        self.append(Defect(words, advice))
+
+
 @dataclass(frozen=True)
 class Picture:
     """Points that a step's drawing shows, shape (n,) each, with a straight line through them where there is one."""

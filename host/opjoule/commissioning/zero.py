@@ -9,7 +9,7 @@ import numpy as np
 from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.setups import Setup
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, Verdict
+from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.trace.power_trace import Float64Array
 
 DRIFT_MAX_A: Final = 0.3e-3
@@ -41,23 +41,19 @@ def judge_zero(recorded: DeskRecording) -> Verdict:
         "drift_a": CheckedFigure(drift_a, "A", f"at most {1e3 * DRIFT_MAX_A:g} mA in 60 s, and its noise"),
         "drift_u_a": CheckedFigure(drift_u_a, "A"),
     }
-    faults = []
+    faults = Defects()
     if abs(mean_a) > offset_max_a:
-        faults.append(
-            Defect(
-                f"the sensor reads {1e3 * mean_a:+.2f} mA without a load, and its data sheet allows "
-                f"{1e3 * offset_max_a:.3g} mA",
-                "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip "
-                "or its solder joints are at fault: take another breakout",
-            )
+        faults.add(
+            f"the sensor reads {1e3 * mean_a:+.2f} mA without a load, and its data sheet allows "
+            f"{1e3 * offset_max_a:.3g} mA",
+            "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip "
+            "or its solder joints are at fault: take another breakout",
         )
     if abs(drift_a) > DRIFT_MAX_A + 2 * drift_u_a:
-        faults.append(
-            Defect(
-                f"the zero moves by {1e3 * drift_a:+.2f} mA in 60 s",
-                "keep draughts, hands and hot parts off the sensor, press VIN+ and VIN\N{MINUS SIGN} into fresh solder "
-                "(a cold joint is a thermocouple), and wait ten minutes after switching on",
-            )
+        faults.add(
+            f"the zero moves by {1e3 * drift_a:+.2f} mA in 60 s",
+            "keep draughts, hands and hot parts off the sensor, press VIN+ and VIN\N{MINUS SIGN} into fresh solder "
+            "(a cold joint is a thermocouple), and wait ten minutes after switching on",
         )
     words = f"reads {1e3 * mean_a:+.3f} mA without a load, moves by {1e3 * drift_a:+.3f} mA in 60 s"
     return Verdict.of(words, faults, figures, picture)
@@ -89,15 +85,13 @@ def judge_back_feed(recorded: DeskRecording) -> Verdict:
         return Verdict.skipped("the meter does not measure the voltage")
     left_v = last_voltage_v(recorded)
     figures = {"left_v": CheckedFigure(left_v, "V", f"below {FED_MAX_V:g} V within 5 s")}
-    faults = []
+    faults = Defects()
     if left_v >= FED_MAX_V:
-        faults.append(
-            Defect(
-                f"with the fuse out {left_v:.2f} V stand at the board: something else feeds it, past the sensor",
-                "unplug one after the other and look again: HDMI, a powered USB hub, the 5 V of a debug adapter, a "
-                "second supply, the sync line of an unbuffered controller (docs/how-to/wire-the-rig.md, What must not "
-                "feed the board)",
-            )
+        faults.add(
+            f"with the fuse out {left_v:.2f} V stand at the board: something else feeds it, past the sensor",
+            "unplug one after the other and look again: HDMI, a powered USB hub, the 5 V of a debug adapter, a "
+            "second supply, the sync line of an unbuffered controller (docs/how-to/wire-the-rig.md, What must not "
+            "feed the board)",
         )
     return Verdict.of(f"{left_v:.2f} V left with the fuse out", faults, figures)
 

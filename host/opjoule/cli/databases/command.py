@@ -133,7 +133,7 @@ def engines() -> dict[str, str]:
 
 @cache
 def built_in() -> Mapping[str, str]:
-    """The same, asked once; empty where it is not built yet."""
+    """Engine -> version, of this computer's loader, asked once; empty where it is not built yet."""
     try:
         return engines()
     except (OSError, subprocess.SubprocessError):
