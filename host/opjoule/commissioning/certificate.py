@@ -50,25 +50,14 @@ class Certificate:
     """Who answered, in words: board, place, firmware, serial number, sensors."""
     finished: dict[str, Finished] = field(default_factory=dict)
 
-    @property
-    def open_steps(self) -> list[str]:
-        """Titles of the steps without a verdict."""
-        return [step.title for step in STEPS if step.key not in self.finished]
-
-    @property
-    def failed_steps(self) -> list[str]:
-        """Titles of the steps that failed."""
-        return [step.title for step in STEPS if self.outcome(step.key) is StepOutcome.FAILED]
-
-    @property
-    def skipped_steps(self) -> list[str]:
-        """Titles of the steps that were left out."""
-        return [step.title for step in STEPS if self.outcome(step.key) is StepOutcome.SKIPPED]
+    def titles(self, outcome: StepOutcome | None) -> list[str]:
+        """Titles of the steps that ended so; None: of those without a verdict."""
+        return [step.title for step in STEPS if self.outcome(step.key) is outcome]
 
     @property
     def date_utc(self) -> datetime | None:
         """Date of the latest verdict."""
-        return max((each.date_utc for each in self.finished.values()), default=None)
+        return max((step.date_utc for step in self.finished.values()), default=None)
 
     def outcome(self, key: str) -> StepOutcome | None:
         """How a step ended; None: it has not."""
@@ -87,12 +76,18 @@ class Certificate:
     @property
     def conclusion(self) -> str:
         """One line: how the rig stands."""
-        if self.failed_steps:
-            return f"the rig is not fit yet: {', '.join(self.failed_steps)}"
-        if self.open_steps:
-            return f"{len(self.open_steps)} of {len(STEPS)} steps are left: {', '.join(self.open_steps)}"
-        left_out = f"; left out: {', '.join(self.skipped_steps)}" if self.skipped_steps else ""
-        return f"the rig has passed{left_out}"
+        failed, left = self.titles(StepOutcome.FAILED), self.titles(None)
+        if failed:
+            return f"the rig is not fit yet: {', '.join(failed)}"
+        if left:
+            return f"{len(left)} of {len(STEPS)} steps are left: {', '.join(left)}"
+        skipped = ", ".join(self.titles(StepOutcome.SKIPPED))
+        return f"the rig has passed{f'; left out: {skipped}' if skipped else ''}"
+
+    @property
+    def is_fit(self) -> bool:
+        """No step failed, and none is left."""
+        return not self.titles(StepOutcome.FAILED) and not self.titles(None)
 
 
 def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
@@ -117,13 +112,10 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
         return f"the rig was commissioned with device {certificate.device}, not {device}: {COMMAND} --device {device}"
     if meter:
         return f"the rig was commissioned with the meter of {rig}, not with {meter}"
-    if certificate.failed_steps or certificate.open_steps:
+    if not certificate.is_fit:
         return f"commissioning ({date}): {certificate.conclusion}; {COMMAND} continues"
-    return (
-        f"commissioning ({date}) left out: {', '.join(certificate.skipped_steps)}"
-        if certificate.skipped_steps
-        else ""
-    )
+    skipped = ", ".join(certificate.titles(StepOutcome.SKIPPED))
+    return f"commissioning ({date}) left out: {skipped}" if skipped else ""
 
 
 def read_certificate(path: Path) -> Certificate | None:
@@ -228,10 +220,10 @@ def _step_lines(finished: Finished, title: str) -> list[str]:
     ]
     if verdict.figures:
         lines.append("[step.figures]")
-    for name, each in verdict.figures.items():
-        limit = f", limit = {toml_string(each.limit)}" if each.limit else ""
+    for name, figure in verdict.figures.items():
+        limit = f", limit = {toml_string(figure.limit)}" if figure.limit else ""
         lines.append(
-            f"{name} = {{ value = {toml_float(each.value)}, unit = {toml_string(each.unit)}{limit} }}"
+            f"{name} = {{ value = {toml_float(figure.value)}, unit = {toml_string(figure.unit)}{limit} }}"
         )
     if drawn := verdict.picture:
         lines += ["[step.picture]", f"x = {toml_floats(drawn.x)}", f"y = {toml_floats(drawn.y)}"]

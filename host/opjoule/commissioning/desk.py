@@ -1,18 +1,16 @@
-"""What a step of the commissioning works with: a person, the meter, the board, a second meter."""
+"""What a step of the commissioning works with: what is connected, the meter, the board, a second meter."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
+from enum import Enum
 from pathlib import Path
-from typing import Protocol
 
-from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import Running
-from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.running import OpenMeter, Running
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.errors import DeviceFault
@@ -55,19 +53,37 @@ SIMULATED_PACE = DeskPace(
 """The same steps with the same limits, shortened: nothing of the simulated rig drifts for minutes."""
 
 
-class Person(Protocol):
-    """Who connects things."""
+class Setup(Enum):
+    """Something to connect, in words."""
 
-    def set_up(self, setup: Setup) -> None:
-        """Returns when it is connected. Raises: Skipped, Stopped."""
-        ...
+    UNPLUGGED = (
+        "Shut the board down and unplug it from the sensor: supply on, nothing behind VIN\N{MINUS SIGN}."
+    )
+    FUSE_PULLED = (
+        "Plug the board in again, with everything that is ever plugged into it (network, media, sync line, HDMI, "
+        "debug adapter), and take the supply's fuse out."
+    )
+    LOAD_A = (
+        "Unplug the board, put the fuse back. Connect the known resistor (load A) behind VIN\N{MINUS SIGN}, in the "
+        "board's place. It gets hot."
+    )
+    LOAD_B = "Take load A off, connect a second resistor (load B: about 3.3 ohm, 10 W) in its place."
+    BOTH = "Connect load A beside load B, in parallel."
+    BOTH_HOT = "Leave both connected while they warm up."
+    A_HOT = "Take load B off; load A stays."
+    B_HOT = "Take load A off and connect load B in its place, quickly."
+    BOARD = "Take every load off, plug the board in with all it needs to work, and wait until it has booted."
+    SECOND_METER = (
+        "Put the second meter in series with the rig's sensor, and wait until the board has booted."
+    )
 
 
 @dataclass(frozen=True)
 class OpenDesk:
     """What is open for one step."""
 
-    person: Person
+    set_up: Callable[[Setup], None]
+    """Returns when something is connected, by a person or in the simulation. Raises: Skipped, Stopped."""
     folder: Path
     """For the step's recordings."""
     pace: DeskPace

@@ -9,9 +9,8 @@ from typing import Final
 import numpy as np
 
 from opjoule.calibration.means import MeanReading, mean_reading
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS
@@ -39,7 +38,7 @@ def resistor(desk: OpenDesk) -> Verdict:
     """Records the known resistor."""
     if not desk.parts.resistor:
         return Verdict.skipped("there is no known resistor")
-    desk.person.set_up(Setup.LOAD_A)
+    desk.set_up(Setup.LOAD_A)
     recorded = desk.take("resistor", desk.pace.load_s + LEAD_S)
     ohm, bound = desk.parts.resistor_ohm, desk.parts.resistor_bound
     return judge_resistor(steady_mean(recorded), ohm, bound, recorded.bounds, desk.zero_a)
@@ -157,7 +156,7 @@ def additivity(desk: OpenDesk) -> Verdict:
         return Verdict.skipped("there is no known resistor, and no second one beside it")
 
     def take(setup: Setup, name: str, lead_s: float = LEAD_S) -> DeskRecording:
-        desk.person.set_up(setup)
+        desk.set_up(setup)
         return desk.take(name, pace.load_s + lead_s)
 
     a, b, both = (

@@ -11,11 +11,10 @@ from typing import Final
 from opjoule.calibration.line_fit import LinePoint, fit_line
 from opjoule.calibration.means import MeanReading, mean_reading
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.known_loads import SWAPPED
 from opjoule.commissioning.medium_bytes import write_file
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import clock_evidence
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
@@ -75,7 +74,7 @@ def map_of_levels(recorded: DeskRecording, levels: Sequence[PlayedLevel]) -> Clo
 
 def levels(desk: OpenDesk) -> Verdict:
     """Plays and reads steps up to the full load and back."""
-    desk.person.set_up(Setup.BOARD)
+    desk.set_up(Setup.BOARD)
     up = desk.pace.levels
     with desk.prepared() as board, desk.recording("levels", board) as running:
         running.wait(1.0)
@@ -202,7 +201,7 @@ class FullLoad:
 
 def take_full(desk: OpenDesk) -> FullLoad:
     """Keeps all processors busy while the medium is written."""
-    desk.person.set_up(Setup.BOARD)
+    desk.set_up(Setup.BOARD)
     with desk.prepared() as board, desk.recording("full", board) as running:
         running.wait(1.0)
         watch = board.watch_state()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, StepOutcome, Verdict
 from opjoule.devices.profiles import Profile
 
@@ -22,7 +21,7 @@ _LINE_ADVICE: Final = "another USB cable and port, no hub between; end programs 
 
 def take_long(desk: OpenDesk) -> DeskRecording:
     """Records the idle board for minutes."""
-    desk.person.set_up(Setup.BOARD)
+    desk.set_up(Setup.BOARD)
     return desk.take("long", desk.pace.long_s)
 
 

@@ -7,9 +7,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.sync_line import by_exchanges
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Verdict
 from opjoule.devices.board import Board
@@ -75,7 +74,7 @@ def write_file(board: Board, size_bytes: int, tag: str) -> None:
 
 def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
     """Records rest, busy processors, and a file that is written to the medium."""
-    desk.person.set_up(Setup.BOARD)
+    desk.set_up(Setup.BOARD)
     size = desk.pace.written_bytes
     with desk.prepared() as board, desk.recording("medium", board) as running:
         running.begin_files("rest")

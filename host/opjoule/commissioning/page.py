@@ -10,7 +10,7 @@ import numpy as np
 
 from opjoule.commissioning.certificate import Certificate, Finished
 from opjoule.commissioning.steps import STEPS, DeskStep
-from opjoule.commissioning.verdict import CheckedFigure, Picture
+from opjoule.commissioning.verdict import Picture
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.scales import Scale
@@ -59,21 +59,20 @@ def render(certificate: Certificate) -> str:
 
 
 def _banners(certificate: Certificate) -> Element:
-    found = []
+    banners = []
     if certificate.simulated:
-        found.append(
-            banner("simulated", "SIMULATED", "A rehearsal on the simulated rig: it says nothing of hardware.")
-        )
-    if certificate.failed_steps or certificate.open_steps:
-        found.append(banner("failed", "not fit yet", certificate.conclusion))
-    return element("div", *found)
+        words = "A rehearsal on the simulated rig: it says nothing of hardware."
+        banners.append(banner("simulated", "SIMULATED", words))
+    if not certificate.is_fit:
+        banners.append(banner("failed", "not fit yet", certificate.conclusion))
+    return element("div", *banners)
 
 
 def _table(certificate: Certificate) -> Element:
     rows = []
     for number, step in enumerate(STEPS, 1):
-        found = certificate.finished.get(step.key)
-        outcome, words = (found.verdict.outcome, found.verdict.words) if found else ("open", "")
+        finished = certificate.finished.get(step.key)
+        outcome, words = (finished.verdict.outcome, finished.verdict.words) if finished else ("open", "")
         rows.append(row(f"{number}. {step.title}", step.measures, str(outcome), words))
     return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
 
@@ -86,15 +85,14 @@ def _step(step: DeskStep, finished: Finished) -> Element:
     if verdict.advice:
         parts.append(element("p", f"What to do: {verdict.advice}."))
     if verdict.figures:
-        rows = [row(name, _value(each), each.limit) for name, each in verdict.figures.items()]
+        rows = [
+            row(name, f"{figure.value:.6g} {figure.unit}".strip(), figure.limit)
+            for name, figure in verdict.figures.items()
+        ]
         parts.append(table(("figure", "value", "limit"), rows, f"Figures: {step.title}"))
     if verdict.picture and len(verdict.picture.x) > 1:
         parts.append(_drawn(verdict.picture, step.title))
     return section(step.key, step.title, *parts)
-
-
-def _value(figure: CheckedFigure) -> str:
-    return f"{figure.value:.6g} {figure.unit}".strip()
 
 
 def _drawn(picture: Picture, title: str) -> Element:
@@ -125,13 +123,10 @@ def _recordings(certificate: Certificate) -> tuple[Track | None, list[PhaseSpan]
     phases: list[PhaseSpan] = []
     at_s = 0.0
     for step in STEPS:
-        found = certificate.finished.get(step.key)
+        finished = certificate.finished.get(step.key)
         begun_s = at_s
-        for folder in (
-            sorted(Path(found.folder).glob("*/raw"), key=lambda each: each.stat().st_mtime)
-            if found and found.folder
-            else []
-        ):
+        recordings = Path(finished.folder).glob("*/raw") if finished and finished.folder else ()
+        for folder in sorted(recordings, key=lambda raw: raw.stat().st_mtime):
             try:
                 trace = read_trace(folder.parent)
             except RecordFault:
@@ -147,7 +142,7 @@ def _recordings(certificate: Certificate) -> tuple[Track | None, list[PhaseSpan]
             phases.append(PhaseSpan(step.key, 1, begun_s, at_s - BETWEEN_S))
     if not times:
         return None, []
-    centre_s, current_a, voltage_v = (np.concatenate(each) for each in (times, currents, volts))
+    centre_s, current_a, voltage_v = map(np.concatenate, (times, currents, volts))
     if centre_s.size < 2:
         return None, []
     columns = {"power_w": current_a * voltage_v, "current_a": current_a, "voltage_v": voltage_v}

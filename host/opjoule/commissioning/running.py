@@ -1,8 +1,11 @@
-"""A recording while it runs: the meter into a folder, round trips with the board beside it."""
+"""A meter that is open, and a recording of it while that runs, with round trips with the board beside it."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self
@@ -14,14 +17,14 @@ from opjoule.clocks.exchanges import (
     fit_exchanges,
     read_exchanges,
 )
-from opjoule.commissioning.open_meter import OpenMeter
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import AlignmentError, MeterFault
 from opjoule.measuring.clock_watch import ClockWatch
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.meters.capture import Capture
-from opjoule.meters.interface import Meter
+from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.trace.journal import TraceJournal
 
 LATE_LIMIT_S: Final = 60.0
@@ -29,6 +32,43 @@ LATE_LIMIT_S: Final = 60.0
 BEHIND_NS: Final = 200_000_000
 """A sensor converts its voltage each 128th time by default, each 68 ms."""
 _POLL_S: Final = 0.02
+
+
+@dataclass(frozen=True)
+class OpenMeter:
+    """A meter that is open and configured."""
+
+    meter: Meter
+    identity: MeterIdentity
+    bounds: ErrorBounds
+    """Bounds of its first sensor, with its calibration where there is one."""
+
+
+@contextmanager
+def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> Iterator[OpenMeter]:
+    """A meter, open and configured until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
+    with closing(meter):
+        identity = meter.open()
+        meter.configure()
+        bounds = (
+            KnownSensors.of(meter, name, identity, calibrations).bounds[0] if name else meter.error_bounds()
+        )
+        yield OpenMeter(meter, identity, bounds)
+
+
+def meter_words(meter: OpenMeter) -> dict[str, str]:
+    """Who answered, for the certificate."""
+    identity, bounds = meter.identity, meter.bounds
+    sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
+    found = {
+        "board": identity.board,
+        "firmware": identity.firmware_version,
+        "serial_number": identity.serial_number,
+        "sensors": sensors,
+        "sensor_id": bounds.sensor_id,
+        "calibration": bounds.calibration.identity if bounds.calibration else "",
+    }
+    return {key: value for key, value in found.items() if value}
 
 
 class Running:
@@ -145,17 +185,13 @@ def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecord
 
     Raises: MeterFault: it stopped before.
     """
-    journal = TraceJournal(folder)
-    try:
+    with closing(TraceJournal(folder)) as journal:
         capture = Capture(meter.meter, journal)
         capture.start()
         limit_s = time.monotonic() + 10 * seconds + LATE_LIMIT_S
-        while capture.trace_s < seconds and not capture.wait(_POLL_S):
-            if time.monotonic() > limit_s:
-                break
+        while capture.trace_s < seconds and not capture.wait(_POLL_S) and time.monotonic() <= limit_s:
+            pass
         captured = capture.stop()
-    finally:
-        journal.close()
     if captured.ended:
         raise MeterFault(f"the meter stopped: {captured.ended}")
     return DeskRecording.read(folder, meter.bounds, captured)

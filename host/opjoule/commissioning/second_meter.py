@@ -11,12 +11,11 @@ import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import fit_exchanges
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.load_course import PlayedLevel, map_of_levels, play_level
 from opjoule.commissioning.parts import BETWEEN_SHARE_MAX, SUPPLY_SIDE
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
@@ -56,7 +55,7 @@ def second_meter(desk: OpenDesk) -> Verdict:
     """The step of the second meter."""
     if desk.second is None:
         return Verdict.skipped("there is no second meter")
-    desk.person.set_up(Setup.SECOND_METER)
+    desk.set_up(Setup.SECOND_METER)
     second = desk.second
     with (
         desk.prepared() as board,

@@ -13,10 +13,9 @@ from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
 from opjoule.clocks.signature import SignatureFit
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.running import Running
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX
@@ -52,7 +51,7 @@ class SyncRecorded:
 
 def take_sync(desk: OpenDesk) -> SyncRecorded:
     """Records pulses between two load signatures, then a while without the probe."""
-    desk.person.set_up(Setup.BOARD)
+    desk.set_up(Setup.BOARD)
     pace = desk.pace
     with desk.prepared() as board, desk.recording("sync", board) as running:
         running.wait(SETTLED_S)

@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, Setup
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.setups import Setup
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.trace.power_trace import Float64Array
 
@@ -24,7 +23,7 @@ ZERO_A: Final = "zero_a"
 
 def zero(desk: OpenDesk) -> Verdict:
     """Records the sensor without a load."""
-    desk.person.set_up(Setup.UNPLUGGED)
+    desk.set_up(Setup.UNPLUGGED)
     return judge_zero(desk.take("zero", desk.pace.zero_s))
 
 
@@ -75,7 +74,7 @@ def _drift(time_s: Float64Array, current_a: Float64Array) -> tuple[float, float,
 
 def back_feed(desk: OpenDesk) -> Verdict:
     """Records the supply's voltage with the fuse out."""
-    desk.person.set_up(Setup.FUSE_PULLED)
+    desk.set_up(Setup.FUSE_PULLED)
     return judge_back_feed(desk.take("fuse", desk.pace.fuse_s))
 
 

@@ -19,17 +19,15 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk
+from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup
 from opjoule.commissioning.dialogue import DeskDialogue, Stopped, say
-from opjoule.commissioning.open_meter import meter_words, opened_meter
 from opjoule.commissioning.page import write_page
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.procedure import Procedure
-from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.running import OpenMeter, meter_words, opened_meter
 from opjoule.commissioning.steps import DeskStep, step_called
 from opjoule.commissioning.verdict import StepOutcome
 from opjoule.commissioning.zero import ZERO_A
-from opjoule.devices.board import Board
 from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.devices.rig.board import open_board
 from opjoule.devices.rig.file import Rig, read_rig
@@ -59,11 +57,11 @@ def run_commission(options: CommissionOptions) -> int:
 def _commission(options: CommissionOptions) -> int:
     rig = read_rig(options.rig)
     device = options.device or _only_device(rig)
-    board = find_profile(device).with_medium(options.storage or _first_medium(rig, device))
+    board = find_profile(device).with_medium(options.storage or next(iter(rig.device(device).storage), None))
     path = options.rig.with_name(FILE)
     certificate = _going_on(path, options, board)
     dialogue = DeskDialogue()
-    folder = free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning")
+    folder = _free_folder()
     try:
         if not certificate.asked:
             say("First the parts, for the certificate; Enter leaves one out.")
@@ -82,15 +80,17 @@ def _rehearse(options: CommissionOptions) -> int:
     profile = find_profile(options.device or REHEARSED)
     board = profile.with_medium(options.storage)
     drawn = DrawnRig.draw(board, options.seed, options.plant)
-    folder = options.out or free_directory(
-        ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning-simulated"
-    )
+    folder = options.out or _free_folder("-simulated")
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     certificate = read_certificate(path) or Certificate("", profile.name, board.medium, simulated=True)
     say(HEAD)
     opened = SimulatedDesk(drawn, certificate, SIMULATED_PACE)
     return _carried_out(certificate, opened.open, folder, path, options, None)
+
+
+def _free_folder(ending: str = "") -> Path:
+    return free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning{ending}")
 
 
 def _carried_out(
@@ -151,25 +151,6 @@ def _only_device(rig: Rig) -> str:
     )
 
 
-def _first_medium(rig: Rig, device: str) -> str | None:
-    return next(iter(rig.device(device).storage), None)
-
-
-@dataclass(frozen=True)
-class _AskedPerson:
-    """The person at the desk, asked whenever something else is to be connected."""
-
-    dialogue: DeskDialogue
-    connected: list[Setup]
-    """What was connected last."""
-
-    def set_up(self, setup: Setup) -> None:
-        if self.connected[-1:] == [setup] and setup is Setup.BOARD:
-            return
-        self.dialogue.ready(f"      {setup.value}")
-        self.connected.append(setup)
-
-
 @dataclass
 class _RealDesk:
     """Opens meter, board and second meter as rig.toml and the parts name them."""
@@ -178,39 +159,36 @@ class _RealDesk:
     board: BoardAndMedium
     certificate: Certificate
     dialogue: DeskDialogue
+    connected: Setup | None = None
+    """What was connected last."""
 
-    def __post_init__(self) -> None:
-        self._person = _AskedPerson(self.dialogue, [])
-        self._calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
+    def set_up(self, setup: Setup) -> None:
+        """Asks the person at the desk whenever something else is to be connected."""
+        if setup is not Setup.BOARD or self.connected is not setup:
+            self.dialogue.ready(f"      {setup.value}")
+            self.connected = setup
 
     @contextmanager
     def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
         """What one step needs."""
+        calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
         with ExitStack() as opened:
-            meter = opened.enter_context(
-                opened_meter(open_meter(self.rig.meter), self.rig.meter, self._calibrations)
-            )
+
+            def meter_called(name: str) -> OpenMeter:
+                return opened.enter_context(opened_meter(open_meter(name), name, calibrations))
+
+            meter = meter_called(self.rig.meter)
             second_name = self.certificate.parts.second_meter if step.second else ""
-            second = (
-                opened.enter_context(opened_meter(open_meter(second_name), second_name, self._calibrations))
-                if second_name
-                else None
-            )
+            second = meter_called(second_name) if second_name else None
             self.certificate.meter = meter_words(meter)
-
-            @contextmanager
-            def connected() -> Iterator[Board]:
-                with closing(open_board(self.rig, self.board, builds=ROOT / "build")) as board:
-                    yield board
-
             yield OpenDesk(
-                self._person,
+                self.set_up,
                 folder,
                 REAL_PACE,
                 self.certificate.parts,
                 self.board.profile,
                 self.certificate.figure("zero", ZERO_A),
                 meter,
-                connected,
+                lambda: closing(open_board(self.rig, self.board, builds=ROOT / "build")),
                 second,
             )

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, closing, contextmanager, nullcontext
 from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
 
 from opjoule.cli.places import ROOT
 from opjoule.commissioning.certificate import Certificate
-from opjoule.commissioning.desk import DeskPace, OpenDesk
+from opjoule.commissioning.desk import DeskPace, OpenDesk, Setup
 from opjoule.commissioning.dialogue import say
-from opjoule.commissioning.open_meter import meter_words, opened_meter
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import recorded_alone
-from opjoule.commissioning.setups import Setup
+from opjoule.commissioning.running import meter_words, opened_meter, recorded_alone
 from opjoule.commissioning.steps import DeskStep
 from opjoule.commissioning.zero import ZERO_A
 from opjoule.meters.registry import open_meter
@@ -25,26 +24,20 @@ from opjoule.simulation.planted_faults import BETWEEN_OHM, DrawnRig
 from opjoule.simulation.rehearsal_rig import RehearsalRig
 
 
-@dataclass(frozen=True)
-class _SimulatedPerson:
-    """A hand at the simulated desk."""
-
-    bench: LoadBench
-    desk: DrawnRig
-
-    def set_up(self, setup: Setup) -> None:
-        say(f"      {setup.value} (SIMULATED: done)")
-        one, other = 1 / self.desk.load_a_ohm, 1 / self.desk.load_b_ohm
-        loads = {
-            Setup.UNPLUGGED: 0.0,
-            **dict.fromkeys((Setup.LOAD_A, Setup.A_HOT), one),
-            **dict.fromkeys((Setup.LOAD_B, Setup.B_HOT), other),
-            **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
-        }
-        if setup is Setup.FUSE_PULLED:
-            self.bench.pull_fuse()
-        else:
-            self.bench.connect(loads.get(setup))
+def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
+    """Connects something at the simulated desk."""
+    say(f"      {setup.value} (SIMULATED: done)")
+    one, other = 1 / drawn.load_a_ohm, 1 / drawn.load_b_ohm
+    loads = {
+        Setup.UNPLUGGED: 0.0,
+        **dict.fromkeys((Setup.LOAD_A, Setup.A_HOT), one),
+        **dict.fromkeys((Setup.LOAD_B, Setup.B_HOT), other),
+        **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
+    }
+    if setup is Setup.FUSE_PULLED:
+        bench.pull_fuse()
+    else:
+        bench.connect(loads.get(setup))
 
 
 @dataclass(frozen=True)
@@ -84,18 +77,14 @@ class SimulatedDesk:
         )
         self.certificate.parts, self.certificate.asked = parts, True
         bench = LoadBench(self.drawn, ROOT)
-        person, zero_a = _SimulatedPerson(bench, self.drawn), self.certificate.figure("zero", ZERO_A)
-        desk = OpenDesk(person, folder, self.pace, parts, self.drawn.profile, zero_a)
+        set_up, zero_a = partial(_connected, bench, self.drawn), self.certificate.figure("zero", ZERO_A)
+        desk = OpenDesk(set_up, folder, self.pace, parts, self.drawn.profile, zero_a)
         if not step.board:
             yield _LoadDesk(**{field.name: getattr(desk, field.name) for field in fields(desk)}, bench=bench)
             return
-        with self._rig(step) as rig, ExitStack() as opened:
+        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
+        with closing(RehearsalRig(self.drawn, root=ROOT, storage=storage)) as rig, ExitStack() as opened:
             meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
             second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
             self.certificate.meter = meter_words(meter)
             yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)
-
-    def _rig(self, step: DeskStep) -> AbstractContextManager[RehearsalRig]:
-
-        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-        return closing(RehearsalRig(self.drawn, root=ROOT, storage=storage))
