@@ -25,11 +25,15 @@ FIGURES: Final = 2
 """Significant digits of a scale that was chosen."""
 
 
+Axes = tuple[tuple[str, str], ...]
+"""A cell's values by axis, in order of the axes' names."""
+
+
 @dataclass(frozen=True)
 class PastTime:
     """Duration of one record of a study."""
 
-    cell: tuple[tuple[str, str], ...]
+    cell: Axes
     size: int
     """Sum of all of its counts."""
     fixed_s: float
@@ -117,10 +121,14 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
         growing_s = sum(
             1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in _growing(record, constant)
         )
-        cell = tuple(sorted((str(axis), str(value)) for axis, value in record["asked"]["cell"].items()))
+        cell = _cell(record["asked"])
         size = size_of(record["asked"])
         if size and took_s >= growing_s:
             yield PastTime(cell, size, took_s - growing_s, growing_s)
+
+
+def _cell(asked: Mapping[str, Any]) -> Axes:
+    return tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
 
 
 def _growing(record: Mapping[str, Any], constant: Sequence[str]) -> list[Mapping[str, Any]]:
@@ -136,7 +144,7 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
     Args:
         cells: each as often as it is measured.
     """
-    by_cell: dict[tuple[tuple[str, str], ...], list[PastTime]] = {}
+    by_cell: dict[Axes, list[PastTime]] = {}
     for past_time in past:
         by_cell.setdefault(past_time.cell, []).append(past_time)
     known = [_needed(cell, by_cell) for cell in cells]
@@ -154,24 +162,18 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
 
 
 def _needed(
-    asked: Mapping[str, Any], by_cell: Mapping[tuple[tuple[str, str], ...], Sequence[PastTime]]
+    asked: Mapping[str, Any], by_cell: Mapping[Axes, Sequence[PastTime]]
 ) -> tuple[float, float] | None:
     """(fixed, growing) time of one cell [s], from its records nearest in size."""
-    cell = tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
-    size = size_of(asked)
-    past = by_cell.get(cell)
+    size, past = size_of(asked), by_cell.get(_cell(asked))
     if not past or not size:
         return None
     sizes = sorted({time.size for time in past}, key=lambda known: abs(math.log(known / size)))
     nearest = [time for time in past if time.size == sizes[0]]
     total_s, growing_s = fmean(time.total_s for time in nearest), fmean(time.growing_s for time in nearest)
     per_count_s = growing_s / sizes[0]
-    if further := next((known for known in sizes if _are_apart(known, sizes[0])), None):
-        other_s = fmean(time.total_s for time in past if time.size == further)
-        per_count_s = min(max((total_s - other_s) / (sizes[0] - further), 0.0), total_s / sizes[0])
+    apart = (known for known in sizes if max(known, sizes[0]) >= APART * min(known, sizes[0]))
+    if other := next(apart, None):
+        other_s = fmean(time.total_s for time in past if time.size == other)
+        per_count_s = min(max((total_s - other_s) / (sizes[0] - other), 0.0), total_s / sizes[0])
     return total_s - per_count_s * sizes[0], per_count_s * size
-
-
-def _are_apart(one: int, other: int) -> bool:
-    """True if two sizes differ by enough to show how the time grows."""
-    return max(one, other) >= APART * min(one, other)

@@ -40,8 +40,8 @@ from opjoule.suggestion import suggestion
 
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS: Final = {
-    each.name: each
-    for each in (
+    command.name: command
+    for command in (
         *(INIT, RECORD, IMPORT, DOCTOR, COMMISSION, REPORT, VERIFY, RESTORE, SUDOERS, VIRTUAL_BOARD),
         *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, VIEW, COMPARE),
         *(CAMPAIGN, SCHEDULER, WORKER, CELL, STUDIES, DATABASES),

@@ -128,12 +128,12 @@ class Options:
         }
         for kind in reversed(cls.__mro__):
             title = vars(kind).get("GROUP", "")
-            yield title, [each for name, each in described.items() if stated[name] is kind]
+            yield title, [option for name, option in described.items() if stated[name] is kind]
 
 
 def _restored(value: Any, read: Callable[[str], Any]) -> Any:
     if isinstance(value, list):
-        return tuple(_restored(each, read) for each in value)
+        return tuple(_restored(element, read) for element in value)
     return read(value) if isinstance(value, str) else value
 
 

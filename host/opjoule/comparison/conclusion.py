@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
 from typing import Any, Final
 
@@ -20,6 +18,7 @@ from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import winner_lines
 from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.evaluation.quantities.definition import Definition
+from opjoule.files import csv_text
 from opjoule.opened.quantities import NONE, quantity_text
 from opjoule.record.json_file import Schema, plain
 from opjoule.units import from_json
@@ -111,37 +110,23 @@ def _ends(contrast: Contrast) -> list[float | None] | None:
 def to_csv(compared: Compared) -> str:
     """The comparisons, a row each."""
     axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
-    text = io.StringIO()
-    rows = csv.writer(text, lineterminator="\n")
-    head = [
-        "metric",
-        *axes,
-        "a",
-        "b",
-        "a_value",
-        "b_value",
-        "unit",
-        "ratio",
-        "ratio_low",
-        "ratio_high",
+    head = ["metric", *axes, "a", "b", "a_value", "b_value", "unit", "ratio", "ratio_low", "ratio_high"]
+    last = ["probability", "adjusted_probability", "differs", "simulated", "warnings"]
+    rows = [
+        [
+            contrast.quantity.key,
+            *(contrast.stratum.get(axis, "") for axis in axes),
+            *(contrast.a, contrast.b, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
+            contrast.ratio.value if contrast.ratio else "",
+            *(_ends(contrast) or (None, None)),
+            *(contrast.probability, contrast.adjusted),
+            str(contrast.differs).lower(),
+            str(compared.simulated).lower(),
+            "; ".join(compared.marks(contrast)),
+        ]
+        for contrast in compared.contrasts
     ]
-    rows.writerow([*head, "probability", "adjusted_probability", "differs", "simulated", "warnings"])
-    for contrast in compared.contrasts:
-        ratio = contrast.ratio
-        rows.writerow(
-            [
-                contrast.quantity.key,
-                *(contrast.stratum.get(axis, "") for axis in axes),
-                *(contrast.a, contrast.b, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
-                ratio.value if ratio else "",
-                *("" if end is None else end for end in _ends(contrast) or (None, None)),
-                *("" if one is None else one for one in (contrast.probability, contrast.adjusted)),
-                str(contrast.differs).lower(),
-                str(compared.simulated).lower(),
-                "; ".join(compared.marks(contrast)),
-            ]
-        )
-    return text.getvalue()
+    return csv_text([[*head, *last], *rows])
 
 
 def conclusions(compared: Compared) -> list[str]:

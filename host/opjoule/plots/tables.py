@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping
 from typing import Final
 
@@ -14,6 +12,7 @@ from opjoule.comparison.methods import methods as methods_of
 from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import marks_of
 from opjoule.comparison.value_words import noun
+from opjoule.files import csv_text
 from opjoule.opened.quantities import rounded_quantity
 from opjoule.opened.rounding import MINUS
 from opjoule.units import Quantity
@@ -43,19 +42,14 @@ _LATEX: Final = {
 
 def csv_table(plotted: Plotted) -> str:
     """A row a cell: its settings, how many runs, whether simulated, and value and u (95 %) of each number."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    axes = list(plotted.cells[0].values)
     numbers_of = [name for path in ALL for name in (path, f"{path}, u")]
-    writer.writerow([*axes, "runs", "simulated", *numbers_of, "warnings"])
+    rows: list[list[object]] = [[*plotted.cells[0].values, "runs", "simulated", *numbers_of, "warnings"]]
     for cell in plotted.cells:
         quantities = [cell.number(path) for path in ALL]
         numbers = [value for of in quantities for value in (of.value, of.u)]
-        simulated = str(plotted.simulated).lower()
-        writer.writerow(
-            [*cell.values.values(), len(cell.runs), simulated, *numbers, "; ".join(marks_of(cell.runs))]
-        )
-    return out.getvalue()
+        about = [*cell.values.values(), len(cell.runs), str(plotted.simulated).lower()]
+        rows.append([*about, *numbers, "; ".join(marks_of(cell.runs))])
+    return csv_text(rows)
 
 
 def latex_table(plotted: Plotted) -> str:

@@ -71,9 +71,7 @@ class RecordedMeter:
         if odd := odd_meter_clock(exchanges, self.bounds):
             raise CalibrationFault(f"{self.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
-        start_ns, end_ns = (
-            clock_map.to_target(each) for each in (stretch.start_host_ns, stretch.end_host_ns)
-        )
+        start_ns, end_ns = map(clock_map.to_target, (stretch.start_host_ns, stretch.end_host_ns))
         self._await(end_ns)
         trace = read_trace(self.directory)
         if self.bounds.calibration:

@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 
 from rich.console import Console
@@ -140,21 +140,17 @@ def built_in() -> Mapping[str, str]:
         return {}
 
 
-def _plain(database: Database, found: Availability) -> dict[str, object]:
+def _plain(database: Database, state: Availability) -> dict[str, object]:
     return {
         "name": database.name,
         "title": database.title,
         "kind": database.kind,
-        "there": found.there,
-        "words": found.words,
+        **asdict(state),
         "asynchronous": database.asynchronous,
         "settled": database.settled,
         "stand_in": database.stand_in,
         "background_threads": database.background_threads,
-        "studies": {
-            study: {"there": state.there, "words": state.words}
-            for study, state in for_studies(database).items()
-        },
+        "studies": {study: asdict(at_study) for study, at_study in for_studies(database).items()},
     }
 
 
@@ -211,7 +207,7 @@ def _plain_study(study: StudyFolder) -> dict[str, object]:
         "figures": {name: figure.title for name, figure in study.figures.items()},
         "missing": missing(study),
         "connections": {
-            name: {"what": each.what, "needed": each.needed} for name, each in study.connections.items()
+            name: {"what": given.what, "needed": given.needed} for name, given in study.connections.items()
         },
         "stand_ins": stand_ins(study),
     }

@@ -6,7 +6,7 @@ import json
 import math
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from fnmatch import fnmatch
 from itertools import zip_longest
@@ -50,21 +50,16 @@ CUT_OFF: Final = "partial"
 
 def run_list(options: ListOptions) -> int:
     """Prints one line a record."""
-    listed = [run for run in _indexed(options.places) if _asked_for(run, options)]
+    indexed = (run for place in options.places for _, run in RunIndex(place).runs())
+    listed = [run for run in indexed if _asked_for(run, options)]
     listed.sort(key=_KEYS[options.sort])
     if options.json:
-        print(json.dumps([_plain(each) for each in listed], indent=2))
+        print(json.dumps([_plain(run) for run in listed], indent=2))
         return 0
     print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *map(_noted, listed)])
     if not listed:
         print("no such record", file=sys.stderr)
     return 0
-
-
-def _indexed(places: Sequence[Path]) -> Iterator[ListedRun]:
-    """Every record in or below the places; those of a folder out of its index, as far as they are unchanged."""
-    for place in places:
-        yield from (run for _, run in RunIndex(place).runs())
 
 
 def _asked_for(run: ListedRun, options: ListOptions) -> bool:

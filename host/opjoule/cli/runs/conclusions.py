@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
 from collections.abc import Sequence
@@ -25,6 +23,7 @@ from opjoule.comparison.study.verdicts import (
     verdicts,
 )
 from opjoule.errors import BadInput
+from opjoule.files import csv_text
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
 
@@ -56,7 +55,11 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
         verdicts_by_study[name] = verdicts(
             study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
         )
-    asked = [(studies[name], each) for name, each in verdicts_by_study.items() if each and only in ("", name)]
+    asked = [
+        (studies[name], answers)
+        for name, answers in verdicts_by_study.items()
+        if answers and only in ("", name)
+    ]
     if not asked:
         which = f"of study {only}" if only else "of a study with conclusions"
         raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
@@ -67,7 +70,8 @@ def run_conclusions(options: ConclusionsOptions) -> int:
     """Compares the conclusions of studies' papers with records."""
     concluded = verdicts_of([str(place) for place in options.places], options.study or "")
     if options.json:
-        print(json.dumps([row for study, answers in concluded for row in rows(study, answers)], indent=1))
+        rows = [_row(study, answer) for study, answers in concluded for answer in answers]
+        print(json.dumps([dict(zip(COLUMNS, row, strict=True)) for row in rows], indent=1))
         return 0
     console = Console(highlight=False, markup=False)
     for study, answers in concluded:
@@ -120,12 +124,8 @@ def _counted(answers: Sequence[PaperVerdict]) -> list[str]:
     return [f"answers    {counts}"]
 
 
-def rows(study: StudyFolder, answers: Sequence[PaperVerdict]) -> list[dict[str, Any]]:
-    """Every answer as plain values, by COLUMNS; what is not known is empty."""
-    return [dict(zip(COLUMNS, _row(study, answer), strict=True)) for answer in answers]
-
-
 def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
+    """An answer as plain values, in the order of COLUMNS; what is not known is empty."""
     inside = of.holds_the_papers
     return [
         study.name,
@@ -151,11 +151,7 @@ def _numbers(of: Contrast | None) -> list[float | str]:
 
 def conclusions_csv(study: StudyFolder, answers: Sequence[PaperVerdict]) -> str:
     """Every answer as a table."""
-    sink = io.StringIO()
-    table = csv.DictWriter(sink, COLUMNS, lineterminator="\n")
-    table.writeheader()
-    table.writerows(rows(study, answers))
-    return sink.getvalue()
+    return csv_text([COLUMNS, *(_row(study, answer) for answer in answers)])
 
 
 def file_name(study: StudyFolder) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
@@ -11,6 +9,7 @@ from typing import Final
 
 from opjoule.comparison.study.rows import ENERGIES, PhaseRow, StudyTable
 from opjoule.energy.comparison import Side, differ
+from opjoule.files import csv_text
 from opjoule.units import COVERAGE_FACTOR
 
 BEST_TABLE: Final = "best.csv"
@@ -115,27 +114,18 @@ def best_csv(study: StudyTable) -> str:
     """The best systems as a table: measure, phase, cell, system, its value and interval, those too quick for it."""
     bests = best_systems(study)
     axes = list(dict.fromkeys(axis for best in bests for axis, _ in best.place))
-    sink = io.StringIO()
-    table = csv.writer(sink, lineterminator="\n")
-    table.writerow(
-        ["measure", "phase", *axes, "system", "value", "u", "differs_from_second", "too_short_s", "simulated"]
-    )
+    last = ["system", "value", "u", "differs_from_second", "too_short_s", "simulated"]
+    rows: list[list[object]] = [["measure", "phase", *axes, *last]]
     apart = {None: "single run", True: "yes", False: "no"}
     several = len(study.systems) > 1
     for best in bests:
         place = dict(best.place)
         u = "" if best.u is None else f"{best.u:.3g}"
         short = "; ".join(f"{system} {length_s:.3g}" for system, length_s in best.too_short)
-        cells = [
-            best.system,
-            f"{best.value:.9g}",
-            u,
-            apart[best.differs] if several else "",
-            short,
-        ]
+        cells = [best.system, f"{best.value:.9g}", u, apart[best.differs] if several else "", short]
         simulated = "SIMULATED" if study.simulated else ""
-        table.writerow([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, simulated])
-    return sink.getvalue()
+        rows.append([best.measure, best.phase, *(place.get(axis, "") for axis in axes), *cells, simulated])
+    return csv_text(rows)
 
 
 TABLE: Final = "study.csv"
@@ -147,33 +137,13 @@ def as_csv(study: StudyTable) -> str:
     measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
     stated = [name for name in measures if any(name in row.u for row in study.rows)]
     columns = [part for name in measures for part in ((name, f"{name}.u") if name in stated else (name,))]
-    sink = io.StringIO()
-    table = csv.writer(sink, lineterminator="\n")
-    table.writerow(
-        [
-            "study",
-            *axes,
-            "phase",
-            "block",
-            "operations",
-            *columns,
-            "not_supported",
-            "without_joules",
-            "simulated",
-            "record",
-            "warnings",
-        ]
-    )
+    last = ["not_supported", "without_joules", "simulated", "record", "warnings"]
+    rows: list[list[object]] = [["study", *axes, "phase", "block", "operations", *columns, *last]]
     for row in study.rows:
         values = {**row.measures, **{f"{name}.u": value for name, value in row.u.items()}}
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
         axis_values = [row.cell.get(axis, "") for axis in axes]
-        last = [
-            row.not_supported,
-            row.why,
-            "SIMULATED" if row.simulated else "",
-            row.record.name,
-            "; ".join(row.warnings),
-        ]
-        table.writerow([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *last])
-    return sink.getvalue()
+        simulated = "SIMULATED" if row.simulated else ""
+        more = [row.not_supported, row.why, simulated, row.record.name, "; ".join(row.warnings)]
+        rows.append([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *more])
+    return csv_text(rows)
