@@ -15,7 +15,7 @@ from opjoule.comparison.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell, kn
 from opjoule.drawing.scales import stacked
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import scaled
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, legend, name_places
+from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, fill, legend, name_places
 
 WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""
@@ -63,23 +63,12 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     right.set_ylim(*ends(shown, point_scale[0]))
     for axes in (left, right):
         axes.spines["top"].set_visible(False)
-    handles = [*series_patches(plotted), *(_point_handle(point, order) for order, point in enumerate(points))]
+    handles = [
+        *(Patch(label=name, **fill(at)) for at, name in enumerate(plotted.series)),
+        *(Line2D([], [], label=point.words, **_marker(order)) for order, point in enumerate(points)),
+    ]
     legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
     return figure
-
-
-def series_patches(plotted: Plotted) -> list[Patch]:
-    """The legend's entries of the series."""
-    return [
-        Patch(
-            facecolor=COLOURS[at % len(COLOURS)],
-            edgecolor=INK,
-            linewidth=0.5,
-            label=name,
-            hatch=HATCHES[at % len(HATCHES)],
-        )
-        for at, name in enumerate(plotted.series)
-    ]
 
 
 def _bar(
@@ -89,33 +78,18 @@ def _bar(
     if quantity is None or quantity.value is None:
         axes.annotate(NONE, (x, 0.0), ha="center", va="bottom", color=INK)
         return
-    axes.bar(
-        x,
-        quantity.value * scale,
-        step * 0.92,
-        color=COLOURS[number % len(COLOURS)],
-        hatch=HATCHES[number % len(HATCHES)],
-        edgecolor=INK,
-        linewidth=0.5,
-    )
-    if quantity.u is not None:
-        at = x + INTERVAL_AT * step
-        limits = error_limits(quantity.value * scale, quantity.u * scale)
-        axes.errorbar(at, quantity.value * scale, yerr=limits, **_INTERVAL)
+    value = quantity.value * scale
+    axes.bar(x, value, step * 0.92, **fill(number))
+    if limits := error_limits(quantity, scale):
+        axes.errorbar(x + INTERVAL_AT * step, value, yerr=limits, **_INTERVAL)
 
 
 def _point(axes: Axes, cell: PlottedCell | None, of: Drawn, scale: float, x: float, order: int) -> None:
     quantity = cell.number(of.path) if cell else None
     if quantity is None or quantity.value is None:
         return
-    axes.errorbar(
-        x,
-        quantity.value * scale,
-        yerr=error_limits(quantity.value * scale, None if quantity.u is None else quantity.u * scale),
-        zorder=5,
-        **_marker(order),
-        **_INTERVAL,
-    )
+    limits = error_limits(quantity, scale)
+    axes.errorbar(x, quantity.value * scale, yerr=limits, zorder=5, **_marker(order), **_INTERVAL)
 
 
 _INTERVAL: dict[str, Any] = {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.0}
@@ -123,20 +97,14 @@ _INTERVAL: dict[str, Any] = {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.0}
 
 def _marker(order: int) -> dict[str, Any]:
     """Dark points with a light edge stand out from bars of every colour."""
-    fill = (INK, "white")[order % 2]
-    edge = ("white", INK)[order % 2]
     return {
         "marker": ("D", "o")[order % 2],
         "markersize": 5.0,
-        "markerfacecolor": fill,
-        "markeredgecolor": edge,
+        "markerfacecolor": (INK, "white")[order % 2],
+        "markeredgecolor": ("white", INK)[order % 2],
         "markeredgewidth": 0.8,
         "linestyle": "none",
     }
-
-
-def _point_handle(of: Drawn, order: int) -> Line2D:
-    return Line2D([], [], label=of.words, **_marker(order))
 
 
 STACK_HEIGHT_IN: Final = 3.2
@@ -171,12 +139,8 @@ def activity_bars(plotted: Plotted) -> Figure:
     axes.grid(axis="x" if lie else "y", color="#DDDDDD", linewidth=0.5)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
-    legend(
-        figure,
-        [Patch(label=name, **_part_style(names, name)) for name in names],
-        simulated=plotted.simulated,
-        warnings=plotted.warnings,
-    )
+    handles = [Patch(label=name, **_part_style(names, name)) for name in names]
+    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
     return figure
 
 
@@ -192,9 +156,8 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
     if total.value is None:
         place, way = ((0.0, at), ("left", "center")) if lie else ((at, 0.0), ("center", "bottom"))
         axes.annotate(NONE, place, ha=way[0], va=way[1], color=INK)
-    elif total.u is not None:
+    elif limits := error_limits(total, factor):
         end = total.value * factor
-        limits = error_limits(end, total.u * factor)
         if lie:
             axes.errorbar(end, at, xerr=limits, ecolor=INK, elinewidth=0.9, capsize=1.5)
         else:

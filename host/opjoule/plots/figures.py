@@ -110,7 +110,9 @@ def write_figures(
             yield str(folder / f"{name}-{file}")
     for name, number in NEEDED.items():
         if not known(layout.cells, number):
-            yield f"not drawn: {name}: no run states its {_number_name(layout, number)}"
+            of = layout.runs[0].quantities.get(number)
+            words = quantity_words(of) if of else measure_words(number)
+            yield f"not drawn: {name}: no run states its {words}"
     for line in layout.left_out:
         yield f"left out: {line}"
 
@@ -136,12 +138,6 @@ def _of_paper(layout: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callab
             yield f"{at:02}-{paper}-{name}", there[name]
     if not some:
         raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
-
-
-def _number_name(layout: Plotted, key: str) -> str:
-    """A number by name."""
-    known_as = layout.runs[0].quantities.get(key)
-    return quantity_words(known_as) if known_as else measure_words(key)
 
 
 def _of_runs(layout: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
@@ -186,8 +182,12 @@ def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
             name = f"{Path(str(run.asked['folder'])).name}-figure-{figure}"
             shown.setdefault(name, []).append(run)
             about[name] = [str(axis) for axis in by]
+
+    def words(run: ComparedRun, axis: str) -> str:
+        return f"{axis} {run.value(axis)}" if axis in NAMED else run.words(axis)
+
     return {
-        part: plotted(few, words=_axis_words, axes=[*few[0].asked["cell"], SCALE])
+        part: plotted(few, words=words, axes=[*few[0].asked["cell"], SCALE])
         for name, figure_runs in sorted(shown.items())
         for part, few in _parts(name, figure_runs, about[name])
         if any(len({run.value(axis) for run in few}) > 1 for axis in about[name])
@@ -204,7 +204,3 @@ def _parts(
         return
     for board in boards:
         yield f"{name}-{board}", [run for run in runs if run.value(DEVICE) == board]
-
-
-def _axis_words(run: ComparedRun, axis: str) -> str:
-    return f"{axis} {run.value(axis)}" if axis in NAMED else run.words(axis)

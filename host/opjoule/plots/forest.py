@@ -25,6 +25,7 @@ ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75
 """Height around the rows, for the axis and its name."""
 LEGEND_IN: Final = 0.5
+_MARK: Final[dict[str, Any]] = {"linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
 NUMBERS_AT: Final = 1.03
 """Left end of the numbers, in parts of the axes' width."""
 
@@ -94,34 +95,18 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     ):
         if beyond:
             axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
-    axes.plot([ratio.value], [at], zorder=5, **_mark(contrast))
-
-
-def _mark(contrast: Contrast) -> dict[str, Any]:
-    """Full where the two are found different; a square where nothing can be concluded."""
-    return {
-        "marker": "s" if contrast.adjusted is None else "o",
-        "markersize": 5.5,
-        "color": COLOURS[0] if contrast.differs else "white",
-        "markeredgecolor": INK,
-        "markeredgewidth": 0.9,
-        "linestyle": "none",
-    }
+    # Full where the two are found different; a square where nothing can be concluded.
+    colour = COLOURS[0] if contrast.differs else "white"
+    mark = "s" if contrast.adjusted is None else "o"
+    axes.plot([ratio.value], [at], zorder=5, marker=mark, color=colour, markeredgewidth=0.9, **_MARK)
 
 
 def _handles(compared: Compared, *, several: bool) -> list[Line2D]:
-    mark: dict[str, Any] = {"marker": "o", "linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
-    unjudged = any(contrast.adjusted is None for contrast in compared.contrasts)
-    lines = [Line2D([], [], color=INK, linewidth=2.6, label="interval, 95.45 %")]
+    handles = [Line2D([], [], color=INK, linewidth=2.6, label="interval, 95.45 %")]
     if several:
-        lines.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
-    return [
-        *lines,
-        Line2D([], [], color=COLOURS[0], label="different", **mark),
-        Line2D([], [], color="white", label=NO_DIFFERENCE, **mark),
-        *(
-            [Line2D([], [], color="white", label="no conclusion", **{**mark, "marker": "s"})]
-            if unjudged
-            else []
-        ),
-    ]
+        handles.append(Line2D([], [], color=INK, linewidth=0.7, label="all together"))
+    handles.append(Line2D([], [], color=COLOURS[0], label="different", marker="o", **_MARK))
+    handles.append(Line2D([], [], color="white", label=NO_DIFFERENCE, marker="o", **_MARK))
+    if any(contrast.adjusted is None for contrast in compared.contrasts):
+        handles.append(Line2D([], [], color="white", label="no conclusion", marker="s", **_MARK))
+    return handles

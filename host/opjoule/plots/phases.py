@@ -17,7 +17,7 @@ from opjoule.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import rounded
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, legend, name_places
+from opjoule.plots.style import INK, canvas, fill, legend, name_places
 
 PHASES_HEIGHT_IN: Final = 5.2
 BARS_HEIGHT_IN: Final = 2.9
@@ -116,8 +116,8 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
     for axes in (above, below):
         axes.set_ylim(top=axes.get_ylim()[1] * (ROOM if axes.get_yscale() == "log" else LINEAR_ROOM))
     _name_phases(above, below, phases)
-    grey: dict[str, Any] = {"color": INK, "edgecolor": INK, "linewidth": 0.4}
-    both = patch(grey, "left: cold"), patch(grey | {"alpha": LIGHT}, "right: repeated")
+    grey: dict[str, Any] = {"facecolor": INK, "edgecolor": INK, "linewidth": 0.4}
+    both = Patch(label="left: cold", **grey), Patch(label="right: repeated", **grey, alpha=LIGHT)
     return _with_legend(figure, study, styles, *both)
 
 
@@ -169,7 +169,7 @@ def _name_phases(above: Axes, below: Axes, phases: Sequence[str]) -> None:
 def _with_legend(
     figure: Figure, study: StudyTable, styles: Mapping[str, Mapping[str, Any]], *more: Patch
 ) -> Figure:
-    patches = [patch(style, system) for system, style in styles.items()]
+    patches = [Patch(label=system, **style) for system, style in styles.items()]
     points = Line2D([], [], label="above idle", **_POINT)
     legend(figure, [*patches, *more, points], simulated=study.simulated, warnings=study.warnings)
     return figure
@@ -192,7 +192,7 @@ def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | 
 def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[str, Any]]:
     """The systems of some rows of a study -> the style of their bars, the same in all of its figures."""
     there = {row.system for row in rows}
-    return {system: _style(at) for at, system in enumerate(study.systems) if system in there}
+    return {system: fill(at, 0.4) for at, system in enumerate(study.systems) if system in there}
 
 
 def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
@@ -299,21 +299,6 @@ def point(axes: Axes, value: float | None, x: float) -> None:
     """One point, of energy above idle."""
     if value is not None and value > 0:
         axes.plot([x], [value], **_POINT)
-
-
-def _style(number: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "hatch": HATCHES[number % len(HATCHES)],
-        "edgecolor": INK,
-        "linewidth": 0.4,
-    }
-
-
-def patch(style: Mapping[str, Any], name: str) -> Patch:
-    """The legend's entry of bars that look so."""
-    rest = dict(style)
-    return Patch(label=name, facecolor=rest.pop("color"), **rest)
 
 
 _POINT: Final[dict[str, Any]] = {

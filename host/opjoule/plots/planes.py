@@ -52,8 +52,8 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
         axes.errorbar(
             (x.value or 0.0) * x_scale,
             (y.value or 0.0) * y_scale,
-            xerr=error_limits((x.value or 0.0) * x_scale, None if x.u is None else x.u * x_scale),
-            yerr=error_limits((y.value or 0.0) * y_scale, None if y.u is None else y.u * y_scale),
+            xerr=error_limits(x, x_scale),
+            yerr=error_limits(y, y_scale),
             marker=MARKERS[plotted.groups.index(plotted.group_of(cell)) % len(MARKERS)],
             **_filled(plotted.series.index(plotted.series_of(cell))),
             ecolor=INK,

@@ -31,10 +31,8 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
     for place in dict.fromkeys(_beside(row, axis) for row in study.rows):
         for measure in study.best:
             if any(measure in row.measures for row in study.rows if _beside(row, axis) == place):
-                yield (
-                    figure_name(study, place, "by", axis, measure),
-                    partial(series_figure, study, axis, place, measure),
-                )
+                name = figure_name(study, place, "by", axis, measure)
+                yield name, partial(series_figure, study, axis, place, measure)
 
 
 def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
@@ -57,6 +55,10 @@ def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
         for number, system in enumerate(study.systems):
             line_rows = [row for row in rows if row.system == system and measure in row.measures]
             _line(panel, line_rows, axis, measure, number)
+    return _with_legend(figure, study)
+
+
+def _with_legend(figure: Figure, study: StudyTable) -> Figure:
     handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(study.systems)]
     legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
     return figure
@@ -84,7 +86,6 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
     """Panels with logarithmic axes; a point is the mean over records with its interval (95 %)."""
     rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
-    systems = study.systems
     across = min(len(phases), PANELS_A_ROW)
     down = math.ceil(len(phases) / across)
     figure = canvas(0.7 + _HEIGHT_IN * down)
@@ -93,15 +94,12 @@ def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> F
         panel.set_visible(False)
     for panel, phase in zip(panels.flat, phases, strict=False):
         _panel(panel, phase)
-        for number, system in enumerate(systems):
-            line_rows = rows_of(rows, phase, system)
-            _line(panel, line_rows, axis, measure, number)
+        for number, system in enumerate(study.systems):
+            _line(panel, rows_of(rows, phase, system), axis, measure, number)
     unit = measure_unit(measure)
     figure.supylabel(measure_words(measure) + (f" [{unit}]" if unit != "1" else ""), fontsize=8)
     figure.supxlabel(axis, fontsize=8)
-    handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(systems)]
-    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
-    return figure
+    return _with_legend(figure, study)
 
 
 def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: int) -> None:

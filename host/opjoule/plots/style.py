@@ -130,12 +130,22 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
         text.set(rotation=35, ha="right", rotation_mode="anchor")
 
 
-def error_limits(value: float, u: float | None) -> list[list[float]] | None:
-    """Lengths of an error bar below and above a value; that of a value above 0 ends at 0.
+def error_limits(of: Quantity, scale: float) -> list[list[float]] | None:
+    """Lengths of an error bar below and above a value, times `scale`; that of a value above 0 ends at 0.
 
-    Args:
-        u: expanded uncertainty in the value's unit; None: no bar.
+    None where no uncertainty is stated.
     """
-    if u is None:
+    if of.value is None or of.u is None:
         return None
+    value, u = of.value * scale, of.u * scale
     return [[min(u, value) if value > 0 else u], [u]]
+
+
+def fill(number: int, linewidth: float = 0.5) -> dict[str, Any]:
+    """Style of a series' bars: colour and hatching tell it."""
+    return {
+        "facecolor": COLOURS[number % len(COLOURS)],
+        "hatch": HATCHES[number % len(HATCHES)],
+        "edgecolor": INK,
+        "linewidth": linewidth,
+    }
