@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.run_warnings import warnings_of
 from opjoule.comparison.value_words import label
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.record.run import Run
 from opjoule.studies.definition import STORAGE
 from opjoule.units import counted
 
@@ -49,12 +48,14 @@ def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
 
 def _said(answer: Answer) -> dict[str, str]:
     """Phrases from one record, by their place in the paragraph."""
-    run = answer.run
+    run, name = answer.run, answer.subject.device
+    facts, model = run.found, run.found.device.model
     return {
-        "versions": _version(run),
+        "versions": f"{facts.opjoule}{f' ({facts.commit[:12]})' if facts.commit else ''}",
         "repeats": str(answer.concluded.repeats or "?"),
-        "boards": _board_words(answer),
-        "media": label(STORAGE, run.found.storage or ""),
+        # As it was asked for and, if it was there, as it names itself.
+        "boards": f"{name} ({model})" if model and not answer.record.simulated else name,
+        "media": label(STORAGE, facts.storage or ""),
         "engines": run.database,
         "durability": run.summary.settings.get("durability", ""),
         "work": answer.wording.work(run),
@@ -62,24 +63,9 @@ def _said(answer: Answer) -> dict[str, str]:
     }
 
 
-def _version(run: Run) -> str:
-    facts = run.found
-    return f"{facts.opjoule}{f' ({facts.commit[:12]})' if facts.commit else ''}"
-
-
-def _board_words(answer: Answer) -> str:
-    """The board as it was asked for and, if it was there, as it names itself."""
-    name, model = answer.subject.device, answer.run.found.device.model
-    return f"{name} ({model})" if model and not answer.record.simulated else name
-
-
 def _meter(answer: Answer) -> str:
     meter, facts = answer.run.found.meter, answer.run.found
-    chips = _listed(sensor.model or "" for sensor in meter.sensors)
+    chips = ", ".join(dict.fromkeys(sensor.model for sensor in meter.sensors if sensor.model))
     firmware = f", firmware {meter.firmware_version}" if meter.firmware_version else ""
     calibrated = "; ".join(facts.calibrations.values()) or "not calibrated"
     return f"{meter.kind or 'unknown'}{f' with {chips}' if chips else ''}{firmware}, {calibrated}"
-
-
-def _listed(texts: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(text for text in texts if text))

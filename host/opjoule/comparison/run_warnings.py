@@ -60,9 +60,10 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
         for banner in run.warnings:
             key = banner.title, _NUMBER.sub("#", banner.text)
             by_text.setdefault(key, (banner, {}))[1][run.place.name] = None
-    made = [
-        RunWarning(banner.kind, _title(banner), banner.text, tuple(runs)) for banner, runs in by_text.values()
-    ]
+    made = []
+    for banner, runs in by_text.values():
+        title = SHORT_TITLE if says_too_short(banner.text) else banner.title
+        made.append(RunWarning(banner.kind, title, banner.text, tuple(runs)))
     if single := sum(map(is_single, known)):
         text = _SINGLE.format(single=single, all=len(known))
         made.append(RunWarning("warning", SINGLE_TITLE, text, ()))
@@ -74,7 +75,7 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
 
 def marks_of(runs: Sequence[WarnedRun]) -> list[str]:
     """The warnings of one cell in a word or two each, for a column of a table."""
-    return [warning.title.lower() for warning in _by_title(warnings_of([runs])).values()]
+    return list(dict.fromkeys(warning.title.lower() for warning in warnings_of([runs])))
 
 
 def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
@@ -91,14 +92,3 @@ def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
         for title, names in runs_of.items()
     ]
     return f"WARNING  {'; '.join(parts)}" if parts else ""
-
-
-def _title(banner: Banner) -> str:
-    return SHORT_TITLE if says_too_short(banner.text) else banner.title
-
-
-def _by_title(warnings: Iterable[RunWarning]) -> dict[str, RunWarning]:
-    first: dict[str, RunWarning] = {}
-    for warning in warnings:
-        first.setdefault(warning.title, warning)
-    return first

@@ -7,7 +7,7 @@ from typing import Final
 
 from opjoule.comparison.comparable import SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast, Group
-from opjoule.comparison.value_words import NAMED, label, noun, quantity_words, sentence_case, value_words
+from opjoule.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
 from opjoule.opened.rounding import with_limits
 from opjoule.studies.definition import SYSTEM
 
@@ -108,7 +108,8 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
     if not stratum:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
-    parts = [_value(axis, stratum[axis], stratum, compared) for axis in named]
+    group = next((group for group in compared.groups if group.stratum == stratum), None)
+    parts = [_of_run(axis, stratum[axis], group, compared) for axis in named]
     return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
 
 
@@ -122,11 +123,6 @@ def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str
         return name
     values = [_of_run(axis, group.runs[0].value(axis), group, compared) for axis in by]
     return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
-
-
-def _value(axis: str, value: str, stratum: Mapping[str, str], compared: Compared) -> str:
-    group = next((group for group in compared.groups if group.stratum == stratum), None)
-    return _of_run(axis, value, group, compared)
 
 
 def _of_run(axis: str, value: str, group: Group | None, compared: Compared) -> str:
@@ -164,14 +160,5 @@ def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
     """Labels of a contrast: its place and its two sides, as ("LevelDB", "SD card", "eMMC")."""
     groups = [group for group in compared.groups if group.stratum == contrast.stratum]
     labels = {group.name: label_of(group, compared) for group in groups}
-    where = (
-        ", ".join(stratum_labels(groups[0], compared).values())
-        if groups
-        else ", ".join(contrast.stratum.values())
-    )
-    return where, labels.get(contrast.a, contrast.a), labels.get(contrast.b, contrast.b)
-
-
-def noun_of(compared: Compared) -> str:
-    """Noun for the compared values: "medium", "database"."""
-    return noun(compared.question.by)
+    stratum = stratum_labels(groups[0], compared) if groups else contrast.stratum
+    return ", ".join(stratum.values()), labels.get(contrast.a, contrast.a), labels.get(contrast.b, contrast.b)

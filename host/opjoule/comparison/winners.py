@@ -12,7 +12,6 @@ from opjoule.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Gro
 from opjoule.comparison.sentences import (
     RATES,
     chance_words,
-    noun_of,
     place_words,
     ratio_words,
     sentence,
@@ -108,9 +107,9 @@ def winner_lines(compared: Compared) -> list[str]:
 
 def _no_winner(compared: Compared) -> str:
     if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
-        return f"No {noun_of(compared)} is named best: the runs are too short for a conclusion."
+        return f"No {noun(compared.question.by)} is named best: the runs are too short for a conclusion."
     return (
-        f"No {noun_of(compared)} is named best: these are single runs, and how much runs differ is not known. "
+        f"No {noun(compared.question.by)} is named best: these are single runs, and how much runs differ is not known. "
         "Measure more of them (--repeats)."
     )
 

@@ -73,12 +73,8 @@ def pair_name(contrast: Contrast, answer: Compared) -> str:
 
 
 def _probability(contrast: Contrast) -> str:
-    return (
-        chance_words(contrast.adjusted)
-        .removeprefix("p ")
-        .removeprefix("= ")
-        .replace(" ", "\N{NO-BREAK SPACE}")
-    )
+    words = chance_words(contrast.adjusted).removeprefix("p ").removeprefix("= ")
+    return words.replace(" ", "\N{NO-BREAK SPACE}")
 
 
 def _follows(contrast: Contrast, answer: Compared) -> Element:
@@ -170,8 +166,8 @@ def stacks(cells: Plotted) -> list[Element]:
         return []
     names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_TOLD)]
     totals = [cell.number(TOTAL) for cell in cells.cells]
-    sums = [sum(part for part in cell.parts.values() if part > 0) for cell in cells.cells]
-    below = [sum(part for part in cell.parts.values() if part < 0) for cell in cells.cells]
+    sums = [sum(max(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
+    below = [sum(min(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
     axis = bar_axis([(value, 0.0) for value in (*sums, *below)])
     scale, unit = scaled(sums, "J")
     body = []
@@ -180,24 +176,15 @@ def stacks(cells: Plotted) -> list[Element]:
         strip = stack_strip(
             axis, [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
         )
-        words = ", ".join(f"{name} {_share(part, total)}" for name, part in ordered) or NONE
-        body.append(
-            row(
-                cells.name_of(cell),
-                strip,
-                element("span", quantity_text(total), class_="figure"),
-                element("span", words),
-            )
-        )
+        shares = (percent(part / total.value) if total.value else NONE for _, part in ordered)
+        words = ", ".join(f"{name} {share}" for (name, _), share in zip(ordered, shares, strict=True)) or NONE
+        text = element("span", quantity_text(total), class_="figure")
+        body.append(row(cells.name_of(cell), strip, text, element("span", words)))
     untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
     made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips parts")
     return [legend(names, untold), made]
-
-
-def _share(part: float, total: Quantity) -> str:
-    return percent(part / total.value) if total.value else NONE
 
 
 def course(cells: Plotted, of: Definition) -> list[Element]:
@@ -256,13 +243,8 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
                 continue
             shift = drift.shift(measured_cells)
             words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
-            body.append(
-                row(
-                    value if axis in NAMED else f"{noun([axis])} {value}",
-                    f"{drift.time_s(measured_cells) / 60:.1f} min",
-                    words,
-                )
-            )
+            name = value if axis in NAMED else f"{noun([axis])} {value}"
+            body.append(row(name, f"{drift.time_s(measured_cells) / 60:.1f} min", words))
     head = ["value", "mean time of its runs", "shift of its mean by the drift"]
     return [table(head, body, "Effect of the drift on each compared value")]
 

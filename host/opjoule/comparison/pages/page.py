@@ -68,9 +68,9 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
         target: where it will lie.
         command: that makes it.
     """
-    by = "before and after" if compared.question.by == (SIDE,) else "by " + ", ".join(compared.question.by)
-    what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
     is_change = compared.question.by == (SIDE,)
+    by = "before and after" if is_change else "by " + ", ".join(compared.question.by)
+    what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
     has_verdict = is_change and any(contrast.adjusted is not None for contrast in compared.contrasts)
     return rendered(
         Page(
@@ -134,7 +134,9 @@ def rendered(page: Page) -> str:
         main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
     if page.cells:
         main += _of_cells(page, page.cells, mark)
-    main.append(section("troubles", "Further notes", *_trouble_list(page.troubles)))
+    lines = element("ul", *(element("li", line) for line in page.troubles))
+    fine = element("p", "Everything is comparable, nothing failed, nothing was measured again.")
+    main.append(section("troubles", "Further notes", lines if page.troubles else fine))
     runs = all_runs(page.runs, page.cells.runs if page.cells else [], page.folder)
     count = len(page.runs or (page.cells.runs if page.cells else []))
     main.append(section("runs", "Every run", _folded(runs, count, "every run")))
@@ -186,16 +188,10 @@ def _ratios(page: Page) -> list[Element]:
             rows = sum(one.quantity.key == quantity.key for one in answer.contrasts)
             by = noun(answer.question.by)
             parts.append(_folded(forest(answer, quantity), rows, f"{quantity.label or quantity.key} by {by}"))
-        lines = [
-            element("li", sentence(contrast, answer))
-            for contrast in answer.contrasts
-            if len(answer.contrasts) > 1
-        ]
-        if lines:
-            summary = element(
-                "summary", f"the {len(lines)} comparisons by {noun(answer.question.by)} in words"
-            )
-            parts.append(element("details", summary, element("ul", *lines)))
+        if (count := len(answer.contrasts)) > 1:
+            lines = [element("li", sentence(contrast, answer)) for contrast in answer.contrasts]
+            words = f"the {count} comparisons by {noun(answer.question.by)} in words"
+            parts.append(element("details", element("summary", words), element("ul", *lines)))
     return parts
 
 
@@ -229,12 +225,6 @@ def _folded(table: Element, rows: int, words: str) -> Element:
     return (
         table if rows <= ROWS_MAX else element("details", element("summary", f"{rows} rows: {words}"), table)
     )
-
-
-def _trouble_list(lines: Sequence[str]) -> list[Element]:
-    if not lines:
-        return [element("p", "Everything is comparable, nothing failed, nothing was measured again.")]
-    return [element("ul", *(element("li", line) for line in lines))]
 
 
 def _methods(page: Page) -> list[Element]:

@@ -12,8 +12,7 @@ from opjoule.comparison.index import ConditionRun
 from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import marks_of
 from opjoule.comparison.value_words import quantity_words
-from opjoule.drawing.markup import Child, Element, element, row, table
-from opjoule.evaluation.quantities.definition import Definition
+from opjoule.drawing.markup import Element, element, row, table
 from opjoule.opened.quantities import NONE, Row, quantity
 
 
@@ -32,7 +31,10 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     body = [
         row(
             cells.name_of(cell),
-            *(_value(cell, definition) for definition in shown),
+            *(
+                element("span", line.brief, class_="figure", title=line.reason or None)
+                for line in (Row(of.key, of.label, of.meaning, cell.number(of.key)) for of in shown)
+            ),
             _links(cell, folder),
             *([", ".join(cell_marks) or NONE] if any(marks) else []),
         )
@@ -41,11 +43,6 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     warned = ["warnings"] if any(marks) else []
     head = ["cell", *(quantity_words(definition) for definition in shown), "runs", *warned]
     return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")
-
-
-def _value(cell: PlottedCell, of: Definition) -> Child:
-    line = Row(of.key, of.label, of.meaning, cell.number(of.key))
-    return element("span", line.brief, class_="figure", title=line.reason or None)
 
 
 def _links(cell: PlottedCell, folder: Path) -> Element:
@@ -87,25 +84,18 @@ def _run_line(
 ) -> tuple[str, Element]:
     """Sort key and row of a run; one that never began comes last."""
     place = folder / named.folder if named else run.place if run else folder
-    what = f"{named.name}, block {named.block}" if named else _condition(run) if run else ""
-    status = named.status if named else run.status if run else ""
-    started = run.started_utc if run else ""
+    what, status = (f"{named.name}, block {named.block}", named.status) if named else ("", "")
+    headline, started = named.why if named else "", ""
+    if run:
+        about = (run.subject, run.words("storage"), run.words("device"))
+        what = what or " ".join(run.condition.values()) or ", ".join(filter(None, about))
+        status, started, of = status or run.status, run.started_utc, run.quantities.headline
+        headline = Row(of.key, of.label, of.meaning, quantity(run.numbers, of.key)).text
     line = row(
         linked(place, folder, place.name),
         what,
         started.replace("T", " ").partition(".")[0] or NONE,
         element("span", status, class_="good" if status == "complete" else "bad"),
-        _headline(run) if run else (named.why if named else "") or NONE,
+        headline or NONE,
     )
     return f"{started or '~'} {place.name}", line
-
-
-def _condition(run: ComparedRun) -> str:
-    return " ".join(run.condition.values()) or ", ".join(
-        text for text in (run.subject, run.words("storage"), run.words("device")) if text
-    )
-
-
-def _headline(run: ComparedRun) -> str:
-    of = run.quantities.headline
-    return Row(of.key, of.label, of.meaning, quantity(run.numbers, of.key)).text

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -183,17 +184,11 @@ def read_studies(records: Iterable[Path]) -> list[StudyTable]:
     """
     by_study: dict[str, list[_Measured]] = {}
     for path in records:
-        record = _opened(path)
-        if record and record.status != "partial" and (study := study_of(record)):
-            by_study.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
+        with suppress(OpJouleError):
+            record = RunRecord.open(path)
+            if record.status != "partial" and (study := study_of(record)):
+                by_study.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
     return [_one(name, measured) for name, measured in by_study.items()]
-
-
-def _opened(path: Path) -> RunRecord | None:
-    try:
-        return RunRecord.open(path)
-    except OpJouleError:
-        return None
 
 
 def _one(name: str, records: Sequence[_Measured]) -> StudyTable:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -120,17 +119,15 @@ def too_short(study: StudyTable) -> list[str]:
             lengths.setdefault(best.phase, {}).setdefault(system, set()).add(length_s)
     lines = []
     for phase, systems in lengths.items():
-        words = [f"{system} {_span(sorted(lengths_s))}" for system, lengths_s in systems.items()]
+        words = [
+            f"{system} {' to '.join(dict.fromkeys(str(rounded(end(lengths_s), None, 's', 2)) for end in (min, max)))}"
+            for system, lengths_s in systems.items()
+        ]
         lines.append(
             f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
             "whose phase was long enough"
         )
     return lines
-
-
-def _span(lengths_s: Sequence[float]) -> str:
-    ends = dict.fromkeys(str(rounded(length_s, None, "s", 2)) for length_s in (lengths_s[0], lengths_s[-1]))
-    return " to ".join(ends)
 
 
 def not_supported(study: StudyTable) -> list[str]:
