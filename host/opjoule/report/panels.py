@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from opjoule.drawing.svg import KINDS
-from opjoule.drawing.tracks import Track
 from opjoule.opened.answer import Answer
 from opjoule.report.timeline import Timeline
 from opjoule.units import Measured, Unstated
@@ -25,16 +24,12 @@ def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
     if "operations" in timeline.tracks:
         made.append(_operations(list(timeline.tracks["operations"].mean)))
     if timeline.lanes:
-        made.append(
-            {
-                "title": "activity",
-                "track": "power",
-                "height": LANE_HEIGHT * len(timeline.lanes) + 10,
-                "lanes": True,
-            }
-        )
+        height = LANE_HEIGHT * len(timeline.lanes) + 10
+        made.append({"title": "activity", "track": "power", "height": height, "lanes": True})
     if "system" in timeline.tracks:
-        made += [panel for panel in _system() if _is_known(timeline.tracks["system"], panel)]
+        mean = timeline.tracks["system"].mean
+        known = {column for column, values in mean.items() if np.isfinite(values).any()}
+        made += [panel for panel in _system() if known & {line["column"] for line in panel["series"]}]
     return made
 
 
@@ -76,10 +71,6 @@ def _operations(columns: list[str]) -> dict[str, Any]:
         "series": series,
         "readout": readout,
     }
-
-
-def _is_known(track: Track, panel: Mapping[str, Any]) -> bool:
-    return any(np.isfinite(track.mean[line["column"]]).any() for line in panel["series"])
 
 
 def _system() -> list[dict[str, Any]]:

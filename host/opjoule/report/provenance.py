@@ -10,7 +10,6 @@ import numpy as np
 from msgspec.structs import astuple
 
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.clocks.cross_check import Check
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.tracks import LostStretch
 from opjoule.energy.error_bounds import CURRENT, HEAT, POWER, VOLTAGE, WIRE, ErrorBounds
@@ -116,17 +115,11 @@ def checks(alignment: StatedAlignment | None) -> list[Element]:
     """Cross-checks of the clock evidence, passed or not."""
     if not alignment or not alignment.checks:
         return []
-    body = [_check_row(check) for check in alignment.checks]
+    body = []
+    for check in alignment.checks:
+        words, kind = ("passed", "good") if check.passed else ("NOT PASSED", "bad")
+        body.append(row(check.name, element("span", words, class_=kind), check.detail))
     return [table(("check", "outcome", "detail"), body, "Checks of the alignment")]
-
-
-def _check_row(check: Check) -> Element:
-    outcome = element(
-        "span",
-        "passed" if check.passed else "NOT PASSED",
-        class_="good" if check.passed else "bad",
-    )
-    return row(check.name, outcome, check.detail)
 
 
 def clocks(run: Run) -> list[Element]:
@@ -205,19 +198,10 @@ def losses(lost: list[LostStretch]) -> list[Element]:
         stretches = [stretch for stretch in lost if stretch.reason == reason]
         length_s = sum(stretch.end_s - stretch.start_s for stretch in stretches)
         samples = sum(stretch.lost_samples for stretch in stretches)
-        body.append(
-            row(
-                reason,
-                f"{len(stretches):,}",
-                f"{samples:,}" if samples else NONE,
-                str(rounded(length_s, None, "s")),
-            )
-        )
-    return (
-        [table(("reason", "stretches", "samples", "time"), body, "Lost stretches of the trace")]
-        if body
-        else []
-    )
+        lost_samples, time = f"{samples:,}" if samples else NONE, str(rounded(length_s, None, "s"))
+        body.append(row(reason, f"{len(stretches):,}", lost_samples, time))
+    head = ("reason", "stretches", "samples", "time")
+    return [table(head, body, "Lost stretches of the trace")] if body else []
 
 
 OFFSET = "offset"

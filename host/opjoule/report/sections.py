@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule.drawing.markup import Child, Element, element, row, table
-from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
+from opjoule.evaluation.quantities.definition import Quantities, Topic
 from opjoule.opened.answer import TRACE_ONLY, Answer, in_words
 from opjoule.opened.quantities import NONE, Row, is_quantity, quantity_text, rounded_quantity, rows
 from opjoule.opened.rounding import percent, rounded
@@ -38,17 +38,23 @@ def headline(answer: Answer) -> Element:
         for definition in answer.quantities.shown("headline")
         if definition.topic is Topic.HEADLINE or definition.key in answer.result
     ]
+    lines = [
+        Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
+        for shown in answer.quantities.shown("tile")
+    ]
+    tiles = [
+        element(
+            "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
+        )
+        for line in lines
+    ]
     return element(
         "header",
         kicker,
         title,
         *(element("p", line, class_="workload") for line in head_lines(answer.run)),
         element("div", *answers, class_="answers"),
-        element(
-            "dl",
-            *(_tile(answer, definition) for definition in answer.quantities.shown("tile")),
-            class_="tiles",
-        ),
+        element("dl", *tiles, class_="tiles"),
     )
 
 
@@ -74,13 +80,6 @@ def _big(answer: Answer, path: str, what: str) -> Element:
         number,
         element("p", f"{what} ({simulated}{covers})", class_="what"),
         aria_label=in_words(quantity, what),
-    )
-
-
-def _tile(answer: Answer, shown: Definition) -> Element:
-    line = Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
-    return element(
-        "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
     )
 
 
@@ -126,14 +125,17 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     fields = list(dict.fromkeys(field for entry in kinds.values() for field in _fields(entry)))
     unknown = {field: reason for field in fields if (reason := _reason_of_all(kinds.values(), field))}
     fields = [field for field in fields if field not in unknown]
+    by_reason: dict[str, list[str]] = {}
+    for field, reason in unknown.items():
+        by_reason.setdefault(reason, []).append(field)
     # A field that all entries lack for one reason becomes a note, which names the columns, or the rows without a table.
     notes = [
         element(
             "p",
-            f"{caption} ({', '.join(_titles_of(unknown, reason) if fields else kinds)}): {reason}.",
+            f"{caption} ({', '.join(map(_field_title, lacking) if fields else kinds)}): {reason}.",
             class_="reason",
         )
-        for reason in dict.fromkeys(unknown.values())
+        for reason, lacking in by_reason.items()
     ]
     for reason, names in untold.items():
         notes.append(
@@ -178,10 +180,6 @@ def _without_repeated_reasons(
 
 def _in_words(name: str) -> str:
     return name.replace("_", "-")
-
-
-def _titles_of(unknown: Mapping[str, str], reason: str) -> list[str]:
-    return [_field_title(field) for field, why in unknown.items() if why == reason]
 
 
 def _field_title(field: str) -> str:
@@ -276,25 +274,16 @@ def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) ->
     """One row a repeat, then mean and standard deviation; nothing for one repeat, or none listed."""
     columns = [definition for definition in quantities.shown("column") if definition.key in listed]
     shown = [listed[column.key] for column in columns]
-    count = max((repeat_values.n for repeat_values in shown), default=0)
+    count = max((values.n for values in shown), default=0)
     if count < 2:
         return []
     body = [
-        row(
-            str(number + 1),
-            *(_figure(repeat_values, repeat_values.values[number]) for repeat_values in shown),
-        )
+        row(str(number + 1), *(_figure(values, values.values[number]) for values in shown))
         for number in range(count)
     ]
-    body.append(
-        row("mean", *(_figure(repeat_values, fmean(repeat_values.values)) for repeat_values in shown))
-    )
-    body.append(
-        row(
-            "standard deviation",
-            *(_figure(repeat_values, repeat_values.standard_deviation, 2) for repeat_values in shown),
-        )
-    )
+    body.append(row("mean", *(_figure(values, fmean(values.values)) for values in shown)))
+    spreads = [_figure(values, values.standard_deviation, 2) for values in shown]
+    body.append(row("standard deviation", *spreads))
     return [table(("repeat", *(column.column for column in columns)), body, f"Repeats (n = {count})")]
 
 

@@ -63,7 +63,11 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
             console.print(shown)
             console.print()
         console.print(_table(_limits(answer), *_WORD_COLUMNS))
-    _print_places(answer.record.directory, console)
+    # Never broken over two lines: they are there to be copied, and to be read by other programs.
+    directory = answer.record.directory
+    console.print(Text(f"record               {directory}"), soft_wrap=True)
+    if (directory / "report.html").exists():
+        console.print(Text(f"report               {directory / 'report.html'}"), soft_wrap=True)
 
 
 def _banner(banner: Banner) -> Text:
@@ -135,13 +139,6 @@ def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
         yield "to make it better" if number == 0 else "", remedy
 
 
-def _print_places(record_dir: Path, console: Console) -> None:
-    """Never broken over two lines: they are there to be copied, and to be read by other programs."""
-    console.print(Text(f"record               {record_dir}"), soft_wrap=True)
-    if (record_dir / "report.html").exists():
-        console.print(Text(f"report               {record_dir / 'report.html'}"), soft_wrap=True)
-
-
 _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
 _TOGETHER: Final = "unseparated"
 _NONE_OF_IT: Final = "not found: the engine"
@@ -156,7 +153,12 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
     the reasons in full.
     """
     parts = [*_kinds(answer.result), *_activities(answer)]
-    unknown = {name: _in_short(number.reason) for name, number, _ in parts if isinstance(number, Missing)}
+    # Without the repeat that the reason was found in, and without figures: "too few windows".
+    unknown = {
+        name: _OF_A_REPEAT.sub("", number.reason, count=1).partition(":")[0]
+        for name, number, _ in parts
+        if isinstance(number, Missing)
+    }
     rows = [
         (name, f"{quantity_text(number)}  {note}")
         for name, number, note in parts
@@ -204,11 +206,6 @@ def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
         if not never:
             rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
     return rows
-
-
-def _in_short(reason: str) -> str:
-    """The reason without the repeat it was found in and without figures: "too few windows"."""
-    return _OF_A_REPEAT.sub("", reason, count=1).partition(":")[0]
 
 
 SIMULATED_TRACE = "SIMULATED: a program was at the other end of the port, not a meter"

@@ -21,11 +21,11 @@ from distributed import Security
 from opjoule import __version__
 from opjoule.campaign.campaign import Campaign, Cell, program_words
 from opjoule.campaign.conditions import save_index, warn_of_programs
-from opjoule.campaign.fleet import rig_service
 from opjoule.campaign.fleet.blocks import Blocks, Names
 from opjoule.campaign.fleet.gathering import Gathering, Range
 from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
+from opjoule.campaign.fleet.rig_service import RigService
 from opjoule.campaign.measurement import program_commit
 from opjoule.errors import Interrupted, OpJouleError, RigFault
 from opjoule.measuring.pace import in_words
@@ -50,7 +50,7 @@ class _Present:
     """A rig and what it does now."""
 
     rig: FleetRig
-    task: asyncio.Task[None] | None = None
+    task: asyncio.Task[Any] | None = None
     failures: int = 0
     """Number of cells in a row that left no record through a fault of the rig."""
     aside: bool = False
@@ -130,7 +130,8 @@ class Fleet:
                 self.say(
                     f"the scheduler at {self.address} has gone: waiting for it; the rigs go on with their cells"
                 )
-                self._all_cut_off()
+                until_s = time.monotonic() + self.wait_s
+                self._cut_off |= {present.rig.name: until_s for present in self._present.values()}
             finally:
                 await self._closed(link)
             since_s = time.monotonic()
@@ -194,7 +195,7 @@ class Fleet:
         if RIG not in worker["resources"]:
             return self._once(f"{address} is not an OpJoule rig: it gets no cells")
         try:
-            about: About = await link.ask(address, rig_service.about)
+            about: About = await link.ask(address, RigService.about)
         except RigGone:
             return self._refused.discard(address)  # the next update says so
         program = program_words(__version__, program_commit())
@@ -210,12 +211,9 @@ class Fleet:
         if (cell := self._cell_of.get(about.measuring)) is not None and cell.is_missing:
             self._blocks.reserve(rig.name, cell)
         self.say(f"{rig.name} has joined ({', '.join(sorted(rig.has))})")
-        self._present[address] = _Present(rig, asyncio.create_task(self._first(link, rig)))
+        # What it still has of this campaign is fetched before it gets a cell.
+        self._present[address] = _Present(rig, asyncio.create_task(self._fetch_all(link, rig)))
         return None
-
-    async def _first(self, link: Link, rig: FleetRig) -> None:
-        """Fetches what a new rig still has of this campaign before it gets a cell."""
-        await self._fetch_all(link, rig)
 
     @property
     def _able(self) -> dict[str, Names]:
@@ -260,7 +258,10 @@ class Fleet:
         if not cell.is_missing:
             return self._blocks.ended(rig.name)
         job = self._job_of[id(cell)]
-        self.say(f"{rig.name}: {self._progress(cell)}")
+        # With the time that all rigs together take.
+        rigs = sum(present.task is not None for present in self._present.values())
+        share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
+        self.say(f"{rig.name}: {self.campaign.progress(cell, share)}")
         outcome = await link.measure(rig.address, job, f"{job.id}-{uuid.uuid4()}")
         fetched = await self._fetch_all(link, rig)
         self._blocks.ended(rig.name)
@@ -287,12 +288,12 @@ class Fleet:
 
         Returns: the jobs that had one.
         """
-        waits: Waiting = await link.ask(rig.address, rig_service.waiting, self._id)
+        waits: Waiting = await link.ask(rig.address, RigService.waiting, self._id)
         spare = set()
 
         async def fetch(parcel: Parcel, ranges: Sequence[Range]) -> Sequence[bytes]:
             parts: Sequence[bytes] = await link.ask(
-                rig.address, rig_service.read, parcel.job, parcel.name, ranges
+                rig.address, RigService.read, parcel.job, parcel.name, ranges
             )
             return parts
 
@@ -309,7 +310,7 @@ class Fleet:
                 continue
             self._take_in(await self._gathering.take(parcel, fetch, self.campaign.free_place))
         if done := [job for job in waits.jobs if job not in spare]:
-            await link.ask(rig.address, rig_service.forget, done)
+            await link.ask(rig.address, RigService.forget, done)
         return {parcel.job for parcel in waits.parcels}
 
     def _take_in(self, place: Path) -> None:
@@ -319,12 +320,6 @@ class Fleet:
             self.say(f"{place}: {error}")
         self._programs_warned = warn_of_programs(self.campaign, self._programs_warned)
         save_index(self.campaign)
-
-    def _progress(self, cell: Cell) -> str:
-        """A line for a cell that is about to be measured, with the time that all rigs together take."""
-        rigs = sum(present.task is not None for present in self._present.values())
-        share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
-        return self.campaign.progress(cell, share)
 
     def _check_hope(self) -> None:
         """Gives up if no rig can measure the remaining cells and none has joined for long. Raises: RigFault: nobody can
@@ -340,10 +335,6 @@ class Fleet:
                 f"{counted(len(self.campaign.missing), 'cell')} ({left}): start 'host/campaign.py worker' "
                 "where there is one; the same command continues"
             )
-
-    def _all_cut_off(self) -> None:
-        until_s = time.monotonic() + self.wait_s
-        self._cut_off |= {present.rig.name: until_s for present in self._present.values()}
 
     def _once(self, line: str) -> None:
         if line not in self._said:

@@ -74,10 +74,11 @@ class Link:
         workers: Mapping[str, Mapping[str, Any]] = identity["workers"]
         return workers
 
-    async def ask(self, address: str, function: Callable[..., Any], *args: object) -> Any:
-        """Calls a function of rig_service on a worker, whatever else runs there. Raises: RigGone."""
+    async def ask(self, address: str, method: Callable[..., Any], *arguments: object) -> Any:
+        """Calls a method of a worker's RigService, whatever else runs there. Raises: RigGone."""
         try:
-            return (await self._client.run(function, *args, workers=[address]))[address]
+            asked = await self._client.run(rig_service.call, method, *arguments, workers=[address])
+            return asked[address]
         except (OSError, KeyError, ValueError) as error:
             raise RigGone from error
 
@@ -100,7 +101,8 @@ class Link:
     async def stop(self, addresses: Sequence[str], campaign: str) -> None:
         """Ends what workers measure for a campaign, if they answer."""
         with suppress(OSError, TimeoutError):
-            run = self._client.run(rig_service.stop, campaign, workers=addresses, on_error="ignore")
+            stop = rig_service.call, rig_service.RigService.stop
+            run = self._client.run(*stop, campaign, workers=addresses, on_error="ignore")
             await asyncio.wait_for(run, STOP_S)
 
     async def close(self) -> None:

@@ -6,12 +6,14 @@ The measurement is no part of the worker: it goes on while the scheduler is away
 from __future__ import annotations
 
 import asyncio
+import inspect
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Any
 
 import msgspec
 
@@ -65,6 +67,15 @@ class RigService:
         """Records that a campaign has not fetched yet."""
         return self.spool.waiting(campaign, self._running)
 
+    def read(self, job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
+        """Parts of a record's files, as Spool.read gives them."""
+        return self.spool.read(job_id, record, ranges)
+
+    def forget(self, job_ids: Sequence[str]) -> None:
+        """Removes jobs and their records."""
+        for job_id in job_ids:
+            self.spool.forget(job_id)
+
     async def stop(self, campaign: str | None = None) -> None:
         """Interrupts what is measured for a campaign, or for any, as Ctrl-C does, and waits for its end."""
         if self._job is None or self._measuring is None or campaign not in (None, self._job.campaign):
@@ -117,43 +128,19 @@ def _rig() -> RigService:
     return _here
 
 
-def about() -> About:
-    """RigService.about of the worker that it is called on."""
-    return _rig().about()
-
-
 async def measure(job: Job) -> Outcome:
     """RigService.measure of the worker that it is called on."""
     return await _rig().measure(job)
 
 
-async def waiting(campaign: str) -> Waiting:
-    """RigService.waiting of the worker that it is called on; in a thread, since it reads every waiting file."""
-    with _disk():
-        return await asyncio.to_thread(_rig().waiting, campaign)
+async def call(method: Callable[..., Any], *arguments: object) -> Any:
+    """A method of RigService, of the worker that it is called on; what reads the disk does so in a thread.
 
-
-async def read(job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
-    """Spool.read of the worker that it is called on."""
-    with _disk():
-        return await asyncio.to_thread(_rig().spool.read, job_id, record, ranges)
-
-
-async def forget(job_ids: Sequence[str]) -> None:
-    """Spool.forget of several jobs."""
-    for job_id in job_ids:
-        await asyncio.to_thread(_rig().spool.forget, job_id)
-
-
-async def stop(campaign: str) -> None:
-    """RigService.stop of the worker that it is called on."""
-    await _rig().stop(campaign)
-
-
-@contextmanager
-def _disk() -> Iterator[None]:
-    """Turns an OSError of the rig's disk into a fault of the record: a bare OSError means the network."""
+    Raises: RecordFault: for an OSError of the rig's disk: a bare one means the network.
+    """
+    if inspect.iscoroutinefunction(method):
+        return await method(_rig(), *arguments)
     try:
-        yield
+        return await asyncio.to_thread(method, _rig(), *arguments)
     except OSError as error:
         raise RecordFault(of_system(error)) from None
