@@ -1,4 +1,4 @@
-"""The scripts under host/: which of them the user started, since its messages begin with its name."""
+"""The clone and its scripts under host/: which of them the user started, since its messages begin with its name."""
 
 from __future__ import annotations
 
@@ -8,6 +8,10 @@ from pathlib import Path
 from typing import Final
 
 HOST: Final = Path(__file__).resolve().parents[1]
+ROOT: Final = HOST.parent
+"""The clone."""
+CALIBRATIONS: Final = ROOT / "calibration"
+"""Where the sensors' calibrations are."""
 MEASURE: Final = "measure.py"
 
 

@@ -55,6 +55,17 @@ def axis(name: str) -> Axis:
     raise BadInput(unknown("axis", name, AXES))
 
 
+def several(option: str, text: str | None) -> list[str]:
+    """The values of an option that names several with commas; none without a text.
+
+    Raises: BadInput: one twice, or none between two commas.
+    """
+    values = [part.strip() for part in text.split(",")] if text else []
+    if len(set(values)) < len(values) or "" in values:
+        raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")
+    return values
+
+
 def words_of(options: Mapping[str, Any]) -> list[str]:
     """A command line of measure.py from options by name: true is a flag, a list is an option given several times.
 

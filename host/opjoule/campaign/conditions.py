@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from opjoule import __version__
-from opjoule.campaign.axes import AXES
+from opjoule.campaign.axes import AXES, several
 from opjoule.campaign.campaign import Campaign, program_words
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.index import as_recorded, write_index
 from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.errors import BadInput, Interrupted, OpJouleError
+from opjoule.errors import Interrupted, OpJouleError
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import INDEX, check_out, held
 from opjoule.scripts import script_name
@@ -35,16 +35,8 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
         asked: the user's options.
     Raises: BadInput: one is named twice, or not at all.
     """
-    by_axis = {}
-    for axis, about in AXES.items():
-        text = str(asked.get(axis) or "")
-        if "," not in text or not about.listed:
-            continue
-        values = [value.strip() for value in text.split(",")]
-        if len(set(values)) < len(values) or "" in values:
-            raise BadInput(f"--{axis} {text}: name each one once, as in --{axis} a,b")
-        by_axis[axis] = values
-    return by_axis
+    texts = {axis: str(asked.get(axis) or "") for axis, about in AXES.items() if about.listed}
+    return {axis: several(f"--{axis}", text) for axis, text in texts.items() if "," in text}
 
 
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import importlib
+import os
+import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from opjoule.cli.needs import Needs
 from opjoule.cli.options import Options, Parser
@@ -55,3 +57,30 @@ class Command:
         parser = self.parser()
         options = self.checked(parser, self.options.parsed(parser, words))
         return ParsedCommand(self.run, options, self.needs(options))
+
+
+DESCRIPTOR: Final = "OPJOULE_COMMAND_FD"
+"""Environment variable with the descriptor's number."""
+
+
+def hand_over(command: ParsedCommand) -> None:
+    """Keeps a parsed command for the program that this process becomes (exec): the environment's Python.
+
+    It lies in memory of this process, which that Python finds by a descriptor that stays open.
+    """
+    descriptor = os.memfd_create("opjoule-command", 0)  # 0: open after exec, too
+    with os.fdopen(os.dup(descriptor), "wb") as memory:
+        pickle.dump(command, memory)
+    os.lseek(descriptor, 0, os.SEEK_SET)
+    os.environ[DESCRIPTOR] = str(descriptor)
+
+
+def handed_over() -> ParsedCommand | None:
+    """The command that was kept; None where there is none."""
+    number = os.environ.pop(DESCRIPTOR, "")
+    if not number:
+        return None
+    with os.fdopen(int(number), "rb") as memory:
+        command = pickle.load(memory)
+    assert isinstance(command, ParsedCommand)
+    return command

@@ -1,7 +1,7 @@
 """Every command of host/measure.py, and the one parse of a command line. Standard library alone.
 
 Before set-up the line is parsed: --help and a mistyped option need no set-up, and the options say what set-up has to
-do. The environment's Python gets the parsed options (handover.py) and never sees the line.
+do. The environment's Python gets the parsed options (command.py) and never sees the line.
 """
 
 from __future__ import annotations

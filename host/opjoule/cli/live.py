@@ -19,8 +19,8 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
-from opjoule.cli.places import ROOT
 from opjoule.cli.signals import ENDING
+from opjoule.scripts import ROOT
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from opjoule.cli.command import handed_over
 from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
-from opjoule.cli.handover import handed_over
 from opjoule.cli.signals import answer_with, interrupt, leave
 from opjoule.scripts import script_name
 

@@ -52,11 +52,9 @@ def _at(document: Mapping[str, Any], path: str) -> Any:
 def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     """Reads keys from paths of run.json; what is not there is left out."""
 
-    def read(document: Mapping[str, Any]) -> dict[str, str]:
-        values = {key: _at(document, path) for key, path in paths.items()}
-        return {key: str(value) for key, value in values.items() if value is not None}
-
-    return read
+    return lambda document: {
+        key: str(value) for key, path in paths.items() if (value := _at(document, path)) is not None
+    }
 
 
 def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -67,25 +65,19 @@ def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
 def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
     """The properties in effect that belong to a group."""
 
-    def read(document: Mapping[str, Any]) -> dict[str, str]:
-        properties = _summary(document).get("workload") or {}
-        return {
-            key: str(value)
-            for key, value in properties.items()
-            if _WORKLOAD_GROUPS.get(key, "workload") == group
-        }
-
-    return read
+    return lambda document: {
+        key: str(value)
+        for key, value in (_summary(document).get("workload") or {}).items()
+        if _WORKLOAD_GROUPS.get(key, "workload") == group
+    }
 
 
 def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    def read(document: Mapping[str, Any]) -> dict[str, str]:
-        engine_settings = _summary(document).get("settings") or {}
-        return {
-            key: str(value) for key, value in engine_settings.items() if (key == "durability") is durability
-        }
-
-    return read
+    return lambda document: {
+        key: str(value)
+        for key, value in (_summary(document).get("settings") or {}).items()
+        if (key == "durability") is durability
+    }
 
 
 def _study(document: Mapping[str, Any]) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -17,7 +18,7 @@ def chart_scripts(content: Mapping[str, Any]) -> str:
     """Script elements that draw the chart, as they stand behind a page's content."""
     return (
         f'<script type="application/json" id="content">{embedded_json(content)}</script>\n'
-        f"<script>\n{page_script()}\n</script>"
+        f"<script>\n{library_script()}\n{_text('assets/page.js')}\n</script>"
     )
 
 
@@ -40,16 +41,7 @@ def chart_content(
     return {
         "duration_s": duration_s,
         "tracks": {name: track.packed for name, track in tracks.items()},
-        "phases": [
-            {
-                "name": phase.name,
-                "kind": phase_kind(phase.name),
-                "repeat": phase.repeat,
-                "start_s": phase.start_s,
-                "end_s": phase.end_s,
-            }
-            for phase in phases
-        ],
+        "phases": [{**asdict(phase), "kind": phase_kind(phase.name)} for phase in phases],
         "gaps": {
             "start_s": pack_times(np.array([one.start_s for one in lost], np.float64)),
             "end_s": pack_times(np.array([one.end_s for one in lost], np.float64)),
@@ -126,11 +118,6 @@ def library_script() -> str:
     parts = "\n".join(_text(f"assets/{name}.js") for name in _SCRIPTS)
     made = f'const drawing = (() => {{\n"use strict";\n{parts}\nreturn {{ {_PUBLIC} }};\n}})();'
     return f"{_text('vendor/uPlot.iife.min.js')}\n{made}"
-
-
-def page_script() -> str:
-    """Script that starts the chart of a page which holds its own data."""
-    return f"{library_script()}\n{_text('assets/page.js')}"
 
 
 def _text(name: str) -> str:

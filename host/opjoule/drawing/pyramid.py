@@ -43,10 +43,8 @@ class Pyramid:
 
     def view(self, start_s: float, end_s: float, columns: int) -> Track:
         """At most about `columns` cells that cover a stretch."""
-        start_s, end_s = (
-            start_s + HALF_NS,
-            end_s - HALF_NS,
-        )  # time stamps are no finer; a cell that only touches the stretch is outside
+        # Time stamps are no finer; a cell that only touches the stretch is outside.
+        start_s, end_s = start_s + HALF_NS, end_s - HALF_NS
         cells = self.levels[0].inside(start_s, end_s)
         if self.samples and len(cells) < columns:
             cells = self.samples(start_s, end_s)

@@ -24,8 +24,13 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
         return ()
     if not study.connections:
         raise BadInput(f"--connections {path}: study {study.name} uses no database of yours")
-    names = []
-    for number, line in enumerate(_lines(path), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "no text"
+        raise BadInput(f"--connections {path}: {why}") from None
+    names: list[str] = []
+    for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):
             continue
         name, equals, value = (part.strip() for part in line.partition("="))
@@ -37,14 +42,6 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
             raise BadInput(f"{path}, line {number}: {name} is there twice")
         names.append(name)
     return tuple(names)
-
-
-def _lines(path: Path) -> list[str]:
-    try:
-        return path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "no text"
-        raise BadInput(f"--connections {path}: {why}") from None
 
 
 def is_reached(study: StudyFolder, cell: Mapping[str, str], given: Sequence[str]) -> bool:

@@ -46,10 +46,8 @@ class StudyFigure:
         if DEVICE not in self.shows:
             return self
         boards = self.shows[DEVICE]
-        return replace(
-            self,
-            shows={**self.shows, DEVICE: [*([boards] if isinstance(boards, str) else boards), *devices]},
-        )
+        boards = [*([boards] if isinstance(boards, str) else boards), *devices]
+        return replace(self, shows={**self.shows, DEVICE: boards})
 
 
 @dataclass(frozen=True)
@@ -139,9 +137,9 @@ class StudyFolder:
         if STORAGE in axes and media:
             axes[STORAGE] = tuple(media)
             exclude = [cells for cells in exclude if STORAGE not in cells]
-            figures = {
-                name: replace(figure, shows=_without(figure.shows)) for name, figure in figures.items()
-            }
+            for name, figure in figures.items():
+                shows = {axis: values for axis, values in figure.shows.items() if axis != STORAGE}
+                figures[name] = replace(figure, shows=shows)
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
     def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
@@ -161,11 +159,8 @@ class StudyFolder:
             asked = set(only.get(FIGURE, self.figures))
             left = [cell for cell in left if asked & set(self.figures_of(cell))]
         if not left:
-            media = (
-                f" on {', '.join(self.axes[DEVICE])}: --storage names other media"
-                if DEVICE in self.axes
-                else ""
-            )
+            boards = ", ".join(self.axes.get(DEVICE, ()))
+            media = f" on {boards}: --storage names other media" if boards else ""
             raise BadInput(f"--only leaves nothing of the study{media}")
         return left
 
@@ -237,11 +232,6 @@ class StudyFolder:
             **self.constants,
             **{name: value for name, value in of_cell.items() if name not in self.counts},
         }
-
-
-def _without(shows: Mapping[str, Any]) -> dict[str, Any]:
-    """The cells that a figure shows, without its restriction to a medium."""
-    return {axis: values for axis, values in shows.items() if axis != STORAGE}
 
 
 def whole_numbers(key: str, value: Any) -> tuple[int, ...]:

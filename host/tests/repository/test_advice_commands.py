@@ -19,7 +19,7 @@ from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.errors import BadInput
 from opjoule.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.record.result import read_result
-from opjoule.studies.ycsb.space import check_space
+from opjoule.studies.ycsb.properties import check_space
 from opjoule.trace.csv_import import import_csv
 
 SIMULATED = ["--db", "leveldb", "--device", "rpi4", "--simulate", "--dry-run"]

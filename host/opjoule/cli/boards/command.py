@@ -10,7 +10,6 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from opjoule.cli.places import ROOT
 from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
 from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.rig.board import open_shell
@@ -20,6 +19,7 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
+from opjoule.scripts import ROOT
 
 
 def run_restore(options: RestoreOptions) -> int:

@@ -31,11 +31,11 @@ from opjoule.cli.calibrate.setup import (
     open_setup,
     open_simulated_setup,
 )
-from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3, ErrorBounds
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import FAULTY_EXIT, BadInput
 from opjoule.report.calibration_figure import write_residuals
+from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.units import COVERAGE_FACTOR
 
 SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"

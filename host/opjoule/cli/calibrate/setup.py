@@ -18,14 +18,13 @@ from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_
 from opjoule.calibration.warming import STEADY_S
 from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.cli.calibrate.points import RecordedMeter, Stretch, recorded
-from opjoule.cli.places import ROOT
 from opjoule.commissioning.dialogue import line_of_stdin, say
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput, RigFault
 from opjoule.measuring.known_sensors import Calibrations
-from opjoule.scripts import script_name
+from opjoule.scripts import ROOT, script_name
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.simulation.bench import SimulatedBench

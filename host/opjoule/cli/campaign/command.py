@@ -21,14 +21,13 @@ from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings
-from opjoule.cli.places import ROOT
 from opjoule.comparison.study.table import conclude_studies
 from opjoule.devices.rig.file import Rig
 from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_folder
-from opjoule.scripts import script_name
+from opjoule.scripts import ROOT, script_name
 from opjoule.studies.command.suite import JobStudy
 from opjoule.units import counted
 

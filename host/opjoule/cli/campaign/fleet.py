@@ -31,7 +31,6 @@ from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_warnings
-from opjoule.cli.places import ROOT
 from opjoule.cli.signals import ENDING
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
@@ -39,7 +38,7 @@ from opjoule.errors import BadInput, Interrupted, OpJouleError
 from opjoule.files import write_whole
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import held
-from opjoule.scripts import HOST, MEASURE, script_name
+from opjoule.scripts import HOST, MEASURE, ROOT, script_name
 
 AGAIN_S: Final = 2.0
 """Between two tries of a worker to reach its scheduler [s]."""

@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 from typing import Final
 
+from opjoule.campaign.axes import several
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
 from opjoule.cli.campaign.cells import PlannedCell
 from opjoule.cli.campaign.file import CampaignFile, check_size
@@ -17,8 +18,8 @@ from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.other_options import JobOptions, StudyCell
-from opjoule.cli.places import ROOT
 from opjoule.errors import BadInput
+from opjoule.scripts import ROOT
 from opjoule.studies.connections import given_names, is_reached, left_out
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.studies.folder import find_study
@@ -42,8 +43,8 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
     if options.within:
         options = replace(options, within=None, scale=_scale_within(options, options.within))
     if definition.workload:
-        media = _listed("--storage", options.storage)
-        placed = definition.on(_listed("--device", options.device), media)
+        media = several("--storage", options.storage)
+        placed = definition.on(several("--device", options.device), media)
         cells = workload_cells(placed, options, only)
     else:
         placed, cells = definition, _job_cells(definition, options, only)
@@ -118,14 +119,6 @@ def _check(definition: StudyFolder, options: StudyOptions) -> None:
         )
 
 
-def _listed(option: str, text: str | None) -> list[str]:
-    """Several values with commas. Raises: BadInput: one twice, or none between two commas."""
-    values = [part.strip() for part in text.split(",")] if text else []
-    if len(set(values)) < len(values) or "" in values:
-        raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")
-    return values
-
-
 def _job_cells(
     definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
 ) -> list[PlannedCell]:
@@ -166,7 +159,7 @@ def _folder(definition: StudyFolder, options: StudyOptions) -> str:
         letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name
     )
     device = None if DEVICE in definition.axes else options.device
-    media = "-".join(_listed("--storage", options.storage))
+    media = "-".join(several("--storage", options.storage))
     parts = [name, device, media, f"scale-{options.scale:g}" if options.scale < 1 else None]
     return "-".join([*filter(None, parts), *(["simulated"] if options.simulate else [])])
 

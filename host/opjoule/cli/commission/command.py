@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.cli.commission.options import STEP_KEYS, CommissionOptions
-from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.commissioning.certificate import (
     COMMAND,
     FILE,
@@ -36,6 +35,7 @@ from opjoule.files import file_sha256
 from opjoule.measuring.known_sensors import Calibrations
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import free_directory
+from opjoule.scripts import CALIBRATIONS, ROOT
 
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"

@@ -9,7 +9,6 @@ from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 
-from opjoule.cli.places import ROOT
 from opjoule.commissioning.certificate import Certificate
 from opjoule.commissioning.desk import DeskPace, OpenDesk, Setup
 from opjoule.commissioning.dialogue import say
@@ -19,6 +18,7 @@ from opjoule.commissioning.running import meter_words, opened_meter, recorded_al
 from opjoule.commissioning.steps import DeskStep
 from opjoule.commissioning.zero import ZERO_A
 from opjoule.meters.registry import open_meter
+from opjoule.scripts import ROOT
 from opjoule.simulation.load_bench import LoadBench
 from opjoule.simulation.planted_faults import BETWEEN_OHM, DrawnRig
 from opjoule.simulation.rehearsal_rig import RehearsalRig

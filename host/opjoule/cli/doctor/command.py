@@ -15,7 +15,6 @@ from rich.text import Text
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.databases.command import LOADER, engines, missing
 from opjoule.cli.doctor.listening import Listening, flow_finding, listening
-from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.cli.short_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
@@ -30,6 +29,7 @@ from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
+from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.studies.folder import known_studies
 from opjoule.units import counted
 

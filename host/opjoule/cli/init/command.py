@@ -14,7 +14,6 @@ from rich.console import Console
 from rich.prompt import Confirm, Prompt
 from rich.text import Text
 
-from opjoule.cli.places import CALIBRATIONS
 from opjoule.cli.short_commands import InitOptions
 from opjoule.commissioning.dialogue import refusing
 from opjoule.devices.profiles import find_profile, known_profiles
@@ -30,6 +29,7 @@ from opjoule.meters.serial.host import lasting_name
 from opjoule.meters.serial.meter import KIND as SERIAL
 from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
 from opjoule.meters.serial.port import ports_present
+from opjoule.scripts import CALIBRATIONS
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
 

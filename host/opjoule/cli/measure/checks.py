@@ -12,7 +12,6 @@ from typing import Final
 
 from opjoule.cli.databases.command import LOADER, availability, built_in
 from opjoule.cli.measure.options import MeasuringOptions
-from opjoule.cli.places import ROOT
 from opjoule.databases import database_called
 from opjoule.devices.programs.disturbance import find_disturbance
 from opjoule.devices.rig.board import described_medium
@@ -22,8 +21,9 @@ from opjoule.errors import BadInput
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.supply_path import stated_in
 from opjoule.meters.registry import open_meters
+from opjoule.scripts import ROOT
 from opjoule.studies.command.study import CommandStudy
-from opjoule.studies.ycsb.space import check_space
+from opjoule.studies.ycsb.properties import check_space
 from opjoule.studies.ycsb.study import YcsbStudy
 
 _LIMIT_S: Final = 60

@@ -30,7 +30,6 @@ from opjoule.cli.measure.planning import (
     supply_of_rig,
     total_words,
 )
-from opjoule.cli.places import CALIBRATIONS, ROOT
 from opjoule.devices.board import Board
 from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
 from opjoule.devices.programs.disturbance import find_disturbance
@@ -44,7 +43,7 @@ from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
-from opjoule.scripts import script_name
+from opjoule.scripts import CALIBRATIONS, ROOT, script_name
 from opjoule.studies.ycsb.properties import parse_properties
 
 

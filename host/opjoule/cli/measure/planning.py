@@ -14,7 +14,6 @@ from rich.table import Table
 from opjoule.campaign.conditions import asked_values, in_condition
 from opjoule.cli.measure.options import PlanningOptions, RigOptions, YcsbOptions
 from opjoule.cli.measure.other_options import JobOptions, ProgramOptions
-from opjoule.cli.places import ROOT
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile
@@ -32,6 +31,7 @@ from opjoule.measuring.supply_path import (
 from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
 from opjoule.record.phases import Role
+from opjoule.scripts import ROOT
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study

@@ -7,7 +7,6 @@ import math
 import sys
 
 from opjoule.cli.live import live_view
-from opjoule.cli.places import CALIBRATIONS
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
 from opjoule.evaluation.trace_result import conclude_trace
@@ -22,7 +21,7 @@ from opjoule.record.directory import check_out
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_trace
-from opjoule.scripts import script_name
+from opjoule.scripts import CALIBRATIONS, script_name
 
 _POLL_S = 0.1
 INTERRUPTED = "interrupted by the user (Ctrl-C)"

@@ -11,7 +11,6 @@ from typing import Final
 
 from opjoule.campaign.campaign import program_words
 from opjoule.cli.failures import one_line
-from opjoule.cli.places import ROOT
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.errors import BadInput
@@ -28,6 +27,7 @@ from opjoule.opened.exports.bundle import (
 )
 from opjoule.record.directory import INDEX
 from opjoule.record.run_record import RunRecord
+from opjoule.scripts import ROOT
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
 

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.cli.failures import one_line
-from opjoule.cli.places import ROOT
 from opjoule.cli.runs.conclusions import conclusions_csv, file_name, verdicts_of
 from opjoule.cli.runs.options import (
     ExportOptions,
@@ -40,6 +39,7 @@ from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
+from opjoule.scripts import ROOT
 from opjoule.studies.folder import find_study
 from opjoule.units import Missing
 

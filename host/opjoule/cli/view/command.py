@@ -5,8 +5,8 @@ from __future__ import annotations
 import sys
 from contextlib import suppress
 
-from opjoule.cli.places import ROOT
 from opjoule.cli.short_commands import ViewOptions
+from opjoule.scripts import ROOT
 from opjoule.view.replies import Replies
 from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer

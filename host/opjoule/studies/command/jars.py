@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,14 @@ from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 
 _FETCH_LIMIT_S: Final = 600
+
+
+def fetch(command: Sequence[str], what: str, fault: type[BadInput]) -> subprocess.CompletedProcess[str]:
+    """Runs a program that fetches something. Raises: `fault`: it takes too long."""
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FETCH_LIMIT_S)
+    except subprocess.TimeoutExpired:
+        raise fault(f"{what}: not fetched within {_FETCH_LIMIT_S} s; is there a network?") from None
 
 
 def fetch_jar(jar: Jar, cache: Path) -> Path:
@@ -30,20 +39,8 @@ def fetch_jar(jar: Jar, cache: Path) -> Path:
             raise BadInput(
                 f"{jar.artifact} is fetched by Maven: install Debian's package maven on this computer"
             )
-        command = [
-            maven,
-            "-q",
-            "-B",
-            "dependency:copy",
-            f"-Dartifact={jar.artifact}",
-            f"-DoutputDirectory={cache}",
-        ]
-        try:
-            ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_FETCH_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            raise BadInput(
-                f"{jar.artifact}: not fetched within {_FETCH_LIMIT_S} s; is there a network?"
-            ) from None
+        places = [f"-Dartifact={jar.artifact}", f"-DoutputDirectory={cache}"]
+        ran = fetch([maven, "-q", "-B", "dependency:copy", *places], jar.artifact, BadInput)
         if ran.returncode != 0 or not path.exists():
             errors = [line for line in ran.stdout.splitlines() if "ERROR" in line] or ["Maven said nothing"]
             raise BadInput(f"{jar.artifact} cannot be fetched: {errors[0]}")

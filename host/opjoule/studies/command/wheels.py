@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,12 +18,12 @@ from opjoule.devices.board import Board
 from opjoule.devices.connection.shell import Shell
 from opjoule.errors import BadInput, DeviceFault, NoWheels
 from opjoule.files import file_sha256
+from opjoule.studies.command.jars import fetch
 
 FOLDER: Final = "python"
 """Folder of the unpacked modules, beside the copied files on the board."""
 _OLDEST_GLIBC: Final = 5
 """PEP 600: manylinux_2_5 is the oldest."""
-_FETCH_LIMIT_S: Final = 600
 _ASK: Final = """
 import json, platform, sys
 print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
@@ -68,11 +67,7 @@ class Interpreter:
         platforms = [
             f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)
         ]
-        platforms += [
-            f"manylinux2014_{self.machine}",
-            f"manylinux2010_{self.machine}",
-            f"linux_{self.machine}",
-        ]
+        platforms += [f"{name}_{self.machine}" for name in ("manylinux2014", "manylinux2010", "linux")]
         return [
             *("--only-binary", ":all:", "--implementation", "cp", "--python-version", self.version),
             *(part for abi in (tag, "abi3", "none") for part in ("--abi", abi)),
@@ -96,18 +91,10 @@ def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[P
     if not done.exists():
         pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--require-hashes"]
         command = [*pip, *python.options, "--dest", str(folder), "-r", str(requirements)]
-        try:
-            ended = subprocess.run(
-                command, capture_output=True, text=True, check=False, timeout=_FETCH_LIMIT_S
-            )
-        except subprocess.TimeoutExpired:
-            raise NoWheels(
-                f"{requirements.name}: not fetched within {_FETCH_LIMIT_S} s; is there a network?"
-            ) from None
+        ended = fetch(command, requirements.name, NoWheels)
         if ended.returncode != 0:
-            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")] or [
-                ended.stderr.strip()
-            ]
+            errors = [line for line in ended.stderr.splitlines() if line.startswith("ERROR")]
+            errors = errors or [ended.stderr.strip()]
             where = f"Python {python.version} on {python.machine} with glibc 2.{python.glibc}"
             raise NoWheels(
                 f"{requirements.name} has no wheels for {where}: {errors[-1].removeprefix('ERROR: ')}"

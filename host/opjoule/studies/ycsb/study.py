@@ -24,8 +24,7 @@ from opjoule.studies.ycsb.core import (
     file_properties,
 )
 from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
-from opjoule.studies.ycsb.properties import check_blocks, check_meant
-from opjoule.studies.ycsb.space import check_space
+from opjoule.studies.ycsb.properties import check_blocks, check_meant, check_space
 from opjoule.units import counted
 
 HARNESS_S = 2.0
