@@ -149,7 +149,7 @@ class Campaign:
         cell.runs.append(as_recorded(self.folder, self._new(cell, pending, record.directory.name)))
         self._took(cell, _length_s(record))
         self.made_by(record)
-        if record.is_finished and not _was_interrupted(record):
+        if record.is_finished and not any(INTERRUPTED in fault for fault in record.faults):
             cell.failures += cell.runs[-1].status != "complete"
         if not cell.is_complete and cell.failures <= self.retries:
             self._add_run(cell, pending)
@@ -258,15 +258,10 @@ def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:
     return by_cell
 
 
-def _was_interrupted(record: RunRecord) -> bool:
-    return any(INTERRUPTED in fault for fault in record.faults)
-
-
 def _length_s(record: RunRecord) -> float | None:
     """Duration of a record's measurement [s]; None if it is not stated."""
     facts = record.run.found
     if not (facts.started_utc and facts.ended_utc):
         return None
-    return (
-        datetime.fromisoformat(facts.ended_utc) - datetime.fromisoformat(facts.started_utc)
-    ).total_seconds()
+    started, ended = map(datetime.fromisoformat, (facts.started_utc, facts.ended_utc))
+    return (ended - started).total_seconds()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -197,7 +197,7 @@ def to_toml(certificate: Certificate) -> str:
         f"conclusion = {toml_string(certificate.conclusion)}",
     ]
     if certificate.asked:
-        lines += ["", "[parts]", *_pairs(certificate.parts.to_table())]
+        lines += ["", "[parts]", *_pairs(asdict(certificate.parts))]
     if certificate.meter:
         lines += ["", "[meter]", *_pairs(certificate.meter)]
     for step in STEPS:

@@ -10,6 +10,7 @@ import numpy as np
 
 from opjoule.calibration.means import MeanReading, mean_reading
 from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.parts import known_resistor
 from opjoule.commissioning.recorded import DeskRecording
 from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
@@ -40,7 +41,7 @@ def resistor(desk: OpenDesk) -> Verdict:
         return Verdict.skipped("there is no known resistor")
     desk.set_up(Setup.LOAD_A)
     recorded = desk.take("resistor", desk.pace.load_s + LEAD_S)
-    ohm, bound = desk.parts.resistor_ohm, desk.parts.resistor_bound
+    ohm, bound = known_resistor(desk.parts.resistor)
     return judge_resistor(steady_mean(recorded), ohm, bound, recorded.bounds, desk.zero_a)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -112,7 +113,7 @@ def _drawn(picture: Picture, title: str) -> Element:
 
 
 def _parts(certificate: Certificate) -> Element:
-    named = {**certificate.parts.to_table(), **certificate.meter, "rig.toml, SHA-256": certificate.rig_sha256}
+    named = {**asdict(certificate.parts), **certificate.meter, "rig.toml, SHA-256": certificate.rig_sha256}
     rows = [row(name.replace("_", " "), value) for name, value in named.items() if value]
     return table(("part", "as named at the desk, or as it answered"), rows, "Parts")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Final
 
 from opjoule.calibration.reference import Accuracy
@@ -35,16 +35,6 @@ class Parts:
     between_ohm: str = "0.05"
     """Resistance between the two places where the meters read the voltage, the rig's shunt apart."""
 
-    @property
-    def resistor_ohm(self) -> float:
-        """Resistance of the known resistor [ohm]."""
-        return known_resistor(self.resistor)[0]
-
-    @property
-    def resistor_bound(self) -> float:
-        """Relative bound of it."""
-        return known_resistor(self.resistor)[1]
-
     @classmethod
     def asked(cls, dialogue: DeskDialogue) -> Parts:
         """Asks for each part. Raises: Stopped."""
@@ -56,10 +46,6 @@ class Parts:
                 continue
             answers[key] = dialogue.text(question, check, default)
         return cls(**answers)
-
-    def to_table(self) -> dict[str, str]:
-        """As it stands in the certificate."""
-        return asdict(self)
 
 
 def known_resistor(text: str) -> tuple[float, float]:

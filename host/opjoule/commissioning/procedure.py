@@ -17,6 +17,10 @@ from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
+_MEND: Final = (
+    f"      Mend it, then Enter repeats the step; '{NEXT}' goes on with the fault, 'stop' ends here"
+)
+_CHECK: Final = refusing((REPEAT, NEXT).__contains__, f"neither {REPEAT} nor {NEXT}")
 _KEYS: Final = [step.key for step in STEPS]
 _MARKS: Final = {
     StepOutcome.PASSED: "ok  ",
@@ -70,11 +74,13 @@ class Procedure:
         while True:
             self.say(f"{number:2} of {len(STEPS)}  {step.title}: {step.measures}")
             verdict = self._attempt(step)
-            self._tell(verdict)
+            self.say(f"      {_MARKS[verdict.outcome]}  {verdict.words}")
+            if verdict.advice:
+                self.say(f"            -> {verdict.advice}")
             self.save()
             if verdict.outcome is not StepOutcome.FAILED:
                 return True
-            if self.dialogue is None or self._asked() == NEXT:
+            if self.dialogue is None or self.dialogue.text(_MEND, _CHECK, REPEAT) == NEXT:
                 return False
             self._kept.clear()
 
@@ -93,16 +99,3 @@ class Procedure:
             verdict = Verdict.failed(str(fault), "mend what the line says, and repeat the step")
         self.certificate.finish(step.key, verdict, folder if folder.exists() else None)
         return verdict
-
-    def _tell(self, verdict: Verdict) -> None:
-        self.say(f"      {_MARKS[verdict.outcome]}  {verdict.words}")
-        if verdict.advice:
-            self.say(f"            -> {verdict.advice}")
-
-    def _asked(self) -> str:
-        assert self.dialogue
-        return self.dialogue.text(
-            f"      Mend it, then Enter repeats the step; '{NEXT}' goes on with the fault, 'stop' ends here",
-            refusing((REPEAT, NEXT).__contains__, f"neither {REPEAT} nor {NEXT}"),
-            REPEAT,
-        )

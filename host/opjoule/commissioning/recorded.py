@@ -53,19 +53,17 @@ class DeskRecording:
     @property
     def edges_made(self) -> BoardEdges:
         """Sync edges that the board made, in order of time."""
-        return sync_edges(self._all_events)
+        tables = list(self.events.values())
+        events = pa.concat_tables(tables).sort_by("board_ns") if tables else schemas.EVENTS.empty_table()
+        return sync_edges(events)
 
     def load_changes(self) -> list[BoardEdges]:
         """Changes of each load pattern that the board played, by file, in order of time."""
         changes = [load_changes(table) for table in self.events.values()]
         return sorted(
-            (change for change in changes if change.board_ns.size), key=lambda each: int(each.board_ns[0])
+            (change for change in changes if change.board_ns.size),
+            key=lambda change: int(change.board_ns[0]),
         )
-
-    @property
-    def _all_events(self) -> pa.Table:
-        tables = list(self.events.values())
-        return pa.concat_tables(tables).sort_by("board_ns") if tables else schemas.EVENTS.empty_table()
 
     @classmethod
     def read(

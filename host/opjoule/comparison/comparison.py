@@ -24,9 +24,8 @@ from opjoule.comparison.index import (
     read_index,
     with_result,
 )
-from opjoule.comparison.methods import SIMULATED
 from opjoule.comparison.plotted import Plotted, check_drawable, plotted
-from opjoule.comparison.run_warnings import RunWarning, warnings_of
+from opjoule.comparison.run_warnings import RunWarning, print_above, warnings_of
 from opjoule.comparison.winners import winner_lines
 from opjoule.errors import OpJouleError
 from opjoule.opened.quantities import quantity_text
@@ -139,12 +138,7 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
     runs, simulated = read_index(directory)
     console = console or Console(highlight=False, markup=False)
     answers = answers_of(with_result(runs))
-    if simulated:
-        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
-    for warning in answers.warnings:
-        console.print(f"WARNING  {warning}", soft_wrap=True)
-    for line in answers.conclusions:
-        console.print(line, soft_wrap=True)
+    print_above(console, answers.warnings, answers.conclusions, simulated=simulated)
     if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
         _print_many(runs, console, simulated=simulated)
     else:
@@ -152,12 +146,14 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
         for title, values in cells(runs):
             shown.add_row(title, *values)
         console.print(shown)
-    for line in notes(runs):
-        console.print(line, soft_wrap=True)
-    console.print(f"records    {directory}", soft_wrap=True)
-    console.print(f"report     {directory / 'report.html'}", soft_wrap=True)
     axes = ", ".join(dict.fromkeys(axis for run in runs for axis in run.condition))
-    console.print(f"compare    host/compare.py {directory} --by AXIS, of {axes}", soft_wrap=True)
+    for line in (
+        *notes(runs),
+        f"records    {directory}",
+        f"report     {directory / 'report.html'}",
+        f"compare    host/compare.py {directory} --by AXIS, of {axes}",
+    ):
+        console.print(line, soft_wrap=True)
 
 
 def _table(columns: Sequence[str], *, simulated: bool) -> Table:

@@ -11,8 +11,7 @@ from rich.table import Table
 from opjoule.comparison.comparable import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.comparison.deciding import deciding_lines
-from opjoule.comparison.methods import SIMULATED
-from opjoule.comparison.run_warnings import marks_of
+from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_words, follows_words, ratio_words, sentence
 from opjoule.comparison.value_words import quantity_words
 from opjoule.comparison.winners import winner_lines
@@ -137,31 +136,23 @@ def conclusions(compared: Compared) -> list[str]:
 def print_compared(compared: Compared, console: Console | None = None) -> None:
     """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
     console = console or Console(highlight=False, markup=False)
-    if compared.simulated:
-        console.print(f"SIMULATED: {SIMULATED}", soft_wrap=True)
-    for warning in compared.warnings:
-        console.print(f"WARNING  {warning}", soft_wrap=True)
     first = conclusions(compared)
-    for line in first:
-        console.print(line, soft_wrap=True)
+    print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()
     mark = " (SIMULATED)" if compared.simulated else ""
     for quantity in compared.quantities:
         console.print(_means(compared, quantity, mark))
         console.print(_ratios(compared, quantity, mark))
     console.print()
-    sentences = [sentence(contrast, compared) for contrast in compared.contrasts]
-    for line in sentences:
-        if line not in first:
-            console.print(line, soft_wrap=True)
     judged = sum(contrast.adjusted is not None for contrast in compared.contrasts)
     several = f" All {judged} contrasts are judged together by Holm's rule." if judged > 1 else ""
-    console.print(
+    sentences = [sentence(contrast, compared) for contrast in compared.contrasts]
+    for line in (
+        *(line for line in sentences if line not in first),
         f"Intervals hold the true value in 95.45 % of cases. A difference counts where p < {LIMIT}.{several}",
-        soft_wrap=True,
-    )
-    for line in compared.notes:
-        console.print(f"note: {line}", soft_wrap=True)
+        *(f"note: {line}" for line in compared.notes),
+    ):
+        console.print(line, soft_wrap=True)
 
 
 def _means(compared: Compared, quantity: Definition, mark: str) -> Table:

@@ -12,7 +12,6 @@ from opjoule.opened.answer import Answer, open_answer
 from opjoule.studies.definition import STORAGE
 from opjoule.units import counted
 
-SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _METHODS: Final = """\
 Energy was measured with OpJoule {versions} in {runs} (repeats in each: {repeats}) on {boards} with {media}.
 Databases: {engines}; durability: {durability}.

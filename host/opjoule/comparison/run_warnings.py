@@ -7,12 +7,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from rich.console import Console
+
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.opened.answer import Answer, Banner
 from opjoule.record.result import says_too_short
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
+SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
     "{single} of {all} cells rest on a single run. How much runs differ is unknown there and is missing from the "
     "intervals (--repeats)."
@@ -45,6 +48,15 @@ class RunWarning:
             return self.text
         more = {1: "", 2: " and 1 more run"}.get(len(self.runs), f" and {len(self.runs) - 1} more runs")
         return f"{self.runs[0]}{more}: {self.text}"
+
+
+def print_above(
+    console: Console, warnings: Iterable[RunWarning], lines: Iterable[str], *, simulated: bool
+) -> None:
+    """Prints what must be read first, then some lines; none is broken."""
+    mark = [f"SIMULATED: {SIMULATED}"] if simulated else []
+    for line in (*mark, *(f"WARNING  {warning}" for warning in warnings), *lines):
+        console.print(line, soft_wrap=True)
 
 
 def is_single(runs: Sequence[WarnedRun]) -> bool:

@@ -7,10 +7,9 @@ from typing import Final
 
 import matplotlib as mpl
 
-from opjoule.comparison.methods import SIMULATED
 from opjoule.comparison.methods import methods as methods_of
 from opjoule.comparison.plotted import Plotted, PlottedCell
-from opjoule.comparison.run_warnings import marks_of
+from opjoule.comparison.run_warnings import SIMULATED, marks_of
 from opjoule.comparison.value_words import noun
 from opjoule.files import csv_text
 from opjoule.opened.quantities import rounded_quantity

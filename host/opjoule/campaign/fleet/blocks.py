@@ -30,7 +30,10 @@ class Blocks:
         Args:
             present: what each rig has that could measure at this time.
         """
-        cells = [cell for cell in self._free(rig) if self._fits(cell, present[rig])]
+        taken = {id(cell) for cell in self._under_way.values()}
+        free = [cell for cell in self._campaign.missing if id(cell) not in taken]
+        free = [cell for cell in free if self._owner.get(id(cell), rig) == rig]
+        cells = [cell for cell in free if self._fits(cell, present[rig])]
         mine = next((cell for cell in cells if self._owner.get(id(cell)) == rig), None)
         if mine is None:
             mine = next((cell for cell in cells if self._may_begin(cell.block, rig, present)), None)
@@ -74,14 +77,6 @@ class Blocks:
         for cell in missing:
             sizes[cell.block] = sizes.get(cell.block, 0) + 1
         return max(*sizes.values(), len(missing) / max(rigs, 1)) if len(sizes) > 1 else float(len(missing))
-
-    def _free(self, rig: str) -> list[Cell]:
-        taken = {id(cell) for cell in self._under_way.values()}
-        return [
-            cell
-            for cell in self._campaign.missing
-            if id(cell) not in taken and self._owner.get(id(cell), rig) == rig
-        ]
 
     def _fits(self, cell: Cell, has: Names) -> bool:
         return self._needs[id(cell)] <= has

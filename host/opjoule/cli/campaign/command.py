@@ -52,7 +52,9 @@ def run_campaign(planned: PlannedCampaign) -> int:
         needed = needed_time(file, planned.out) if unknown else None
         for line in _about(file, campaign, folder, needed):
             Console(stderr=not planned.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
-    rigs = _checked(cells, here=not planned.fleet.scheduler)
+    rigs = check_plans(cells, rigs=not planned.fleet.scheduler)
+    for plan in plans if not planned.fleet.scheduler else ():
+        check_here(plan)
     if planned.dry_run:
         return 0
     try:
@@ -72,14 +74,6 @@ def run_campaign(planned: PlannedCampaign) -> int:
     if file.shared:
         print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
     return status
-
-
-def _checked(cells: Sequence[tuple[Plan, PlanningOptions]], *, here: bool) -> list[Rig | None]:
-    """The rig of each cell. Raises: BadInput, RigFault: the first thing that measuring them here would refuse."""
-    rigs = check_plans(cells, rigs=here)
-    for plan, _ in cells if here else ():
-        check_here(plan)
-    return rigs
 
 
 def _run_here(

@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
+from opjoule.comparison.run_warnings import print_above
 from opjoule.comparison.study.best import BEST_TABLE, TABLE, Best, as_csv, best_csv, best_systems
 from opjoule.comparison.study.rows import StudyTable, read_studies
 from opjoule.comparison.value_words import measure_unit, measure_words
@@ -30,29 +31,26 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     for study in read_studies(sorted(path for path in folder.iterdir() if path.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())
         write_whole(folder / BEST_TABLE, best_csv(study).encode())
-        for warning in study.all_warnings:
-            console.print(f"WARNING  {warning}", soft_wrap=True)
+        print_above(console, study.all_warnings, (), simulated=False)
         for table in best_tables(study):
             console.print(table.title, style="italic", soft_wrap=True)
             table.title = None
-            console.width = max(wanted_width(console, table), usual)
+            # Names and values stay unbroken; a narrower terminal folds such lines.
+            wanted = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
+            console.width = max(wanted, usual)
             console.print(table)
             console.width = usual
         lines = [*how_sure(study), *too_short(study), *not_supported(study)]
-        for line in [*lines, *(f"FAULT: {fault}" for fault in study.faults)]:
-            console.print(line, soft_wrap=True)
+        lines += [f"FAULT: {fault}" for fault in study.faults]
         systems = {row.system for row in study.rows if row.answer is not None}
         if len(systems) > 1 and not study.faults:
-            console.print(f"answers    the same in all of {', '.join(sorted(systems))}", soft_wrap=True)
-        console.print(f"tables     {folder / TABLE}, {folder / BEST_TABLE}", soft_wrap=True)
-        console.print(f"plots      host/runs.py figures {folder} --out figures", soft_wrap=True)
+            lines.append(f"answers    the same in all of {', '.join(sorted(systems))}")
+        lines.append(f"tables     {folder / TABLE}, {folder / BEST_TABLE}")
+        lines.append(f"plots      host/runs.py figures {folder} --out figures")
+        for line in lines:
+            console.print(line, soft_wrap=True)
         faults += study.faults
     return faults
-
-
-def wanted_width(console: Console, table: Table) -> int:
-    """Line width at which names and values stay unbroken; a narrower terminal folds such lines."""
-    return Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
 
 
 def best_tables(study: StudyTable) -> list[Table]:
