@@ -71,7 +71,3 @@ class Postgresql(SqlSystem):
         with self._cursor.copy("COPY readings FROM STDIN (FORMAT csv)") as copy, open(path, "rb") as lines:
             for block in iter(lambda: lines.read(1 << 16), b""):
                 copy.write(block)
-
-    def close(self):
-        """The connection is closed; the server goes on."""
-        self._connection.close()

@@ -184,8 +184,25 @@ class SqlSystem:
         """The rows are on the medium."""
         self._execute("COMMIT")
 
+    def close(self):
+        """The connection is closed: of a server it is all that ends."""
+        self._connection.close()
 
-class Sqlite(SqlSystem):
+
+class SqlFile(SqlSystem):
+    """A database in a file of the measured medium."""
+
+    def __init__(self, folder):
+        self._folder = folder
+
+    def create(self):
+        """A new database with an empty table."""
+        self._connection = self._connect(os.path.join(emptied(self._folder), "readings.database"))
+        self._execute = self._connection.execute
+        self._execute(self.time_sql.table())
+
+
+class Sqlite(SqlFile):
     """Through Python's own module."""
 
     version = sqlite3.sqlite_version
@@ -195,40 +212,22 @@ class Sqlite(SqlSystem):
         """ISO 8601, of one length."""
         return moment_of(at_us).isoformat(" ", "microseconds")
 
-    def __init__(self, folder):
-        self._folder = folder
-
-    def create(self):
-        """A new database with an empty table."""
-        path = os.path.join(emptied(self._folder), "readings.sqlite")
-        self._connection = sqlite3.connect(path, isolation_level=None)
-        self._execute = self._connection.execute
-        self._execute(self.time_sql.table())
+    def _connect(self, path):
+        return sqlite3.connect(path, isolation_level=None)
 
     def load(self, path):
         """The rows of a CSV file, through the client's call for many rows."""
         self._connection.executemany(INSERT, map(self.row, read_csv(path)))
 
-    def close(self):
-        """The files are closed."""
-        self._connection.close()
 
-
-class Duckdb(SqlSystem):
+class Duckdb(SqlFile):
     """Through the `duckdb` wheel."""
 
     def __init__(self, folder):
         import duckdb
 
-        self.version = duckdb.__version__
-        self._connect = duckdb.connect
-        self._folder = folder
-
-    def create(self):
-        """A new database with an empty table."""
-        self._connection = self._connect(os.path.join(emptied(self._folder), "readings.duckdb"))
-        self._execute = self._connection.execute
-        self._execute(self.time_sql.table())
+        super().__init__(folder)
+        self.version, self._connect = duckdb.__version__, duckdb.connect
 
     def _changed(self, sql, *values):
         return self._execute(sql, values).fetchone()[0]
@@ -236,7 +235,3 @@ class Duckdb(SqlSystem):
     def load(self, path):
         """The rows of a CSV file, which the database reads itself."""
         self._execute("COPY readings FROM '" + path.replace("'", "''") + "' (FORMAT csv, HEADER false)")
-
-    def close(self):
-        """The files are closed."""
-        self._connection.close()

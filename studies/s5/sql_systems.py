@@ -88,6 +88,10 @@ class SqlTable:
         """Rows in one transaction."""
         self._together(REMOVE, [(number,) for number in numbers])
 
+    def close(self):
+        """The connection is closed."""
+        self._connection.close()
+
     def _all(self, statement, *values):
         return self._execute(statement, values).fetchall()
 
@@ -111,10 +115,6 @@ class SqliteTable(SqlTable):
         """One connection."""
         self._connection = sqlite3.connect(self._file, isolation_level=None)
         self._execute = self._connection.execute
-
-    def close(self):
-        """It is closed."""
-        self._connection.close()
 
     def drop(self):
         """Its folder is removed with the measurement's."""
@@ -156,10 +156,6 @@ class OdbcTable(SqlTable):
         self._execute = self._cursor.execute
         for statement in self._first:
             self._execute(statement)
-
-    def close(self):
-        """It is closed."""
-        self._connection.close()
 
     def drop(self):
         """No table is left behind."""

@@ -30,14 +30,12 @@ Axes = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class PastTime:
-    """Duration of one record of a study."""
+class TimeTaken:
+    """A time in two parts."""
 
-    cell: Axes
-    size: int
-    """Sum of all of its counts."""
     fixed_s: float
     growing_s: float
+    """The part that grows with counts, at the scale of the record, or the one that was asked for."""
 
     @property
     def total_s(self) -> float:
@@ -46,20 +44,21 @@ class PastTime:
 
 
 @dataclass(frozen=True)
-class TimeNeeded:
+class PastTime(TimeTaken):
+    """Duration of one record of a study."""
+
+    cell: Axes
+    size: int
+    """Sum of all of its counts."""
+
+
+@dataclass(frozen=True)
+class TimeNeeded(TimeTaken):
     """An estimate for several cells."""
 
-    fixed_s: float
-    growing_s: float
-    """At the scale that was asked for."""
     cells: int
     by_own_records: int
     """Cells that were measured at some scale; the others take the mean of those."""
-
-    @property
-    def total_s(self) -> float:
-        """Total time [s]."""
-        return self.fixed_s + self.growing_s
 
     def scale_within(self, limit_s: float, scale: float) -> float:
         """The greatest scale, at most 1, that takes no longer; not above 0 where none does.
@@ -124,7 +123,7 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
         cell = _cell(record["asked"])
         size = size_of(record["asked"])
         if size and took_s >= growing_s:
-            yield PastTime(cell, size, took_s - growing_s, growing_s)
+            yield PastTime(took_s - growing_s, growing_s, cell, size)
 
 
 def _cell(asked: Mapping[str, Any]) -> Axes:

@@ -247,7 +247,7 @@ def test_the_parts_are_asked_for_once_and_only_those_that_there_are():
         return {"Known": "10,0.1%", "Second": ""}.get(question.split()[0], "x")
 
     parts = Parts.asked(DeskDialogue(line))
-    assert (parts.resistor_ohm, parts.resistor_bound) == pytest.approx((10.0, 0.001))
+    assert known_resistor(parts.resistor) == pytest.approx((10.0, 0.001))
     assert parts.second_meter == "" and len(asked) == 6
 
 

@@ -7,11 +7,11 @@ point is a stretch of host_ns; each meter's part of it is found by its clock map
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from opjoule.calibration.fitting import CalibrationFault
 from opjoule.calibration.means import ReadPoint
@@ -24,7 +24,7 @@ from opjoule.evaluation.clock_rates import odd_meter_clock
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.recording import Recording
-from opjoule.meters.interface import MeterIdentity
+from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import open_meter
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
@@ -106,6 +106,25 @@ class RecordedMeter:
 
 
 @contextmanager
+def open_record(
+    meter: Meter, name: str, directory: Path, asked: Mapping[str, Any], calibrations: Calibrations | None
+) -> Iterator[tuple[RunRecord, KnownSensors, MeterIdentity]]:
+    """A record of a meter alone, to be recorded in the block, at whose end the meter is closed.
+
+    Raises: MeterFault, BadInput: what opening it, and KnownSensors.of(), raise.
+    """
+    with closing(meter):
+        identity = meter.open()
+        meter.configure()
+        sensors = KnownSensors.of(meter, name, identity, calibrations)
+        record = RunRecord.create(directory, asked, simulated=identity.simulated)
+        record.update(found={"meter": identity, "warnings": sensors.warnings})
+        record.update(**sensors.entries())
+        with record.held():
+            yield record, sensors, identity
+
+
+@contextmanager
 def recorded(name: str, directory: Path, calibrations: Calibrations | None = None) -> Iterator[RecordedMeter]:
     """Opens a meter and records it until the end of the block.
 
@@ -115,25 +134,15 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
     Raises: MeterFault, BadInput: as open_meter(), and what KnownSensors.of() raises.
     """
     meter = open_meter(name)
-    try:
-        identity = meter.open()
-        meter.configure()
-        sensors = KnownSensors.of(meter, name, identity, calibrations)
-        record = RunRecord.create(directory, {"meter": name}, simulated=identity.simulated)
-        record.update(found={"meter": asdict(identity), "warnings": sensors.warnings})
-        record.update(**sensors.entries())
+    opened = open_record(meter, name, directory, {"meter": name}, calibrations)
+    with opened as (record, sensors, identity):
         recording = Recording(record, meter)
-        with record.held():
-            try:
-                with recording:
-                    yield RecordedMeter(
-                        name, identity, sensors.bounds[0], directory, recording, sensors.warnings
-                    )
-            finally:
-                captured = recording.capture.summary
-                for line in captured.fault_lines():
-                    record.add_fault(line)
-                record.update(capture=captured.to_json())
-                record.finish("complete" if captured.samples and conclude_trace(record) else "failed")
-    finally:
-        meter.close()
+        try:
+            with recording:
+                yield RecordedMeter(name, identity, sensors.bounds[0], directory, recording, sensors.warnings)
+        finally:
+            captured = recording.capture.summary
+            for line in captured.fault_lines():
+                record.add_fault(line)
+            record.update(capture=captured.to_json())
+            record.finish("complete" if captured.samples and conclude_trace(record) else "failed")

@@ -251,17 +251,16 @@ def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
     console.print(
         f"{plan.study.title} on {plan.board.profile.title}{mark}, {plan.board.medium}", style="bold"
     )
-    for name, about in plan.study.settings():
+    for name, about in (
+        *plan.study.settings(),
+        ("meter", desk.meter),
+        ("shunt", desk.supply.shunt_words),
+        ("supply", "drawn anew for each measurement" if plan.simulated else desk.supply.supply_words),
+        *([("twin", plan.twin_profile.path)] if plan.twin_profile else []),
+        ("clocks", desk.clocks),
+        ("record", directory),
+    ):
         console.print(f"  {name:<10} {about}")
-    console.print(f"  meter      {desk.meter}")
-    console.print(f"  shunt      {desk.supply.shunt_words}")
-    console.print(
-        f"  supply     {'drawn anew for each measurement' if plan.simulated else desk.supply.supply_words}"
-    )
-    if plan.twin_profile:
-        console.print(f"  twin       {plan.twin_profile.path}")
-    console.print(f"  clocks     {desk.clocks}")
-    console.print(f"  record     {directory}")
     more = f", and more until the interval is within ±{100 * plan.until_u:g} %" if plan.until_u else ""
     title = f"{counted(plan.repeats, 'repeat')}{more}. Phases of each:"
     table = Table("phase", "what happens", title=title, title_justify="left")

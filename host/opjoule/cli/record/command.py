@@ -6,11 +6,12 @@ import json
 import math
 import sys
 
+from opjoule.cli.calibrate.points import open_record
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
 from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.known_sensors import Calibrations
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
 from opjoule.meters.capture import CaptureSummary
@@ -39,25 +40,17 @@ def run_record(options: RecordOptions) -> int:
     check_out(options.out)
     calibrations = Calibrations(CALIBRATIONS, options.room_temperature)
     meter = open_meters(options.meter, options.storage_meter)
-    try:
-        identity = meter.open()
-        meter.configure()
-        sensors = KnownSensors.of(meter, options.meter, identity, calibrations)
+    asked = {
+        "meter": options.meter,
+        "seconds": options.seconds,
+        "room_temperature_c": options.room_temperature,
+    }
+    with open_record(meter, options.meter, options.out, asked, calibrations) as (record, sensors, _):
         for line in sensors.warnings:
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
-        asked = {
-            "meter": options.meter,
-            "seconds": options.seconds,
-            "room_temperature_c": options.room_temperature,
-        }
-        record = RunRecord.create(options.out, asked, simulated=identity.simulated)
-        record.update(found={"meter": identity, "warnings": sensors.warnings})
-        record.update(**sensors.entries())
-        with record.held(), PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
+        with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
             captured, ended = _record(record, meter, options.seconds, progress)
-    finally:
-        meter.close()
     return _finish(record, captured, ended, options)
 
 
