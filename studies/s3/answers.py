@@ -88,11 +88,7 @@ def _hourly(readings):
 
 
 def compare_two(one, other):
-    """[(hours that both sensors were heard in, the correlation of their mean temperatures in them, or None)].
-
-    Args:
-        one, other: readings of one sensor each.
-    """
+    """[(hours that both sensors were heard in, the correlation of their mean temperatures in them, or None)]."""
     first, second = _hourly(one), _hourly(other)
     hours = sorted(first.keys() & second.keys())
     return correlation(*_moments([first[hour] for hour in hours], [second[hour] for hour in hours]))

@@ -88,11 +88,7 @@ def _parsed(words, days):
 
 
 def equal_shares(counts, rows):
-    """How many rows each sensor gives to a sample: as many as every other, as far as it has them.
-
-    Args:
-        counts: sensor -> its readings.
-    """
+    """How many rows each sensor gives to a sample, by how many it has: as many as every other, as far as it can."""
     given, left = dict.fromkeys(counts, 0), min(rows, sum(counts.values()))
     for place, sensor in enumerate(sorted(counts, key=lambda one: (counts[one], one))):
         given[sensor] = min(counts[sensor], left // (len(counts) - place))

@@ -101,12 +101,7 @@ def expected(name, number, system, asked):
 
 
 def tell(system, asked, study, results):
-    """Says each phase's mean over the runs, the harness's beside it, and what it answered.
-
-    Args:
-        study: that has come to its end.
-        results: gets the same; None for nobody.
-    """
+    """Says each phase's mean over the runs, its harness, and what it answered; writes them to the results, if any."""
     for name in (*(f"HARNESS_{looped}" for looped in LOOPED), *PHASES):
         cell = {"rows": str(asked.rows)}
         if name not in study.seconds:

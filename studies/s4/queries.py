@@ -11,11 +11,7 @@ QUERIES = ("Q1", "Q2", "Q3")
 
 
 def expected(points):
-    """Query -> its answer: Q1 and Q2 number and sum of the values, Q3 the means of both fields.
-
-    Args:
-        points: iterator over (timestamp, value, field, sensor).
-    """
+    """Query -> its answer from all points: Q1 and Q2 number and sum of the values, Q3 the means of both fields."""
     counts, totals = dict.fromkeys(FIELDS, 0), dict.fromkeys(FIELDS, 0.0)
     above, warm = 0, 0.0
     for _, value, field, _ in points:

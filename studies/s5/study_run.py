@@ -87,12 +87,7 @@ def answer_of(test, asked):
 
 
 def tell(asked, runs, results):
-    """Says each test's median over the runs, the harness's beside it, and what it answered.
-
-    Args:
-        runs: those that were done.
-        results: gets the same; None for nobody.
-    """
+    """Says each test's median over the runs, its harness, and what it answered; writes them to the results, if any."""
     for name in (*(HARNESS + test for test in LOOPS), *TESTS):
         test = name.replace(HARNESS, "")
         count, answer = asked.count(test), answer_of(test, asked) if name == test else None

@@ -29,12 +29,7 @@ from opjoule.system_errors import of_system
 
 
 def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
-    """The axes whose option names several values with commas, with those values.
-
-    Args:
-        asked: the user's options.
-    Raises: BadInput: one is named twice, or not at all.
-    """
+    """The axes whose option names several values with commas, with these. Raises: BadInput: one twice, or none."""
     texts = {axis: str(asked.get(axis) or "") for axis, about in AXES.items() if about.listed}
     return {axis: several(f"--{axis}", text) for axis, text in texts.items() if "," in text}
 

@@ -94,11 +94,7 @@ def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -
 
 
 def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdict:
-    """Whether the power rises with the load, repeats on the way back, and how stiff supply and cable are.
-
-    Args:
-        readings: up to the full load, and back.
-    """
+    """Whether the power rises up to the full load and repeats on the way back, and how stiff supply and cable are."""
     top = max(range(len(readings)), key=lambda place: readings[place].level)
     up, down = readings[: top + 1], {reading.level: reading for reading in readings[top + 1 :]}
     apart = max(

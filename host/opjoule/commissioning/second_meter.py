@@ -85,11 +85,7 @@ def _energies(
     to_second: ClockMap,
     ohm: float,
 ) -> BothEnergies:
-    """The same stretch of both recordings.
-
-    Args:
-        ohm: between the two voltages; negative where the second meter is nearer to the board.
-    """
+    """The same stretch of both recordings; `ohm` is negative where the second meter is nearer to the board."""
     window = _window(to_rig, played)
     rig_energy = window_energy_j(rig.cells, window, rig.bounds)
     beside = window_energy_j(other.cells, _window(to_second, played), other.bounds)

@@ -25,10 +25,8 @@ samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008)
 
 
 def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
-    """A paragraph, a line a sentence, then the runs' warnings; each record is read once more, one at a time.
+    """A paragraph on the runs of some cells, a line a sentence, then their warnings; each record is read once more.
 
-    Args:
-        cells: the runs, cell by cell.
     Raises: RecordFault: a record that cannot be read any more.
     """
     facts: dict[str, dict[str, None]] = {}

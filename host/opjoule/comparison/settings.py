@@ -141,11 +141,7 @@ GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def settings_of(document: Mapping[str, Any]) -> Settings:
-    """Every group of a run.
-
-    Args:
-        document: its run.json.
-    """
+    """Every group of a run, from its run.json."""
     return {group: once(read(document)) for group, read in GROUPS.items()}
 
 

@@ -20,21 +20,13 @@ TICKS: Final = 4
 
 
 def ratio_axis(entries: Iterable[tuple[float, Limits, Limits]]) -> Scale:
-    """Logarithmic, in per cent of a strip's width.
-
-    Args:
-        entries: (ratio above 0, ends of its interval, ends of the simultaneous interval).
-    """
+    """Logarithmic, in per cent of a strip's width, for ratios above 0, each with the ends of both of its intervals."""
     low, high = limits_of_ratios(entries)
     return Scale(low / MARGIN, high * MARGIN, logarithmic=True)
 
 
 def bar_axis(values: Iterable[tuple[float, float]]) -> Scale:
-    """From 0 or below, in per cent of a strip's width.
-
-    Args:
-        values: (value, half-width of its interval).
-    """
+    """From 0 or below, in per cent of a strip's width, for values, each with the half-width of its interval."""
     low, high = limits_from_zero(values)
     return Scale(low, high * MARGIN or 1.0)
 
@@ -84,11 +76,7 @@ def bar_strip(
 
 
 def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Element:
-    """Parts one after the other from 0, those below 0 to the left of it.
-
-    Args:
-        parts: (value, number of its colour; None for what is not told apart) of each.
-    """
+    """Parts one after the other from 0, those below it to its left; a number is of a colour, None is not told apart."""
     known = list(parts)
     kinds = ["filled untold" if number is None else f"filled {fill_class(number)}" for _, number in known]
     places = stacked(value for value, _ in known)

@@ -57,11 +57,7 @@ def cold_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
 
 
 def figure_name(study: StudyTable, place: Place, *words: str, also: str = "") -> str:
-    """Name of a figure's files: the study, the place, and what the figure shows.
-
-    Args:
-        also: characters that are kept besides letters and digits.
-    """
+    """Name of a figure's files: study, place, what it shows; of letters, digits and the characters in `also`."""
     name = "-".join([study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place), *words])
     return "".join(letter if letter.isalnum() or letter in also else "-" for letter in name)
 

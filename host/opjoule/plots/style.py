@@ -82,11 +82,7 @@ def save_as(figure: Figure, path: Path) -> Path:
 
 
 def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> None:
-    """Above the axes, where it hides nothing, under what must be read first; as wide as the figure.
-
-    Args:
-        warnings: those of the runs, in one line.
-    """
+    """Above the axes, where it hides nothing, under what must be read first: the runs' warnings, in one line."""
     lines = [SIMULATED] if simulated else []
     warned = wrap(warnings, WARNING_LETTERS)
     title = "\n".join([*lines, *warned])

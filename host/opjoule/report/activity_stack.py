@@ -24,11 +24,7 @@ BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
 def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element]:
-    """Stacked view of each repeat; empty without an attribution, or if no part was identified.
-
-    Args:
-        result: result.json; a part that it does not tell has no colour of its own.
-    """
+    """Stacked view of each repeat; empty without an attribution, or if the result identifies no part."""
     identified = told_parts(result)
     if not identified or not record.path("attribution.parquet").exists():
         return []

@@ -13,11 +13,7 @@ _HERE = Path(__file__).parent
 
 
 def framed(title: str, banners: Element, main: Iterable[Element], scripts: str = "") -> str:
-    """A page's source.
-
-    Args:
-        scripts: script elements, as they stand behind the content.
-    """
+    """A page's source; `scripts` are script elements, as they stand behind the content."""
     frame = Template(asset("page.html"))
     return frame.substitute(
         title=text_of(element("title", f"{title}: OpJoule")),

@@ -213,12 +213,7 @@ CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter"
 
 
 def print_trace(answer: Answer, console: Console | None = None) -> None:
-    """Prints a line for each number; simulated ones say so above.
-
-    Args:
-        answer: of a record without a workload.
-        console: where to print; stdout if None.
-    """
+    """Prints a line for each number of a record without a workload, to stdout by default; SIMULATED stands above."""
     console = console or Console(highlight=False, markup=False)
     if answer.record.simulated:
         console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))

@@ -31,12 +31,7 @@ DISTURB: Final = "disturb"
 
 
 def study_campaign(options: StudyOptions) -> CampaignFile:
-    """The cells that a command line asks for, each with its options.
-
-    Args:
-        options: of the study.
-    Raises: BadInput: the first thing in it that is wrong.
-    """
+    """The cells that a command line asks for, with their options. Raises: BadInput: the first thing that is wrong."""
     definition = find_study(options.study)
     only = _only(options.only)
     _check(definition, options)

@@ -224,11 +224,7 @@ def _supply(name: str, rig: Rig) -> Iterator[Finding]:
 
 
 def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | None) -> Iterator[Finding]:
-    """One board, while the meter records.
-
-    Args:
-        pulses: as asked; None for a few where the meter can count them.
-    """
+    """One board, while the meter records; without a number of pulses, a few are played if the meter can count them."""
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
     for medium in device.storage:

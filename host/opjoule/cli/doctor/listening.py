@@ -125,11 +125,7 @@ def listening(meter_name: str) -> Iterator[Listening | None]:
 
 
 def flow_finding(name: str, flow: Flow | None, bounds: ErrorBounds) -> Finding:
-    """Whether current and voltage are those of a board that runs on this meter.
-
-    Args:
-        name: of a board that has just answered.
-    """
+    """Whether current and voltage are those of a board that has just answered, and runs on this meter."""
     about = f"{name} current"
     if flow is None:
         return Finding(about, False, "the meter gave no sample", "see the lines of the meter above")

@@ -25,11 +25,7 @@ LOCK: Final = "opjoule-measuring.lock"
 
 
 def sweep(root: Path) -> list[Path]:
-    """Removes the folders of processes that are gone; returns them.
-
-    Args:
-        root: the clone.
-    """
+    """Removes the folders of processes that are gone, those below a clone among them; returns them."""
     memory, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
     places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
     swept = []

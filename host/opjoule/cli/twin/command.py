@@ -102,11 +102,7 @@ def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
 
 
 def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str]]:
-    """(command line, what it tells) of each run whose record the fit needs.
-
-    Args:
-        simulate: "--simulate" with its profile for a simulated board; empty for a real one.
-    """
+    """(command line, what it tells) of each run whose record the fit needs; `simulate` is "--simulate", or empty."""
     rig = f"--device {device} --storage {medium}{f' {simulate}' if simulate else ''}"
     name = f"twin-{device}-{medium}"
     return [

@@ -65,8 +65,7 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
 
     Args:
         left_out: why records are not in it, a line each.
-        target: where it will lie.
-        command: that makes it.
+        target: where it will lie; `command` makes it.
     """
     is_change = compared.question.by == (SIDE,)
     by = "before and after" if is_change else "by " + ", ".join(compared.question.by)

@@ -23,8 +23,7 @@ _WIDEST = 1000
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     """Writes study.csv and best.csv of a folder's records and prints the best system of each cell; gives the faults.
 
-    Args:
-        json: stdout is for JSON; what is printed goes to stderr.
+    With `json`, stdout is for JSON: what is printed goes to stderr.
     """
     console = Console(highlight=False, markup=False, stderr=json)
     faults, usual = [], console.width

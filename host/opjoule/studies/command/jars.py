@@ -26,10 +26,8 @@ def fetch(command: Sequence[str], what: str, fault: type[BadInput]) -> subproces
 
 
 def fetch_jar(jar: Jar, cache: Path) -> Path:
-    """The archive, fetched once.
+    """The archive, fetched once into the folder of the fetched ones.
 
-    Args:
-        cache: folder of the fetched ones.
     Raises: BadInput: there is no Maven, no network, or another archive than the one that is named.
     """
     _, name, version = jar.artifact.split(":")

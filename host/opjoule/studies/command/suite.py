@@ -66,12 +66,8 @@ class JobStudy(CommandStudy):
         connections: Path | None,
         cache: Path,
     ) -> JobStudy:
-        """The study of one cell.
+        """The study of one cell, whose files are those that every study gets (`along`) and its own.
 
-        Args:
-            along: files that every study gets.
-            parts: with their counts after scaling.
-            cache: of fetched wheels.
         Raises: BadInput: a file cannot be read, or is not of its form.
         """
         files = (*definition.files, *along, *([dataset] if dataset else []))

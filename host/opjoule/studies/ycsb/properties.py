@@ -121,11 +121,7 @@ def workload_properties(
 
 
 def values_bytes(properties: Mapping[str, str]) -> int | None:
-    """Bytes of all values of a workload [B]; None where they do not follow from its counts alone.
-
-    Args:
-        properties: the effective ones.
-    """
+    """Bytes of all values of a workload, by its effective properties; None where counts alone do not tell."""
     if properties.get("fieldlengthdistribution", "constant") != "constant":
         return None
     if "valuecompressratio" in properties or "valuetext" in properties:
