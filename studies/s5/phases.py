@@ -35,59 +35,59 @@ class AskedRows:
         return getattr(self, COUNTS[test])
 
 
-def _open(system, asked, carry, progress):
+def _open(system, asked, server, progress):
     for number in range(asked.opens):
         system.open()
         system.close()
         progress(number)
 
 
-def _insert(system, asked, carry, progress):
+def _insert(system, asked, server, progress):
     if asked.batch:
         system.insert_all(asked.contacts)
-        if carry:
-            carry.inserted_all()
+        if server:
+            server.insert_all(system.everything())
         return
     for contact in asked.contacts:
         system.insert(contact)
-        if carry:
-            carry.inserted(contact.id)
+        if server:
+            server.insert(system.row(contact.id))
         if not contact.id % PROGRESS_EVERY:
             progress(contact.id)
 
 
 def _select(column, value):
-    return lambda system, asked, carry, progress: system.select(column, value)
+    return lambda system, asked, server, progress: system.select(column, value)
 
 
 def _update(column, value, target, written):
-    def update(system, asked, carry, progress):
+    def update(system, asked, server, progress):
         if asked.batch:
             system.update_all(column, value, target, written)
-            if carry:
-                carry.updated_all(column, value)
+            if server:
+                server.store_all(system.select(column, value))
         else:
-            after = _after(carry.updated if carry else None, progress)
-            system.update_each(column, value, target, written, after)
+            carry = (lambda number: server.store(system.row(number))) if server else None
+            system.update_each(column, value, target, written, _after(carry, progress))
 
     return update
 
 
 def _delete(column, value):
-    def delete(system, asked, carry, progress):
+    def delete(system, asked, server, progress):
         if asked.batch:
-            ids = system.ids(column, value) if carry else ()
+            ids = system.ids(column, value) if server else ()
             system.delete_all(column, value)
-            if carry:
-                carry.deleted_all(ids)
+            if server:
+                server.remove_all(ids)
         else:
-            system.delete_each(column, value, _after(carry.deleted if carry else None, progress))
+            system.delete_each(column, value, _after(server.remove if server else None, progress))
 
     return delete
 
 
 def _after(carry, progress):
-    """What is done after each row's transaction."""
+    """What is done after each row's transaction: it is carried to the server, if there is one."""
     done = 0
 
     def after(number):
@@ -111,7 +111,8 @@ TESTS = {
     "T5A": _delete("state", STATE),
     "T5B": _delete("zip", ZIP),
 }
-"""In the order in which they run: each finds what those before it have left."""
+"""In the order in which they run: each finds what those before it have left. A test is given a server, too, to which
+each transaction is carried once it is made: the rows are read back, and stored there by one call, a transaction."""
 COUNTS = {"T1": "opens", "T2": "rows", "T3A": "by_state", "T3B": "by_zip"}
 COUNTS |= {"T4A": "by_state", "T4B": "by_zip", "T5A": "by_state", "T5B": "by_zip"}
 LOOPS = ("T1", "T2", "T4A", "T4B", "T5A", "T5B")
@@ -156,35 +157,3 @@ class NoTable:
     def delete_all(self, column, value):
         """As update_each()."""
         self.update_all(column, value, "", "")
-
-
-class Carry:
-    """Carries each transaction to a server once it is made: the rows are read back, and stored there."""
-
-    def __init__(self, system, server):
-        """Args: server: a table of contacts, too; each call of it is one transaction there."""
-        self._system, self._server = system, server
-
-    def inserted(self, number):
-        """One row that is new."""
-        self._server.insert(self._system.row(number))
-
-    def inserted_all(self):
-        """All rows of a table that was empty."""
-        self._server.insert_all(self._system.everything())
-
-    def updated(self, number):
-        """One row that was changed."""
-        self._server.store(self._system.row(number))
-
-    def updated_all(self, column, value):
-        """Rows that were changed, found as they were found for it."""
-        self._server.store_all(self._system.select(column, value))
-
-    def deleted(self, number):
-        """One row that is gone."""
-        self._server.remove(number)
-
-    def deleted_all(self, numbers):
-        """Rows that are gone."""
-        self._server.remove_all(numbers)

@@ -5,7 +5,7 @@ import statistics
 from contacts import digest
 from opjoule_marks import phase
 from opjoule_study import Progress, WrongAnswer, read_at_least
-from phases import LOOPS, READS, TESTS, UNCHANGING, Carry, NoTable
+from phases import LOOPS, READS, TESTS, UNCHANGING, NoTable
 
 HARNESS = "HARNESS_"
 """Begins the names of the loops without a database."""
@@ -43,9 +43,8 @@ class ContactRun:
         if server:
             server.create()
             server.open()
-        carry = Carry(system, server) if server else None
         for test in [name for name in TESTS if name != "T1"]:
-            answers = self._test(test, carry)
+            answers = self._test(test, server)
             for answer in answers if test in READS else [system.everything()]:
                 self._check(test, answer)
             if server and test not in READS:
@@ -54,17 +53,17 @@ class ContactRun:
         if server:
             server.close()
 
-    def _test(self, test, carry):
-        answers = self._timed(test, TESTS[test], self._system, carry, self.progress.tell)
+    def _test(self, test, server):
+        answers = self._timed(test, TESTS[test], self._system, server, self.progress.tell)
         self.progress.done += self._asked.count(test)
         return answers
 
-    def _timed(self, name, run, system, carry, progress):
+    def _timed(self, name, run, system, server, progress):
         self._now[0] = name
         again = name in UNCHANGING or name.startswith(HARNESS)
         least = {} if again else {"least_s": 0.0}
         with phase(name):
-            done = read_at_least(lambda: run(system, self._asked, carry, progress), **least)
+            done = read_at_least(lambda: run(system, self._asked, server, progress), **least)
         self.seconds[name], self.times[name] = done.mean_s, done.times
         return done.answers
 

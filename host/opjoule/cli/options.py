@@ -26,6 +26,8 @@ METER_KINDS: Final = "{meter kinds}"
 IMPORT_SENSORS: Final = "{import sensors}"
 METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
 """Help of an option that takes a meter's name."""
+TWINS: Final = Path(__file__).resolve().parents[3] / "twins"
+"""Where `measure.py twin --fit` puts profiles."""
 RIG_FILE: Final = Path("rig.toml")
 RIG_HELP: Final = "the rig's description (default: rig.toml)"
 NAME: Final = "name"
@@ -210,3 +212,44 @@ def _from_meter_table() -> tuple[str, str]:
     except ImportError:
         return "serial:/dev/ttyACM0, monsoon:voltage=5.1, ...", "ina219, ..."
     return known_kinds(), ", ".join(import_sensors())
+
+
+def twin_profile(text: str) -> Path:
+    """A twin profile by its file, or by its name in the folder of profiles.
+
+    Raises: argparse.ArgumentTypeError: there is none; names those in the folder.
+    """
+    for path in (Path(text), TWINS / f"{text}.toml"):
+        if text.strip() and path.is_file():
+            return path
+    there = ", ".join(sorted(path.stem for path in TWINS.glob("*.toml"))) or "none"
+    raise argparse.ArgumentTypeError(
+        f"{one_line(text)}: there is no such twin profile; {TWINS.name}/ holds {there}; host/measure.py "
+        "twin --fit RECORD writes one"
+    )
+
+
+class _Simulate(argparse.Action):
+    """Sets `simulate`, and `twin_profile` where a profile is named."""
+
+    def __call__(
+        self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None
+    ) -> None:
+        options.simulate, options.twin_profile = True, profile
+
+
+def simulate_option() -> bool:
+    """The option --simulate [PROFILE], beside a field `twin_profile` for the profile."""
+    return flag(
+        "simulated board and meter; every figure says SIMULATED. PROFILE: a twin that measure.py twin --fit found "
+        "from a real record, its file or its name in twins/ (default: published figures, models.toml)",
+        action=_Simulate,
+        nargs="?",
+        type=twin_profile,
+        metavar="PROFILE",
+    )
+
+
+def profile_field() -> Path | None:
+    """The field beside it: no option of its own."""
+    return cast(Path | None, field(default=None, metadata={"type": Path}))

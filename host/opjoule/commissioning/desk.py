@@ -96,6 +96,8 @@ class OpenDesk:
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
     """Connects to the board, which is on by then; None: the step has none."""
     second: OpenMeter | None = None
+    record: Callable[[Path, float], DeskRecording] | None = None
+    """Records the meter alone, into a folder, for so many seconds of its clock; None: as `recording` does."""
 
     def recording(self, name: str, board: Board | None = None) -> Running:
         """A recording of the rig's meter, to be begun by a `with` block."""
@@ -104,6 +106,8 @@ class OpenDesk:
 
     def take(self, name: str, seconds: float) -> DeskRecording:
         """The meter alone, for so many seconds of its clock. Raises: MeterFault."""
+        if self.record:
+            return self.record(self.folder / name, seconds)
         with self.recording(name) as running:
             running.wait(seconds)
         return running.recorded()

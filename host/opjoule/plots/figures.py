@@ -29,6 +29,8 @@ from opjoule.plots.style import drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
 from opjoule.studies.definition import DEVICE, StudyFolder
 
+NamedFigure = tuple[str, Callable[[], Figure]]
+"""Name of a figure's files, and what draws it."""
 FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": lambda of: bars(
         of,
@@ -92,8 +94,9 @@ def write_figures(
     if folder.exists() and not folder.is_dir():
         raise BadInput(f"--out {folder} is a file: name a folder")
     folder.mkdir(parents=True, exist_ok=True)
-    everything = chain(_of_runs(layout), *map(_of_phases, _studies(layout)))
-    for name, draw in _of_paper(layout, study) if study else everything:
+    tables = read_studies([run.place for run in layout.runs])
+    everything = chain(_of_runs(layout), *map(_of_phases, tables))
+    for name, draw in _of_paper(layout, tables, study) if study else everything:
         made = save(drawn(draw), folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
     for name, text in (
@@ -103,7 +106,7 @@ def write_figures(
     ):
         write_whole(folder / name, text.encode())
         yield str(folder / name)
-    for table in _studies(layout):
+    for table in tables:
         name = Path(table.name).name
         for file, text in ((TABLE, as_csv(table)), (BEST_TABLE, best_csv(table))):
             write_whole(folder / f"{name}-{file}", text.encode())
@@ -117,12 +120,12 @@ def write_figures(
         yield f"left out: {line}"
 
 
-def _of_paper(layout: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
     """The figures that stand for those of a paper, numbered in its order.
 
     Raises: BadInput: these records have none of them.
     """
-    of_runs, tables = dict(_of_runs(layout)), _studies(layout)
+    of_runs = dict(_of_runs(layout))
     some, media = False, {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
         if part.media and not all(
@@ -140,7 +143,7 @@ def _of_paper(layout: Plotted, study: StudyFolder) -> Iterator[tuple[str, Callab
         raise BadInput(f"--study {study.name}: these records have none of its paper's figures")
 
 
-def _of_runs(layout: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
     """Figures of any runs, or of a workload study's figures: the name of the files, and what draws them."""
     figures = figures_of_studies(layout.runs)
     for of, shown in figures.items():
@@ -154,14 +157,9 @@ def _of_runs(layout: Plotted) -> Iterator[tuple[str, Callable[[], Figure]]]:
             yield name, partial(draw, rest)
 
 
-def _of_phases(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
+def _of_phases(study: StudyTable) -> Iterator[NamedFigure]:
     """Figures of a study's phases: the name of the files, and what draws them."""
     yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
-
-
-def _studies(layout: Plotted) -> list[StudyTable]:
-    """The studies among some runs."""
-    return read_studies([run.place for cell in layout.cells for run in cell.runs])
 
 
 SCALE: Final = "scale"

@@ -21,8 +21,7 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput, DeviceFault
-from opjoule.studies.ycsb.kept import kept_name
-from opjoule.studies.ycsb.properties import check_space
+from opjoule.studies.ycsb.properties import check_space, kept_name
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build" / "loader" / "loader"

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from opjoule.cli import twin_profiles
+from opjoule.cli import options as cli_options
 from opjoule.cli.commands import parse
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan
@@ -107,7 +107,7 @@ def commands():
 @pytest.mark.parametrize("line", list(commands()))
 def test_documented_commands_are_taken(line, tmp_path, monkeypatch):
     (tmp_path / "rpi4-sd.toml").touch()  # the twin profile that the commands before it would have written
-    monkeypatch.setattr(twin_profiles, "FOLDER", tmp_path)
+    monkeypatch.setattr(cli_options, "TWINS", tmp_path)
     asked = parse(shlex.split(line, comments=True))
     if isinstance(asked.options, PlanningOptions) and "," not in (asked.options.storage or ""):
         make_plan(asked.options)

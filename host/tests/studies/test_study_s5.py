@@ -279,7 +279,7 @@ def test_every_transaction_is_made_before_it_is_carried_and_is_as_large_as_asked
     system.open()
     server = Seen(tmp_path / "db" / "contacts.sqlite")
     for test in ("T2", "T4A", "T5A"):
-        phases.TESTS[test](system, asked, phases.Carry(system, server), lambda done: None)
+        phases.TESTS[test](system, asked, server, lambda done: None)
     assert system.everything() == asked.expected["T2"][:0] + [
         tuple(row) for row in asked.contacts if row.state != "QA"
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -40,20 +40,10 @@ def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
         bench.connect(loads.get(setup))
 
 
-@dataclass(frozen=True)
-class _LoadDesk(OpenDesk):
-    """A desk without the board's programs: each recording is as fast as this computer can simulate it."""
-
-    bench: LoadBench | None = None
-
-    def take(self, name: str, seconds: float) -> DeskRecording:
-        assert self.bench
-        folder = self.folder / name
-        with (
-            self.bench.running(seconds) as meter_name,
-            opened_meter(open_meter(meter_name), meter_name, None) as meter,
-        ):
-            return recorded_alone(meter, folder, seconds)
+def _taken(bench: LoadBench, folder: Path, seconds: float) -> DeskRecording:
+    """A recording without the board's programs, as fast as this computer can simulate it."""
+    with bench.running(seconds) as name, opened_meter(open_meter(name), name, None) as meter:
+        return recorded_alone(meter, folder, seconds)
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,7 @@ class SimulatedDesk:
         set_up, zero_a = partial(_connected, bench, self.drawn), self.certificate.figure("zero", ZERO_A)
         desk = OpenDesk(set_up, folder, self.pace, parts, self.drawn.profile, zero_a)
         if not step.board:
-            yield _LoadDesk(**{field.name: getattr(desk, field.name) for field in fields(desk)}, bench=bench)
+            yield replace(desk, record=partial(_taken, bench))
             return
         storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
         with closing(RehearsalRig(self.drawn, root=ROOT, storage=storage)) as rig, ExitStack() as opened:

@@ -18,12 +18,13 @@ from opjoule.cli.options import (
     Options,
     flag,
     option,
+    profile_field,
     repeated,
     required,
+    simulate_option,
     switch,
 )
 from opjoule.cli.short_commands import LIVE_HELP
-from opjoule.cli.twin_profiles import profile_field, simulate_option
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"

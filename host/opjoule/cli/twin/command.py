@@ -10,8 +10,8 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from opjoule.cli.options import TWINS
 from opjoule.cli.twin.options import TwinOptions
-from opjoule.cli.twin_profiles import FOLDER
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
@@ -32,7 +32,7 @@ def run_twin(options: TwinOptions) -> int:
         _print_runs(options)
         return 0
     fitted = fit_twin([read_recorded(path) for path in options.fit])
-    path = options.out or FOLDER / f"{fitted.records[0].board}-{fitted.records[0].medium}.toml"
+    path = options.out or TWINS / f"{fitted.records[0].board}-{fitted.records[0].medium}.toml"
     page = path.with_suffix(".html")
     if page == path:
         raise BadInput(f"--out {path}: the page goes there; give a name that ends in .toml")

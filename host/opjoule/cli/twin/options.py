@@ -9,8 +9,7 @@ from typing import ClassVar, Final
 from opjoule.cli.argument_types import directory
 from opjoule.cli.command import Command
 from opjoule.cli.measure.options import STORAGE_HELP
-from opjoule.cli.options import Options, flag, option, several
-from opjoule.cli.twin_profiles import profile_field, simulate_option
+from opjoule.cli.options import Options, flag, option, profile_field, several, simulate_option
 
 _EPILOG: Final = """\
 examples:

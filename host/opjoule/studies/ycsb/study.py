@@ -23,8 +23,15 @@ from opjoule.studies.ycsb.core import (
     expected_operations,
     file_properties,
 )
-from opjoule.studies.ycsb.kept import COPY, LOAD, check_copyable, kept_name
-from opjoule.studies.ycsb.properties import check_blocks, check_meant, check_space
+from opjoule.studies.ycsb.properties import (
+    COPY,
+    LOAD,
+    check_blocks,
+    check_copyable,
+    check_meant,
+    check_space,
+    kept_name,
+)
 from opjoule.units import counted
 
 HARNESS_S = 2.0
