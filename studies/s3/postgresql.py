@@ -1,5 +1,7 @@
 """PostgreSQL: a server that somebody else has started, through psycopg 3."""
 
+from functools import cache
+
 from opjoule_study import Unmeasurable, one_line
 from sql_systems import SqlSystem
 
@@ -23,12 +25,10 @@ def client():
     return psycopg
 
 
-_SPELLED = {}
-
-
+@cache
 def _spelled(sql):
     """The shared SQL with psycopg's sign for a value, written once for each statement."""
-    return _SPELLED.setdefault(sql, sql.replace("%", "%%").replace("?", "%s"))
+    return sql.replace("%", "%%").replace("?", "%s")
 
 
 class Postgresql(SqlSystem):
@@ -64,7 +64,7 @@ class Postgresql(SqlSystem):
         self._execute(self.time_sql.table())
 
     def _execute(self, sql, values=()):
-        return self._cursor.execute(_SPELLED.get(sql) or _spelled(sql), values)
+        return self._cursor.execute(_spelled(sql), values)
 
     def load(self, path):
         """The rows of a CSV file, sent to the server as they are."""

@@ -40,7 +40,11 @@ def main():
     options = _arguments()
     try:
         given = _connections(options.connections)
-        _needs(options, given)
+        for name in (options.system, options.sync):
+            if name in ("zen-odbc", "sqlserver") and name not in given:
+                raise Unmeasurable(
+                    f"{name}: give its ODBC connection string, as '{name} = ...' in the file of --connections"
+                )
         needed = _needed(options, given)
         if options.check:
             _check(options, given)
@@ -89,15 +93,6 @@ def _connections(path):
     with open(path, encoding="utf-8") as lines:
         pairs = [line.strip().partition("=") for line in lines if line.strip() and not line.startswith("#")]
     return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _needs(options, given):
-    """Raises: Unmeasurable: a system or server that nobody knows of unless it is given."""
-    for name in (options.system, options.sync):
-        if name in ("zen-odbc", "sqlserver") and name not in given:
-            raise Unmeasurable(
-                f"{name}: give its ODBC connection string, as '{name} = ...' in the file of --connections"
-            )
 
 
 def _needed(options, given):

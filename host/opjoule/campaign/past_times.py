@@ -117,9 +117,10 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
     with suppress(KeyError, TypeError, ValueError):
         ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
         took_s = (ends[1] - ends[0]).total_seconds()
-        growing_s = sum(
-            1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in _growing(record, constant)
-        )
+        growing = [phase for phase in record["phases"] if phase["role"] in GROWING]
+        if marked := record.get("marked_phases"):
+            growing = [phase for phase in marked if phase["name"] not in constant]
+        growing_s = sum(1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in growing)
         cell = _cell(record["asked"])
         size = size_of(record["asked"])
         if size and took_s >= growing_s:
@@ -128,13 +129,6 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
 
 def _cell(asked: Mapping[str, Any]) -> Axes:
     return tuple(sorted((str(axis), str(value)) for axis, value in asked["cell"].items()))
-
-
-def _growing(record: Mapping[str, Any], constant: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The phases of a record that take longer with more records and operations."""
-    if marked := record.get("marked_phases"):
-        return [phase for phase in marked if phase["name"] not in constant]
-    return [phase for phase in record["phases"] if phase["role"] in GROWING]
 
 
 def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) -> TimeNeeded | None:

@@ -49,7 +49,8 @@ def check_comparable(
             str(one): one for runs in groups for one in disagreements([run.settings for run in runs], {RIG})
         }
         between = {str(one): one for one in disagreements(everything, explained)}
-        declared = _of_one_index(groups) and not is_change
+        indexes = {run.index for runs in groups for run in runs}
+        declared = len(indexes) == 1 and None not in indexes and not is_change  # by one campaign's file
         for line, one in {**inside, **between}.items():
             if cells and (one.group, one.key) == STUDY_CELL:
                 continue
@@ -87,9 +88,3 @@ def _refusal(refused: dict[str, Disagreement]) -> str:
         f"these runs are not comparable. They differ in {shown}. Compare them by it, name fewer runs, or allow it with "
         f"--although {names}"
     )
-
-
-def _of_one_index(groups: Sequence[Sequence[ComparedRun]]) -> bool:
-    """True if all runs belong to one campaign, whose file says what differs."""
-    indexes = {run.index for runs in groups for run in runs}
-    return len(indexes) == 1 and None not in indexes

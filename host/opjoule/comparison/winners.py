@@ -88,7 +88,13 @@ def winner_lines(compared: Compared) -> list[str]:
         return [sentence(contrast, compared) for contrast in compared.contrasts]
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
     if not judged:
-        return [_no_winner(compared)]
+        nobody = f"No {noun(compared.question.by)} is named best"
+        if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
+            return [f"{nobody}: the runs are too short for a conclusion."]
+        why = (
+            "these are single runs, and how much runs differ is not known. Measure more of them (--repeats)."
+        )
+        return [f"{nobody}: {why}"]
     lines: list[str] = []
     for quantity in compared.quantities:
         ranked = list(_rankings(compared, quantity))
@@ -103,15 +109,6 @@ def winner_lines(compared: Compared) -> list[str]:
         else:
             lines.append(_common_line(ranked, compared))
     return lines
-
-
-def _no_winner(compared: Compared) -> str:
-    if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
-        return f"No {noun(compared.question.by)} is named best: the runs are too short for a conclusion."
-    return (
-        f"No {noun(compared.question.by)} is named best: these are single runs, and how much runs differ is not known. "
-        "Measure more of them (--repeats)."
-    )
 
 
 def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
@@ -185,18 +182,11 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
         if ranking.alike
         else ""
     )
-    value = "" if ranking.alike else f", {_value(ranking, compared)}"
+    places = [(group.name, group.stratum) for group in compared.groups]
+    mean = compared.mean(ranking.quantity.key, places.index((ranking.best, ranking.stratum)))
+    value = "" if ranking.alike else f", {quantity_text(from_json(mean))}"
     text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking, compared)}."
     return sentence_case(f"{place}{text}{single}")
-
-
-def _value(ranking: Ranking, compared: Compared) -> str:
-    at = next(
-        at
-        for at, group in enumerate(compared.groups)
-        if group.name == ranking.best and group.stratum == ranking.stratum
-    )
-    return quantity_text(from_json(compared.mean(ranking.quantity.key, at)))
 
 
 def _size(ranking: Ranking, compared: Compared) -> str:

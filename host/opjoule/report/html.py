@@ -40,9 +40,14 @@ def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path
 
 def render(answer: Answer, timeline: Timeline) -> str:
     """The page's source."""
+    if "power" in timeline.tracks:
+        # With the still picture for print and for readers without scripts.
+        chart = chart_frame(timeline.notes, trace_figure(answer, timeline))
+    else:
+        chart = [element("p", note, class_="reason") for note in timeline.notes]
     main = [
         sections.headline(answer),
-        section("trace", "Power and work over time", *_chart(answer, timeline), *losses(timeline.lost)),
+        section("trace", "Power and work over time", *chart, *losses(timeline.lost)),
         section("numbers", "Numbers", *_numbers(answer, timeline)),
         section("provenance", "Where these numbers come from", *provenance(answer)),
     ]
@@ -69,13 +74,6 @@ def _idle_power(answer: Answer) -> dict[str, float | None] | None:
     if isinstance(idle, Missing):
         return None
     return {"value_w": idle.value, "u_w": idle.u if isinstance(idle, Measured) else None}
-
-
-def _chart(answer: Answer, timeline: Timeline) -> list[Element]:
-    """The chart's frame with the still picture for print and for readers without scripts."""
-    if "power" not in timeline.tracks:
-        return [element("p", note, class_="reason") for note in timeline.notes]
-    return chart_frame(timeline.notes, trace_figure(answer, timeline))
 
 
 def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:

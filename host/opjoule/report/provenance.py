@@ -217,12 +217,16 @@ def sensor_errors(answer: Answer) -> list[Element]:
     names = list(dict.fromkeys([*bounds, *of_energy]))
     if not names:
         return []
+    joules = {
+        name: str(rounded(COVERAGE_FACTOR * abs(value_j), None, "J", 2))
+        for name, value_j in of_energy.items()
+    }
     body = [
         row(
             name,
             bounds.get(name, NONE),
             sensor.origins.get(name, "the calibration, or its reference" if sensor.calibration else NONE),
-            element("span", _joules(of_energy.get(name)), class_="figure"),
+            element("span", joules.get(name, NONE), class_="figure"),
         )
         for name in names
     ]
@@ -249,7 +253,3 @@ def _contributions(result: Mapping[str, Any], sensor: ErrorBounds) -> dict[str, 
     budget = shared.get("budget") if isinstance(shared, Mapping) else None
     contributions = budget.items() if isinstance(budget, Mapping) else ()
     return {str(name).removeprefix(f"{sensor.sensor_id}: "): float(value) for name, value in contributions}
-
-
-def _joules(value_j: float | None) -> str:
-    return NONE if value_j is None else str(rounded(COVERAGE_FACTOR * abs(value_j), None, "J", 2))

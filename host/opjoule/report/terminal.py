@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from opjoule.evaluation.quantities.definition import Definition, Topic
-from opjoule.opened.answer import Answer, Banner, open_answer
+from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import NONE, is_quantity, quantity, quantity_text, row
 from opjoule.record.phases import Role
 from opjoule.record.result import StatedAlignment
@@ -49,7 +49,8 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
     for line in head_lines(answer.run):
         console.print(Text(line, style="dim"))
     for banner in answer.banners:
-        console.print(_banner(banner))
+        words = SHORT_SIMULATED if banner.kind == "simulated" else banner.text
+        console.print(Text.assemble((f" {banner.title} ", BANNER_STYLES[banner.kind]), f" {words}"))
     if answer.trace_only:
         print_trace(answer, console)
     elif answer.result:
@@ -68,11 +69,6 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
     console.print(Text(f"record               {directory}"), soft_wrap=True)
     if (directory / "report.html").exists():
         console.print(Text(f"report               {directory / 'report.html'}"), soft_wrap=True)
-
-
-def _banner(banner: Banner) -> Text:
-    words = SHORT_SIMULATED if banner.kind == "simulated" else banner.text
-    return Text.assemble((f" {banner.title} ", BANNER_STYLES[banner.kind]), f" {words}")
 
 
 _NUMBER_COLUMNS: Final = (

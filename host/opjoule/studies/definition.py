@@ -178,13 +178,11 @@ class StudyFolder:
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """All combinations of the values of some axes that are asked for."""
-        return combinations(
-            {name: [value for value in self.axes[name] if self._is_asked(name, value, only)] for name in axes}
-        )
-
-    def _is_asked(self, axis: str, value: str, only: Mapping[str, Sequence[str]]) -> bool:
-        """Whether --only names the value, or, if --only leaves the axis out, whether the paper has it."""
-        return value in only[axis] if axis in only else value not in self.beside.get(axis, ())
+        asked = {}
+        for axis in axes:  # those that --only names or, if it leaves the axis out, those that the paper has
+            in_paper = [value for value in self.axes[axis] if value not in self.beside.get(axis, ())]
+            asked[axis] = [value for value in self.axes[axis] if value in only.get(axis, in_paper)]
+        return combinations(asked)
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
         known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
@@ -61,19 +61,18 @@ def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOpti
 def needs_of_cells(cells: Sequence[PlanningOptions]) -> Needs:
     """Set-up for every cell that is measured here."""
     virtual = any(cell.device == "virtual" for cell in cells)
+    packages: dict[str, None] = {}
+    for cell in cells:  # Debian's, that a cell needs of this computer as its simulated board
+        if isinstance(cell, JobOptions) and cell.simulate:
+            of_values = find_study(cell.folder).packages
+            packages |= dict.fromkeys(
+                name for value in cell.cell.values() for name in of_values.get(value, ())
+            )
     return Needs(
         loader=True,
         simulate=virtual or any(cell.simulate for cell in cells),
         ycsb=any(isinstance(cell, YcsbOptions) and cell.generator == "ycsb" for cell in cells),
         virtual=virtual,
-        packages=tuple(dict.fromkeys(name for cell in cells for name in _packages(cell))),
+        packages=tuple(packages),
         board=next((cell.architecture for cell in cells if cell.architecture), ""),
     )
-
-
-def _packages(options: PlanningOptions) -> Iterator[str]:
-    """Debian packages that a cell needs of this computer as its simulated board."""
-    if isinstance(options, JobOptions) and options.simulate:
-        study = find_study(options.folder)
-        for value in options.cell.values():
-            yield from study.packages.get(value, ())

@@ -56,7 +56,8 @@ def run_list(options: ListOptions) -> int:
     if options.json:
         print(json.dumps([_plain(run) for run in listed], indent=2))
         return 0
-    print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *map(_noted, listed)])
+    noted = [" ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip() for run in listed]
+    print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *noted])
     if not listed:
         print("no such record", file=sys.stderr)
     return 0
@@ -106,11 +107,6 @@ def _plain(run: ListedRun) -> dict[str, Any]:
         "headline": headline,
         **remarks,
     }
-
-
-def _noted(run: ListedRun) -> str:
-    """Tags and note of a record; empty where it has none."""
-    return " ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip()
 
 
 def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:

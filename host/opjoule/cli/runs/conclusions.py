@@ -76,8 +76,9 @@ def run_conclusions(options: ConclusionsOptions) -> int:
     console = Console(highlight=False, markup=False)
     for study, answers in concluded:
         console.print(_table(study, answers))
-        for line in _counted(answers):
-            console.print(line, soft_wrap=True)
+        words = [answer.word for answer in answers]
+        counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
+        console.print(f"answers    {counts}", soft_wrap=True)
     return 0
 
 
@@ -86,12 +87,12 @@ def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:
     made = Table(title=f"{study.title}: the paper's conclusions{mark}", title_justify="left", show_lines=True)
     for name in ("question", "paper", "here (95 %)", "joules (95 %)", "verdict"):
         made.add_column(name)
+    inside = {None: "", True: "; the paper's factor is inside", False: "; the paper's factor is outside"}
     for answer in answers:
         at = ", ".join(f"{axis} {value}" for axis, value in answer.place)
         question = f"{answer.conclusion.question} [{answer.conclusion.where}]" + (f"\n{at}" if at else "")
-        made.add_row(
-            question, paper_words(answer), _ratio(answer.contrast), _ratio(answer.joules), _word(answer)
-        )
+        word = answer.word + ("" if answer.conclusion.about else inside[answer.holds_the_papers])
+        made.add_row(question, paper_words(answer), _ratio(answer.contrast), _ratio(answer.joules), word)
     return made
 
 
@@ -111,17 +112,6 @@ def _ratio(of: Contrast | None) -> str:
         return f"{value:.3g}"
     low, high = of.limits
     return f"{value:.3g} ({low:.3g} to {high:.3g})"
-
-
-def _word(of: PaperVerdict) -> str:
-    inside = {None: "", True: "; the paper's factor is inside", False: "; the paper's factor is outside"}
-    return of.word + ("" if of.conclusion.about else inside[of.holds_the_papers])
-
-
-def _counted(answers: Sequence[PaperVerdict]) -> list[str]:
-    words = [answer.word for answer in answers]
-    counts = ", ".join(f"{words.count(word)} {word}" for word in dict.fromkeys(words))
-    return [f"answers    {counts}"]
 
 
 def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:

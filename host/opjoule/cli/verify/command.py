@@ -44,7 +44,10 @@ def _verified(directory: Path) -> dict[str, Any]:
             problems = record.verify() or _unreadable(record)
     except RecordFault as fault:
         return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
-    return {"record": str(directory), "status": record.status, "said": _sound(record), "problems": problems}
+    said = "ended early; its sealed parts are as they were written"
+    if record.is_finished:
+        said = f"{len(record.run.checksums or {})} files are as the run left them ({record.status})"
+    return {"record": str(directory), "status": record.status, "said": said, "problems": problems}
 
 
 def _unreadable(record: RunRecord) -> list[str]:
@@ -66,10 +69,3 @@ def _unreadable(record: RunRecord) -> list[str]:
         except RecordFault as fault:
             said.append(str(fault))
     return said
-
-
-def _sound(record: RunRecord) -> str:
-    if record.is_finished:
-        count = len(record.run.checksums or {})
-        return f"{count} files are as the run left them ({record.status})"
-    return "ended early; its sealed parts are as they were written"

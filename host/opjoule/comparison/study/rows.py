@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pyarrow.parquet as pq
 
-from opjoule.comparison.run_warnings import RunWarning, marks_of, summary_of, warnings_of
+from opjoule.comparison.run_warnings import marks_of, summary_of
 from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
@@ -110,11 +110,6 @@ class StudyTable:
     def simulated(self) -> bool:
         """True if any row is simulated."""
         return any(row.simulated for row in self.rows)
-
-    @property
-    def all_warnings(self) -> list[RunWarning]:
-        """Warnings of its records."""
-        return warnings_of(self.runs)
 
     @property
     def warnings(self) -> str:

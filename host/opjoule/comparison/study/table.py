@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.measure import Measurement
 from rich.table import Table
 
-from opjoule.comparison.run_warnings import print_above
+from opjoule.comparison.run_warnings import print_above, warnings_of
 from opjoule.comparison.study.best import BEST_TABLE, TABLE, Best, as_csv, best_csv, best_systems
 from opjoule.comparison.study.rows import StudyTable, read_studies
 from opjoule.comparison.value_words import measure_unit, measure_words
@@ -30,7 +30,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
     for study in read_studies(sorted(path for path in folder.iterdir() if path.is_dir())):
         write_whole(folder / TABLE, as_csv(study).encode())
         write_whole(folder / BEST_TABLE, best_csv(study).encode())
-        print_above(console, study.all_warnings, (), simulated=False)
+        print_above(console, warnings_of(study.runs), (), simulated=False)
         for table in best_tables(study):
             console.print(table.title, style="italic", soft_wrap=True)
             table.title = None

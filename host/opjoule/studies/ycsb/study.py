@@ -107,12 +107,14 @@ class YcsbStudy(Study):
 
     def words(self) -> dict[str, str]:
         """What happens in the phases that run the loader."""
+        work = f"{self.properties['operationcount']} operations"
+        work = f"as many operations as fit into {self.run_s} s" if self.run_s else work
         once = ", once: a database that is kept on the medium is not loaded again"
         return {
             "load": f"{self.properties['recordcount']} records into {self.database.title}"
             f"{once if self.reset == COPY else ''}",
             "copy": "of the kept database, for this repeat alone",
-            "run": f"{self._run_words()}, {counted(self.threads, 'thread')}",
+            "run": f"{work}, {counted(self.threads, 'thread')}",
             "blocks": "all of this once more in randomised "
             f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates what "
             "each kind of operation draws",
@@ -131,11 +133,6 @@ class YcsbStudy(Study):
         if self.design:
             lines.append(("mix", _DESIGN_WORDS))
         return lines
-
-    def _run_words(self) -> str:
-        if self.run_s:
-            return f"as many operations as fit into {self.run_s} s"
-        return f"{self.properties['operationcount']} operations"
 
     def steps(self) -> list[Step]:
         """Load and run with what lies around them, and the harness."""
