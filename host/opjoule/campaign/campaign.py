@@ -198,15 +198,6 @@ class Campaign:
         cell.runs[-1] = replace(cell.runs[-1], why=why)
         self.measured(cell, took_s)
 
-    def changed_program(self) -> str:
-        """A line where not all of its records are of one program; empty where they are."""
-        if len(self.programs) < 2:
-            return ""
-        return (
-            f"the program has changed in mid-campaign: {' / '.join(self.programs)}: compare.py refuses to compare "
-            "these runs; go back to the first version, or measure into another --out"
-        )
-
     def measured(self, cell: Cell, took_s: float, status: int = 0) -> None:
         """Takes note of a measurement; one that failed is to be measured again while the retries last.
 

@@ -83,8 +83,13 @@ def run_conditions(
 
 def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
     """Warns once if the runs were made by several versions of the program; gives the warning."""
-    line = campaign.changed_program()
-    if line and line != warned:
+    if len(campaign.programs) < 2:
+        return ""
+    line = (
+        f"the program has changed in mid-campaign: {' / '.join(campaign.programs)}: compare.py refuses to compare "
+        "these runs; go back to the first version, or measure into another --out"
+    )
+    if line != warned:
         print(f"{script_name()}: warning: {line}", file=sys.stderr)
     return line
 

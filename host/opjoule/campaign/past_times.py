@@ -117,9 +117,10 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
     with suppress(KeyError, TypeError, ValueError):
         ends = [datetime.fromisoformat(record["found"][key]) for key in ("started_utc", "ended_utc")]
         took_s = (ends[1] - ends[0]).total_seconds()
-        growing = [phase for phase in record["phases"] if phase["role"] in GROWING]
         if marked := record.get("marked_phases"):
             growing = [phase for phase in marked if phase["name"] not in constant]
+        else:
+            growing = [phase for phase in record["phases"] if phase["role"] in GROWING]
         growing_s = sum(1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in growing)
         cell = _cell(record["asked"])
         size = size_of(record["asked"])

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.comparison.cell_mean import comparison_side
-from opjoule.comparison.kept import kept
-from opjoule.comparison.settings import RIG, Settings, settings_of, value_bytes
+from opjoule.comparison.settings import RIG, Settings, kept, settings_of, value_bytes
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import RecordFault

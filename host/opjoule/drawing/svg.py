@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
-from xml.etree import ElementTree
 
 import numpy as np
 
@@ -100,32 +99,3 @@ def area(x: Sequence[float] | Floats, low: Sequence[float] | Floats, high: Seque
     """
     known = np.flatnonzero(np.isfinite(np.asarray(low, np.float64))).tolist()
     return "".join(f"M{x[i]:.1f} {low[i]:.1f}V{high[i]:.1f}H{x[i + 1]:.1f}V{low[i]:.1f}Z" for i in known)
-
-
-STYLE: Final = (
-    "text{font:8px system-ui,sans-serif;fill:#4d5862}.title{font-weight:600;fill:#1d2329}"
-    ".grid{stroke:#d5dade;stroke-width:.6}"
-    ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
-    ".whisker{stroke:#a83f06;stroke-width:.8}"
-)
-"""Style sheet of a drawing in a file of its own, on white."""
-
-
-def file_text(drawn: Element) -> str:
-    """Source of a drawing in a file of its own."""
-    return ElementTree.tostring(drawn, encoding="unicode")
-
-
-def standalone(title: str, *parts: Child, height: float) -> Element:
-    """Frame of a drawing in a file of its own."""
-    made = drawing(
-        element("title", title),
-        element("style", STYLE),
-        element("rect", width=WIDTH, height=f"{height:g}", fill="#ffffff"),
-        text(8, 14, title, class_="title"),
-        *parts,
-        height=height,
-        label=title,
-    )
-    made.set("xmlns", "http://www.w3.org/2000/svg")
-    return made

@@ -170,8 +170,8 @@ def grouped(track: Track, group: int, extremes: Container[str] = ENVELOPES) -> T
         low, high = track.extremes(name)
         if not all_known:
             low, high = np.where(known, low, np.inf), np.where(known, high, -np.inf)
-        lowest[name] = _nan_where(time_s == 0, np.minimum.reduceat(low, first))
-        highest[name] = _nan_where(time_s == 0, np.maximum.reduceat(high, first))
+        lowest[name] = np.where(time_s == 0, np.nan, np.minimum.reduceat(low, first))
+        highest[name] = np.where(time_s == 0, np.nan, np.maximum.reduceat(high, first))
     bounds_s = np.append(track.bounds_s[first], track.bounds_s[-1])
     return Track(bounds_s, mean, lowest, highest, group * track.samples_per_cell)
 
@@ -185,10 +185,6 @@ def _group_starts(track: Track, group: int, weight_s: Floats) -> npt.NDArray[np.
     alone = np.flatnonzero(unknown & (weight_s > group * float(np.median(weight_s)) / 2))
     starts = np.concatenate((even, alone, alone + 1))
     return np.unique(starts[starts < len(weight_s)]).astype(np.intp)
-
-
-def _nan_where(condition: npt.NDArray[np.bool_], values: Floats) -> Floats:
-    return np.where(condition, np.nan, values)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+from xml.etree import ElementTree
 
 import numpy as np
 
 from opjoule.calibration.calibration_file import CalibrationFile, FilePoint
 from opjoule.drawing.markup import Element, element
 from opjoule.drawing.scales import Scale
-from opjoule.drawing.svg import WIDTH, file_text, line, numbered, standalone, text, x_axis, y_axis
+from opjoule.drawing.svg import WIDTH, drawing, line, numbered, text, x_axis, y_axis
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.files import write_whole
 from opjoule.trace.power_trace import Float64Array
@@ -21,6 +22,13 @@ from opjoule.units import COVERAGE_FACTOR
 
 LEFT, RIGHT, TOP, HEIGHT, GAP = 34, 8, 48, 130, 50
 STEPS: Final = 60
+STYLE: Final = (
+    "text{font:8px system-ui,sans-serif;fill:#4d5862}.title{font-weight:600;fill:#1d2329}"
+    ".grid{stroke:#d5dade;stroke-width:.6}"
+    ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
+    ".whisker{stroke:#a83f06;stroke-width:.8}"
+)
+"""Style sheet of a drawing in a file of its own, on white."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +46,7 @@ class _Panel:
 def write_residuals(path: Path, file: CalibrationFile) -> Path:
     """Writes the picture beside the calibration's file, with the same name. Its path."""
     target = path.with_suffix(".svg")
-    write_whole(target, file_text(residuals_figure(file)).encode())
+    write_whole(target, ElementTree.tostring(residuals_figure(file), encoding="unicode").encode())
     return target
 
 
@@ -58,7 +66,18 @@ def residuals_figure(file: CalibrationFile) -> Element:
         "points: reference minus corrected reading; band: uncertainty of a corrected value, including "
         "the reference's (k = 2)"
     )
-    return standalone(title, text(8, 26, words), *parts, height=height)
+    made = drawing(
+        element("title", title),
+        element("style", STYLE),
+        element("rect", width=WIDTH, height=f"{height:g}", fill="#ffffff"),
+        text(8, 14, title, class_="title"),
+        text(8, 26, words),
+        *parts,
+        height=height,
+        label=title,
+    )
+    made.set("xmlns", "http://www.w3.org/2000/svg")
+    return made
 
 
 def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Element]:
@@ -80,7 +99,10 @@ def _drawn(panel: _Panel, calibration: SensorCalibration, top: int) -> list[Elem
         *(
             shape
             for p, a, u in zip(panel.points, away, points_u, strict=True)
-            for shape in _point(x(p.reference), y(a), y(a - u), y(a + u))
+            for shape in (
+                line(x(p.reference), y(a - u), x(p.reference), y(a + u), "whisker"),
+                element("circle", cx=f"{x(p.reference):.1f}", cy=f"{y(a):.1f}", r="2", class_="dot"),
+            )
         ),
     ]
 
@@ -94,8 +116,3 @@ def _band(panel: _Panel, calibration: SensorCalibration, readings: Float64Array)
             at = calibration.sensitivity(reading, calibration.steady_warmth_a2(reading))
         limits.append(COVERAGE_FACTOR * math.hypot(*(u for _, u in calibration.contributions(at).values())))
     return np.array(limits)
-
-
-def _point(x: float, y: float, low: float, high: float) -> list[Element]:
-    dot = element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r="2", class_="dot")
-    return [line(x, low, x, high, "whisker"), dot]

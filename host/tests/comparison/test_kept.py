@@ -6,7 +6,7 @@ from pathlib import Path
 
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.comparison.kept import Number, kept, once
+from opjoule.comparison.settings import Number, kept, once
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = st.fixed_dictionaries(
@@ -53,6 +53,6 @@ def test_results_of_many_runs_take_a_quarter_less_memory():
 
 
 def test_runs_with_equal_settings_share_them():
-    made = [once({"fieldcount": str(10), "table": "user" + "table"}) for _ in range(2)]
+    made = [once((("fieldcount", str(10)), ("table", "user" + "table"))) for _ in range(2)]
     assert made[0] == {"fieldcount": "10", "table": "usertable"}
     assert made[0] is made[1]

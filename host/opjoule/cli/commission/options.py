@@ -70,9 +70,8 @@ def _checked(parser: Parser, options: CommissionOptions) -> CommissionOptions:
 
 
 def _needs(options: CommissionOptions) -> Needs:
-    if options.simulate:
-        return Needs(loader=True, simulate=True)
-    return Needs(loader=True, board=board_architecture(options.device, options.rig, simulated=False))
+    board = "" if options.simulate else board_architecture(options.device, options.rig, simulated=False)
+    return Needs(loader=True, simulate=options.simulate, board=board)
 
 
 COMMISSION: Final = Command(

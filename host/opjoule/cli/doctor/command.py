@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -72,12 +72,12 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     if simulate or not there:
         yield from _simulated_rig()
     if there or not simulate:
-        yield from _guarded("rig", lambda: _rig(rig_path, pulses))
+        yield from _guarded("rig", _rig(rig_path, pulses))
 
 
-def _guarded(about: str, check: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+def _guarded(about: str, findings: Iterator[Finding]) -> Iterator[Finding]:
     try:
-        yield from check()
+        yield from findings
     except OpJouleError as error:
         yield Finding(about, False, str(error), "see docs/tutorial/first-joule.md")
 
@@ -121,12 +121,12 @@ def _simulated_rig() -> Iterator[Finding]:
 def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
     rig = read_rig(path)
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
-    yield from _guarded("meter port", lambda: _port(rig))
-    yield from _guarded("meter", lambda: _meter(rig))
+    yield from _guarded("meter port", _port(rig))
+    yield from _guarded("meter", _meter(rig))
     with listening(rig.meter) as heard:
         for name, device in sorted(rig.devices.items()):
-            yield from _guarded(f"{name} supply", lambda name=name: _supply(name, rig))  # type: ignore[misc]
-            yield from _guarded(name, lambda name=name, device=device: _board(name, device, pulses, heard))  # type: ignore[misc]
+            yield from _guarded(f"{name} supply", _supply(name, rig))
+            yield from _guarded(name, _board(name, device, pulses, heard))
 
 
 def _port(rig: Rig) -> Iterator[Finding]:
