@@ -84,21 +84,12 @@ def measure(
             # Again: the size of a medium that had to be mounted is known only now.
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
-            record.update(plan=plan.to_json(), plan_sha256=plan.sha256)
-            rig = {"device": facts, "meter": identity, "prepared": prepared}
-            record.update(
-                found={
-                    **rig_facts,
-                    **_host_facts(),
-                    **rig,
-                    "storage": plan.board.medium,
-                    **plan.study.facts(board),
-                }
-            )
-            record.update(**sensors.entries())
-            record.update(found={"supply": supply.measured(meter.error_bounds().shunt).to_json()})
+            rig = {"device": facts, "meter": identity, "prepared": prepared, "storage": plan.board.medium}
             known = {"cores": board.cores, "storage_sensor": storage_sensor}
-            record.update(found={**known, "warnings": [*warnings, *sensors.warnings]})
+            known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
+            known["warnings"] = [*warnings, *sensors.warnings]
+            record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})
+            record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
             with record.held():
                 try:
                     _run(plan, board, meter, record, progress)

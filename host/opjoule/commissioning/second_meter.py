@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -74,7 +74,7 @@ def second_meter(desk: OpenDesk) -> Verdict:
     shunt_ohm = rig.bounds.shunt.ohm if rig.bounds.shunt else 0.0
     on_supply = desk.parts.second_side == SUPPLY_SIDE
     ohm = between_ohm + shunt_ohm if on_supply else -between_ohm
-    return judge_second([_energies(each, rig, placed, other, to_second, ohm) for each in played])
+    return judge_second([_energies(level, rig, placed, other, to_second, ohm) for level in played])
 
 
 def _energies(
@@ -107,10 +107,8 @@ def _energies(
 
 
 def _window(placed: ClockMap, played: PlayedLevel) -> Window:
-    found = Window.on_meter(placed, played.start_board_ns, played.end_board_ns)
-    return Window(
-        found.start_ns, found.end_ns, max(found.u_ns, LAG_U_NS), found.u_duration_ns, found.timebase
-    )
+    window = Window.on_meter(placed, played.start_board_ns, played.end_board_ns)
+    return replace(window, u_ns=max(window.u_ns, LAG_U_NS))
 
 
 def _expanded(result: EnergyResult) -> float:
@@ -121,7 +119,7 @@ def _expanded(result: EnergyResult) -> float:
 def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
     """Whether both meters say the same of every stretch."""
     shares = [energy.apart_j / energy.rig_j for energy in energies]
-    worst = max(energies, key=lambda each: abs(each.apart_j) / max(each.allowed_j, 1e-9))
+    worst = max(energies, key=lambda energy: abs(energy.apart_j) / max(energy.allowed_j, 1e-9))
     share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)
     figures = {
         "apart": CheckedFigure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),

@@ -19,8 +19,8 @@ from opjoule.calibration.calibration_file import (
     write_calibration,
 )
 from opjoule.calibration.drift import deviations
-from opjoule.calibration.fitting import CalibrationFault, Fitted, ReferencePoint, calibrate
-from opjoule.calibration.library import FoundCalibration, find_calibration
+from opjoule.calibration.fitting import CalibrationFault, Fitted, calibrate
+from opjoule.calibration.library import find_calibration
 from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
 from opjoule.cli.calibrate.setup import (
     SIMULATED_CHECKS_A,
@@ -53,55 +53,6 @@ def run_calibrate(options: CalibrateOptions) -> int:
         taken = setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
         if setup.simulated:
             loads = setup.unseen(setup.simulated)
-    return _calibrate(setup, taken, folder, options, loads)
-
-
-def run_check(options: CalibrateOptions) -> int:
-    """Checks a calibration; 0 if it holds, 6 where the sensor has drifted.
-
-    Raises: BadInput, CalibrationFault, MeterFault: one line each.
-    """
-    folder = _folder(options)
-    with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
-        calibration = _to_check(setup, folder, options)
-        taken = setup.points(lambda points: None)
-    return _check(calibration, setup, taken, options)
-
-
-def _opened(
-    folder: Path, options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
-) -> AbstractContextManager[CalibrationSetup]:
-    """The setup of the command line; a simulated one with these loads."""
-    return (
-        open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
-    )
-
-
-def _folder(options: CalibrationsOptions) -> Path:
-    return options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
-
-
-def _to_check(setup: CalibrationSetup, folder: Path, options: CalibrateOptions) -> FoundCalibration:
-    """The calibration to check, before any point is taken.
-
-    Raises: BadInput: there is none. CalibrationFault: it is of another sensor, or another setting of it.
-    """
-    bounds = setup.sensor.bounds
-    calibration = find_calibration(
-        folder, bounds, simulated=setup.sensor.identity.simulated, temperature_c=options.room_temperature
-    )
-    if calibration is None:
-        raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
-    return calibration
-
-
-def _calibrate(
-    setup: CalibrationSetup,
-    taken: list[ReferencePoint],
-    folder: Path,
-    options: CalibrateOptions,
-    loads: Sequence[TrueLoad],
-) -> int:
     bounds = setup.sensor.bounds
     fitted = calibrate(taken, setup.reference, bounds, "")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
@@ -135,6 +86,56 @@ def _calibrate(
     else:
         print("Every measurement with this sensor uses it from now on.")
     return 0
+
+
+def run_check(options: CalibrateOptions) -> int:
+    """Checks a calibration; 0 if it holds, 6 where the sensor has drifted.
+
+    Raises: BadInput, CalibrationFault, MeterFault: one line each.
+    """
+    folder = _folder(options)
+    with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
+        bounds, simulated = setup.sensor.bounds, setup.sensor.identity.simulated
+        room_c = options.room_temperature
+        calibration = find_calibration(folder, bounds, simulated=simulated, temperature_c=room_c)
+        if calibration is None:
+            raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
+        taken = setup.points(lambda points: None)
+    if not taken:
+        raise CalibrationFault("no point was taken, so drift cannot be judged")
+    all_of = deviations(taken, setup.reference, calibration.file.at(options.room_temperature))
+    drifted = any(deviation.has_drifted for deviation in all_of)
+    if options.json:
+        points = [{**asdict(deviation), "has_drifted": deviation.has_drifted} for deviation in all_of]
+        print(json.dumps({"file": str(calibration.path), "drifted": drifted, "points": points}))
+        return FAULTY_EXIT if drifted else 0
+    print(f"{calibration.file.title}")
+    for line in calibration.warnings:
+        print(f"  {line}")
+    for off in all_of:
+        print(
+            f"  {off.quantity} at {off.at:.4g} {off.unit}: off by {1e3 * off.value:+.3g} m{off.unit}, "
+            f"±{1e3 * off.u:.2g} m{off.unit}{'  DRIFTED' if off.has_drifted else ''}"
+        )
+    print(
+        "It has drifted: calibrate it again; runs since the calibration may be off by as much."
+        if drifted
+        else "It holds."
+    )
+    return FAULTY_EXIT if drifted else 0
+
+
+def _opened(
+    folder: Path, options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
+) -> AbstractContextManager[CalibrationSetup]:
+    """The setup of the command line; a simulated one with these loads."""
+    return (
+        open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
+    )
+
+
+def _folder(options: CalibrationsOptions) -> Path:
+    return options.folder or (SIMULATED_FOLDER if options.simulate else CALIBRATIONS)
 
 
 def _against_truth(
@@ -212,36 +213,6 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
         "points": [asdict(replace(point, course=None)) for point in fitted.points],
         "lines": [*lines, *fitted.notes],
     }
-
-
-def _check(
-    calibration: FoundCalibration,
-    setup: CalibrationSetup,
-    taken: list[ReferencePoint],
-    options: CalibrateOptions,
-) -> int:
-    if not taken:
-        raise CalibrationFault("no point was taken, so drift cannot be judged")
-    all_of = deviations(taken, setup.reference, calibration.file.at(options.room_temperature))
-    drifted = any(deviation.has_drifted for deviation in all_of)
-    if options.json:
-        points = [{**asdict(deviation), "has_drifted": deviation.has_drifted} for deviation in all_of]
-        print(json.dumps({"file": str(calibration.path), "drifted": drifted, "points": points}))
-        return FAULTY_EXIT if drifted else 0
-    print(f"{calibration.file.title}")
-    for line in calibration.warnings:
-        print(f"  {line}")
-    for off in all_of:
-        print(
-            f"  {off.quantity} at {off.at:.4g} {off.unit}: off by {1e3 * off.value:+.3g} m{off.unit}, "
-            f"±{1e3 * off.u:.2g} m{off.unit}{'  DRIFTED' if off.has_drifted else ''}"
-        )
-    print(
-        "It has drifted: calibrate it again; runs since the calibration may be off by as much."
-        if drifted
-        else "It holds."
-    )
-    return FAULTY_EXIT if drifted else 0
 
 
 def run_show(options: CalibrationsOptions) -> int:

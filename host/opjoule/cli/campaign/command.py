@@ -134,17 +134,19 @@ def _about(
     cells, missing = len(campaign.cells), len(campaign.missing)
     done = sum(cell.is_complete for cell in campaign.cells)
     given_up = [cell for cell in campaign.cells if not cell.is_complete and not cell.is_missing]
-    lines = [
-        f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
-        f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
-        f"  done       {done}",
-        f"  to measure {missing}, {_length(campaign, needed)}",
-        f"  records    {folder}",
-    ]
     failed = [
         f"  given up   {cell.runs[-1].name}, block {cell.block}: {cell.runs[-1].why}" for cell in given_up
     ]
-    return [lines[0], *file.about, *_lacking(campaign), lines[1], *failed, *lines[2:]]
+    return [
+        f"{file.name}{mark}: {counted(cells, 'cell')}, {counted(len(file.cells), 'condition')} in "
+        f"{counted(file.repeats, 'randomised block')}, order from seed {file.seed}",
+        *file.about,
+        *_lacking(campaign),
+        f"  done       {done}",
+        *failed,
+        f"  to measure {missing}, {_length(campaign, needed)}",
+        f"  records    {folder}",
+    ]
 
 
 def _lacking(campaign: Campaign) -> list[str]:

@@ -227,26 +227,18 @@ class YcsbStudy(Study):
         operations = max(_HARNESS_OPERATIONS, int(self.properties["operationcount"]))
         changes = {"operationcount": str(operations), "maxexecutiontime": "5"}
         without = replace(self, properties={**self.properties, **changes}, run_s=None)
-        loader = without._loader(board, "run", "null", board.database_path("null"))
-        workload = Workload(
-            command=(*loader, "--progress"),
-            files=_FILES,
-            bad_input_status=_BAD_INPUT_STATUS,
-            marks=("run-start", "run-end"),
-            operations=operations,
-            stream=without._stream("run"),
-        )
-        return [Step("harness", Role.CONTROL, workload)]
+        workload = without._workload(board, "run", "operationcount", "null")
+        return [Step("harness", Role.CONTROL, replace(workload, check=None))]
 
-    def _workload(self, board: Board, command: str, count: str) -> Workload:
-        path = board.database_path(self.database.name)
+    def _workload(self, board: Board, command: str, count: str, database: str = "") -> Workload:
+        database = database or self.database.name
         timed_s = self.run_s if command == "run" else None
 
         def check(summary: Mapping[str, Any], tag: str) -> None:
             self._check_stream(command, summary, tag)
 
         return Workload(
-            command=(*self._loader(board, command, self.database.name, path), "--progress"),
+            command=(*self._loader(board, command, database), "--progress"),
             files=_FILES,
             bad_input_status=_BAD_INPUT_STATUS,
             marks=(f"{command}-start", f"{command}-end"),
@@ -260,9 +252,9 @@ class YcsbStudy(Study):
         """The command line by which a loader checks workload and engine, and does nothing."""
         return (*self._command(loader, workload, "run", self.database.name, path), "--check")
 
-    def _loader(self, board: Board, command: str, database: str, path: str) -> tuple[str, ...]:
+    def _loader(self, board: Board, command: str, database: str) -> tuple[str, ...]:
         """The loader's command line for `load` or `run` on a board, files and operations' stream aside."""
-        workload = board.runner.copy_in(self.workload)
+        workload, path = board.runner.copy_in(self.workload), board.database_path(database)
         return self._command(board.programs.loader, workload, command, database, path)
 
     def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
