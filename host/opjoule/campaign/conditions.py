@@ -78,7 +78,28 @@ def run_conditions(
         if not resume:
             check_out(folder)  # again, now that this process holds it
         campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume, shared=shared)
-        return _run_held(campaign, folder, measure_one, json=json)
+        if campaign.missing:
+            campaign.programs[program_words(__version__, program_commit())] = None
+        warned = warn_of_programs(campaign)
+        save_index(campaign)
+        try:
+            for cell in campaign.missing:
+                print(campaign.progress(cell), file=sys.stderr)
+                status = 0
+                while cell.is_missing:
+                    started_s = time.monotonic()
+                    run = cell.runs[-1]
+                    status, place, why = _tried(measure_one, cell.plan, folder / run.folder)
+                    cell.runs[-1] = as_recorded(folder, replace(run, folder=place.name, why=why))
+                    if why:
+                        print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
+                    campaign.measured(cell, time.monotonic() - started_s, status)
+                    warned = warn_of_programs(campaign, warned)
+                    save_index(campaign)
+                cell.status = status
+        finally:
+            write_campaign_page(folder)
+        return concluded(campaign, json=json)
 
 
 def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
@@ -98,31 +119,6 @@ def save_index(campaign: Campaign) -> None:
     """Writes the index of a campaign's folder."""
     runs, programs = campaign.runs, campaign.programs
     write_index(campaign.folder, runs, simulated=campaign.simulated, programs=programs)
-
-
-def _run_held(campaign: Campaign, folder: Path, measure_one: MeasureOne, *, json: bool) -> int:
-    if campaign.missing:
-        campaign.programs[program_words(__version__, program_commit())] = None
-    warned = warn_of_programs(campaign)
-    save_index(campaign)
-    try:
-        for cell in campaign.missing:
-            print(campaign.progress(cell), file=sys.stderr)
-            status = 0
-            while cell.is_missing:
-                started_s = time.monotonic()
-                run = cell.runs[-1]
-                status, place, why = _tried(measure_one, cell.plan, folder / run.folder)
-                cell.runs[-1] = as_recorded(folder, replace(run, folder=place.name, why=why))
-                if why:
-                    print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
-                campaign.measured(cell, time.monotonic() - started_s, status)
-                warned = warn_of_programs(campaign, warned)
-                save_index(campaign)
-            cell.status = status
-    finally:
-        write_campaign_page(folder)
-    return concluded(campaign, json=json)
 
 
 def concluded(campaign: Campaign, *, json: bool) -> int:

@@ -85,7 +85,7 @@ def measure(
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             rig = {"device": facts, "meter": identity, "prepared": prepared, "storage": plan.board.medium}
-            known = {"cores": board.cores, "storage_sensor": storage_sensor}
+            known: dict[str, Any] = {"cores": board.cores, "storage_sensor": storage_sensor}
             known["supply"] = supply.measured(meter.error_bounds().shunt).to_json()
             known["warnings"] = [*warnings, *sensors.warnings]
             record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})

@@ -20,9 +20,8 @@ from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.other_options import JobOptions, StudyCell
 from opjoule.errors import BadInput
 from opjoule.scripts import ROOT
-from opjoule.studies.connections import given_names, is_reached, left_out
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
-from opjoule.studies.folder import find_study
+from opjoule.studies.folder import find_study, given_names, is_reached, left_out
 
 RUNS: Final = ROOT / "runs"
 """Where records go."""

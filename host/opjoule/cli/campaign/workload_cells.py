@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Any, Final
 
 from opjoule.campaign.axes import AXES, words_of
 from opjoule.cli.campaign.cells import PlannedCell, cell_options
 from opjoule.cli.campaign.fleet_options import StudyOptions
+from opjoule.cli.measure.options import HowOptions, RigOptions, SimulateOptions
 from opjoule.cli.measure.other_options import StudyWorkloadOptions
 from opjoule.studies.definition import SYSTEM, StudyFolder
 from opjoule.studies.folder import places
@@ -15,17 +17,10 @@ from opjoule.studies.folder import places
 STATE: Final = "state"
 _GIVEN: Final = (
     *(
-        "simulate",
-        "twin_profile",
-        "meter",
-        "storage_meter",
-        "sync",
-        "rig",
-        "again",
-        "disturb",
-        "idle",
-        "settle_limit",
-        "signature",
+        field.name
+        for kind in (SimulateOptions, RigOptions, HowOptions)
+        for field in fields(kind)
+        if field.name not in (STATE, "repeats", "until_u", "repeats_limit")
     ),
     *("live", "json"),
 )

@@ -17,9 +17,8 @@ from opjoule.record.phases import Role
 from opjoule.studies.command.jars import bring_jars
 from opjoule.studies.command.study import CommandStudy, filled
 from opjoule.studies.command.wheels import bring_wheels
-from opjoule.studies.connections import given_names
 from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
-from opjoule.studies.folder import find_study
+from opjoule.studies.folder import find_study, given_names
 from opjoule.studies.interface import Step, Workload, around
 
 RESULTS: Final = "results.jsonl"
