@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from opjoule.commissioning.parts import Parts
 from opjoule.commissioning.steps import STEPS
@@ -24,15 +25,20 @@ COMMAND: Final = "host/measure.py commission"
 _ANEW: Final = f"remove it, then {COMMAND} writes a new one"
 
 
-@dataclass(frozen=True)
-class Finished:
-    """One step that has a verdict."""
+class Finished(Struct, frozen=True):
+    """One step that has a verdict: a table [[step]] of the file."""
 
-    key: str
-    verdict: Verdict
-    date_utc: datetime
+    key: Annotated[
+        str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")
+    ]
+    outcome: Annotated[StepOutcome, Meta(description=" or ".join(StepOutcome))]
+    date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
+    words: str
+    advice: str = ""
     folder: str = ""
     """Its recordings."""
+    figures: dict[str, CheckedFigure] = {}
+    picture: Picture | None = None
 
 
 @dataclass
@@ -61,17 +67,19 @@ class Certificate:
 
     def outcome(self, key: str) -> StepOutcome | None:
         """How a step ended; None: it has not."""
-        return self.finished[key].verdict.outcome if key in self.finished else None
+        return self.finished[key].outcome if key in self.finished else None
 
     def figure(self, key: str, name: str) -> float | None:
         """A figure of a step; None where there is none."""
-        figure = self.finished[key].verdict.figures.get(name) if key in self.finished else None
+        figure = self.finished[key].figures.get(name) if key in self.finished else None
         return figure.value if figure else None
 
     def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
         """Takes note of a verdict, in the place of an earlier one."""
         now_utc = datetime.now(UTC).replace(microsecond=0)
-        self.finished[key] = Finished(key, verdict, now_utc, str(folder) if folder else "")
+        place, figures = str(folder or ""), dict(verdict.figures)
+        step = key, verdict.outcome, now_utc, verdict.words, verdict.advice, place, figures, verdict.picture
+        self.finished[key] = Finished(*step)
 
     @property
     def conclusion(self) -> str:
@@ -137,26 +145,6 @@ def read_certificate(path: Path) -> Certificate | None:
         raise BadInput(f"{error}; {_ANEW}") from None
 
 
-class _Step(Struct):
-    """One table [[step]]."""
-
-    key: Annotated[
-        str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")
-    ]
-    outcome: Annotated[StepOutcome, Meta(description=" or ".join(StepOutcome))]
-    date_utc: Annotated[datetime, Meta(tz=True, description="a time with a zone")]
-    words: str
-    advice: str = ""
-    folder: str = ""
-    figures: dict[str, CheckedFigure] = {}
-    picture: Picture | None = None
-
-    def finished(self) -> Finished:
-        """The step with its verdict."""
-        verdict = Verdict(self.outcome, self.words, self.advice, self.figures, self.picture)
-        return Finished(self.key, verdict, self.date_utc.astimezone(UTC), self.folder)
-
-
 class _File(Struct):
     """The tables of the file."""
 
@@ -168,11 +156,11 @@ class _File(Struct):
     conclusion: str = ""
     parts: Parts | None = None
     meter: dict[str, str] = {}
-    step: tuple[_Step, ...] = ()
+    step: tuple[Finished, ...] = ()
 
     def certificate(self) -> Certificate:
         """What the file says."""
-        finished = {step.key: step.finished() for step in self.step}
+        finished = {step.key: replace(step, date_utc=step.date_utc.astimezone(UTC)) for step in self.step}
         asked, parts = self.parts is not None, self.parts or Parts()
         return Certificate(
             self.rig_sha256, self.device, self.storage, self.simulated, parts, asked, self.meter, finished
@@ -207,25 +195,24 @@ def to_toml(certificate: Certificate) -> str:
 
 
 def _step_lines(finished: Finished, title: str) -> list[str]:
-    verdict = finished.verdict
     lines = [
         "",
         f"[[step]]  # {title}",
         f"key = {toml_string(finished.key)}",
-        f"outcome = {toml_string(verdict.outcome)}",
+        f"outcome = {toml_string(finished.outcome)}",
         f"date_utc = {finished.date_utc:%Y-%m-%dT%H:%M:%SZ}",
-        f"words = {toml_string(verdict.words)}",
-        *([f"advice = {toml_string(verdict.advice)}"] if verdict.advice else []),
+        f"words = {toml_string(finished.words)}",
+        *([f"advice = {toml_string(finished.advice)}"] if finished.advice else []),
         *([f"folder = {toml_string(finished.folder)}"] if finished.folder else []),
     ]
-    if verdict.figures:
+    if finished.figures:
         lines.append("[step.figures]")
-    for name, figure in verdict.figures.items():
+    for name, figure in finished.figures.items():
         limit = f", limit = {toml_string(figure.limit)}" if figure.limit else ""
         lines.append(
             f"{name} = {{ value = {toml_float(figure.value)}, unit = {toml_string(figure.unit)}{limit} }}"
         )
-    if drawn := verdict.picture:
+    if drawn := finished.picture:
         lines += ["[step.picture]", f"x = {toml_floats(drawn.x)}", f"y = {toml_floats(drawn.y)}"]
         lines += [f"x_words = {toml_string(drawn.x_words)}", f"y_words = {toml_string(drawn.y_words)}"]
         if drawn.gain is not None:

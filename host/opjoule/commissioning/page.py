@@ -73,26 +73,25 @@ def _table(certificate: Certificate) -> Element:
     rows = []
     for number, step in enumerate(STEPS, 1):
         finished = certificate.finished.get(step.key)
-        outcome, words = (finished.verdict.outcome, finished.verdict.words) if finished else ("open", "")
+        outcome, words = (finished.outcome, finished.words) if finished else ("open", "")
         rows.append(row(f"{number}. {step.title}", step.measures, str(outcome), words))
     return table(("step", "measures, limit", "verdict", "found"), rows, "All steps")
 
 
 def _step(step: DeskStep, finished: Finished) -> Element:
-    verdict = finished.verdict
     parts: list[Element] = [
-        element("p", f"{verdict.outcome}: {verdict.words} ({finished.date_utc:%Y-%m-%d %H:%M} UTC)")
+        element("p", f"{finished.outcome}: {finished.words} ({finished.date_utc:%Y-%m-%d %H:%M} UTC)")
     ]
-    if verdict.advice:
-        parts.append(element("p", f"What to do: {verdict.advice}."))
-    if verdict.figures:
+    if finished.advice:
+        parts.append(element("p", f"What to do: {finished.advice}."))
+    if finished.figures:
         rows = [
             row(name, f"{figure.value:.6g} {figure.unit}".strip(), figure.limit)
-            for name, figure in verdict.figures.items()
+            for name, figure in finished.figures.items()
         ]
         parts.append(table(("figure", "value", "limit"), rows, f"Figures: {step.title}"))
-    if verdict.picture and len(verdict.picture.x) > 1:
-        parts.append(_drawn(verdict.picture, step.title))
+    if finished.picture and len(finished.picture.x) > 1:
+        parts.append(_drawn(finished.picture, step.title))
     return section(step.key, step.title, *parts)
 
 

@@ -58,10 +58,8 @@ class Procedure:
         well = True
         for step in steps:
             number = _KEYS.index(step.key) + 1
-            if not again and step.key in done and done[step.key].verdict.outcome is not StepOutcome.FAILED:
-                self.say(
-                    f"{number:2} of {len(STEPS)}  {step.title}: {done[step.key].verdict.outcome}, as before"
-                )
+            if not again and step.key in done and done[step.key].outcome is not StepOutcome.FAILED:
+                self.say(f"{number:2} of {len(STEPS)}  {step.title}: {done[step.key].outcome}, as before")
                 continue
             if not self._until_well(step, number):
                 well = False

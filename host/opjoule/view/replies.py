@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,12 +16,10 @@ from opjoule.drawing.tracks import Track, phase_kind
 from opjoule.errors import BadInput, DataFault
 from opjoule.opened.answer import open_answer
 from opjoule.opened.quantities import quantity_text
-from opjoule.opened.run import OpenedRun
 from opjoule.opened.run_list import ListedRun
 from opjoule.record.run_record import reading
 from opjoule.report.html import render
 from opjoule.report.timeline import read_timeline
-from opjoule.trace.power_trace import Float64Array
 from opjoule.units import Missing, Quantity
 from opjoule.view.runs_folder import RunsFolder, ShownRun
 
@@ -107,17 +105,35 @@ class Replies:
         return {"operations": energy.operations, "quantities": rows}
 
     def _running(self, asked: Mapping[str, str]) -> Any:
-        """Cumulated energy of a stretch."""
+        """Energy from the beginning of a stretch to equally spaced moments in it, at least 2.
+
+        `marginal_energy_j` is less idle power times the time so far; None where idle power is not known.
+        Raises: WindowError: the stretch reaches outside the trace. GapError: too much of it was lost.
+            DataFault: its energy is withheld.
+        """
         shown = self._records.open(_name(asked))
         start_s, end_s = asked_stretch(asked)
         columns = asked_columns(asked)
         with shown.energies:
-            running = running_energy(shown.run, start_s, end_s, columns)
-        above_j = running.marginal_energy_j
+            run, stretch = shown.run, shown.run.energy(start_s, end_s)
+            if isinstance(stretch.energy_j, Missing):
+                raise DataFault(stretch.energy_j.reason)
+            edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(columns, 2)).astype(
+                np.int64
+            )
+            steps_j = run.cells.power.between_edges(edge_ns)
+        # Steps are in the meter's seconds; the total is in those of the best clock.
+        energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
+        energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
+        share = np.linspace(0.0, 1.0, edge_ns.size)
+        above_j = stretch.marginal_energy_j
+        marginal = None
+        if not isinstance(above_j, Missing):
+            marginal = rounded(energy_j - share * (stretch.energy_j.value - above_j.value), 9)
         return {
-            "time_s": rounded(running.time_s, 9),
-            "energy_j": rounded(running.energy_j, 9),
-            "marginal_energy_j": None if above_j is None else rounded(above_j, 9),
+            "time_s": rounded(share * (end_s - start_s), 9),
+            "energy_j": rounded(energy_j, 9),
+            "marginal_energy_j": marginal,
         }
 
 
@@ -229,40 +245,3 @@ def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | 
     """Rounded numbers for JSON: None for NaN."""
     exact = np.asarray(values, np.float64)
     return [None if math.isnan(value) else value for value in np.round(exact, digits).tolist()]
-
-
-@dataclass(frozen=True)
-class RunningEnergy:
-    """Energy from the beginning of a stretch to each of some moments in it."""
-
-    time_s: Float64Array
-    """Since the stretch began [s], shape (n,); the first is 0."""
-    energy_j: Float64Array
-    """Energy [J], shape (n,); the last equals `OpenedRun.energy` of the stretch."""
-    marginal_energy_j: Float64Array | None
-    """Less idle power times the time so far [J]; None where idle power is not known."""
-
-
-def running_energy(run: OpenedRun, start_s: float, end_s: float, moments: int) -> RunningEnergy:
-    """Cumulated energy of a stretch at equally spaced moments.
-
-    Args:
-        start_s, end_s: on the run's time axis [s].
-        moments: at least 2.
-    Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
-        DataFault: its energy is withheld.
-    """
-    stretch = run.energy(start_s, end_s)
-    if isinstance(stretch.energy_j, Missing):
-        raise DataFault(stretch.energy_j.reason)
-    edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(moments, 2)).astype(np.int64)
-    steps_j = run.cells.power.between_edges(edge_ns)
-    # Steps are in the meter's seconds; the total is in those of the best clock.
-    energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
-    energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
-    share = np.linspace(0.0, 1.0, edge_ns.size)
-    above_j = stretch.marginal_energy_j
-    marginal = None
-    if not isinstance(above_j, Missing):
-        marginal = energy_j - share * (stretch.energy_j.value - above_j.value)
-    return RunningEnergy(share * (end_s - start_s), energy_j, marginal)

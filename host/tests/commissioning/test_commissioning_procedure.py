@@ -98,15 +98,15 @@ def test_a_person_mends_and_repeats_or_goes_on_with_the_fault(tmp_path):
     )
     assert made.run(steps) is False
     found = made.certificate.finished
-    assert found["zero"].verdict.outcome is StepOutcome.PASSED
-    assert found["sync"].verdict.outcome is StepOutcome.FAILED and len(found) == 12
+    assert found["zero"].outcome is StepOutcome.PASSED
+    assert found["sync"].outcome is StepOutcome.FAILED and len(found) == 12
 
 
 def test_whatever_the_rig_does_wrong_is_a_verdict(tmp_path):
     made, steps, _, _ = procedure(tmp_path, {"zero": [MeterFault("the meter is gone")]}, scripted("stop"))
     with pytest.raises(Stopped):
         made.run(steps)
-    assert made.certificate.finished["zero"].verdict.words == "the meter is gone"
+    assert made.certificate.finished["zero"].words == "the meter is gone"
 
 
 def test_a_step_is_left_out_with_a_reason_which_the_certificate_tells(tmp_path):
@@ -114,7 +114,7 @@ def test_a_step_is_left_out_with_a_reason_which_the_certificate_tells(tmp_path):
     assert made.run(steps) is True
     write_certificate(tmp_path / "c.toml", made.certificate)
     found = read_certificate(tmp_path / "c.toml")
-    assert found.finished["resistor"].verdict.words == "no such resistor here"
+    assert found.finished["resistor"].words == "no such resistor here"
     assert found.conclusion == "the rig has passed; left out: A known resistor"
 
 
@@ -326,7 +326,7 @@ def test_a_script_can_answer_a_real_rigs_commissioning(real, capsys):
     assert run(*ANSWERS, "", "next", "", options=steps) == FAULTY_EXIT
     found = read_certificate(path)
     assert found.parts.supply == "Mean Well RS-15-5" and found.meter["board"] == "atmega328p"
-    assert {key: each.verdict.outcome.value for key, each in found.finished.items()} == {
+    assert {key: each.outcome.value for key, each in found.finished.items()} == {
         "zero": "failed",
         "resistor": "skipped",
         "idle": "warning",
@@ -360,7 +360,7 @@ def test_a_change_of_the_rig_begins_anew_with_the_same_parts(real, capsys):
 def test_a_board_that_is_out_of_reach_is_a_verdict_with_the_connections_own_words(real):
     run, path = real
     assert run(*ANSWERS, "", "next", options=("--step", "load-steps")) == FAULTY_EXIT
-    assert "nowhere.invalid" in read_certificate(path).finished["load-steps"].verdict.words
+    assert "nowhere.invalid" in read_certificate(path).finished["load-steps"].words
 
 
 def test_the_page_on_commissioning_lists_every_step_and_every_fault_that_can_be_planted():

@@ -63,11 +63,11 @@ def rehearsed(folder, plant, keys):
 
 def assert_found(folder, plant, passed, found_by, advice):
     finished = rehearsed(folder, plant, [*passed, found_by])
-    assert {key: each.verdict.outcome for key, each in finished.items()} == {
+    assert {key: each.outcome for key, each in finished.items()} == {
         **dict.fromkeys(passed, StepOutcome.PASSED),
         found_by: StepOutcome.FAILED,
-    }, [each.verdict.words for each in finished.values()]
-    assert advice in finished[found_by].verdict.advice
+    }, [each.words for each in finished.values()]
+    assert advice in finished[found_by].advice
 
 
 def test_every_fault_that_can_be_planted_is_tried():
