@@ -13,7 +13,6 @@ from rich.table import Table
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import Compared, Question, compare, judged_together
-from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.index import (
     COMPLETE,
     ConditionRun,
@@ -26,7 +25,7 @@ from opjoule.comparison.index import (
 )
 from opjoule.comparison.plotted import Plotted, check_drawable, plotted
 from opjoule.comparison.run_warnings import RunWarning, print_above, warnings_of
-from opjoule.comparison.winners import winner_lines
+from opjoule.comparison.winners import conclusions
 from opjoule.errors import OpJouleError
 from opjoule.opened.quantities import quantity_text
 from opjoule.units import from_json
@@ -55,8 +54,7 @@ class Answers:
     @cached_property
     def conclusions(self) -> list[str]:
         """The lines that answer the question: winners by each axis, then what decides."""
-        winners = [line for comparison in self.compared for line in winner_lines(comparison)]
-        return list(dict.fromkeys([*winners, *deciding_lines(self.compared)]))
+        return conclusions(self.compared)
 
 
 def answers_of(runs: Sequence[ComparedRun]) -> Answers:

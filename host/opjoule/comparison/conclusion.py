@@ -10,11 +10,10 @@ from rich.table import Table
 
 from opjoule.comparison.comparable import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
-from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_words, follows_words, ratio_words, sentence
 from opjoule.comparison.value_words import quantity_words
-from opjoule.comparison.winners import winner_lines
+from opjoule.comparison.winners import conclusions
 from opjoule.errors import WORSE_EXIT, DataFault
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.files import csv_text
@@ -91,7 +90,7 @@ def to_json(compared: Compared) -> dict[str, Any]:
         "limit": LIMIT,
         "tolerance": question.tolerance,
         "warnings": [str(warning) for warning in compared.warnings],
-        "conclusions": conclusions(compared),
+        "conclusions": conclusions([compared]),
         "groups": groups,
         "contrasts": contrasts,
         "notes": list(compared.notes),
@@ -128,15 +127,10 @@ def to_csv(compared: Compared) -> str:
     return csv_text([[*head, *last], *rows])
 
 
-def conclusions(compared: Compared) -> list[str]:
-    """The lines that answer the question: which is best, and what decides it."""
-    return [*winner_lines(compared), *deciding_lines([compared])]
-
-
 def print_compared(compared: Compared, console: Console | None = None) -> None:
     """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
     console = console or Console(highlight=False, markup=False)
-    first = conclusions(compared)
+    first = conclusions([compared])
     print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()
     mark = " (SIMULATED)" if compared.simulated else ""

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
 from opjoule.comparison.study.best import Best, best_systems
-from opjoule.comparison.study.rows import StudyTable
+from opjoule.comparison.study.rows import Place, StudyTable
 from opjoule.comparison.study.table import value_words
-from opjoule.plots.phases import Place, figure_name
+from opjoule.plots.phases import figure_name
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 
 ROW_IN: Final = 0.3

@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from opjoule.comparison.study.best import mean_with_u
-from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import rounded
@@ -36,8 +36,6 @@ LINEAR_ROOM: Final = 1.15
 """Factor of room above the bars on an axis from zero."""
 _CALLS: Final = "calls"
 """The job's own figure: operations of a phase in one of its runs."""
-
-Place = tuple[tuple[str, str], ...]
 
 
 def study_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:

@@ -12,9 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from opjoule.comparison.study.best import mean_with_u
-from opjoule.comparison.study.rows import PhaseRow, StudyTable
+from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
-from opjoule.plots.phases import Place, figure_name, rows_of
+from opjoule.plots.phases import figure_name, rows_of
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5

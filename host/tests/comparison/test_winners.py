@@ -11,9 +11,8 @@ import pytest
 from compared_records import made
 from opjoule.comparison.comparison import Answers, answers_of
 from opjoule.comparison.contrasts import Question, compare
-from opjoule.comparison.deciding import deciding_lines
 from opjoule.comparison.index import ConditionRun, gather, read_index, with_result, write_index
-from opjoule.comparison.winners import winner_lines
+from opjoule.comparison.winners import deciding_lines, winner_lines
 from report_record import put_result
 
 VALUES = {

@@ -5,6 +5,7 @@ Where no rig has all that a block needs (boards of two kinds), each of those tha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from opjoule.campaign.campaign import Campaign, Cell
@@ -63,19 +64,17 @@ class Blocks:
 
     def nobody_s(self, present: Mapping[str, Names]) -> list[tuple[Names, int]]:
         """Equipment that no rig has, and the number of cells that need it."""
-        counts: dict[Names, int] = {}
-        for cell in self._campaign.missing:
-            if not any(self._fits(cell, has) for has in present.values()):
-                needs = self._needs[id(cell)]
-                counts[needs] = counts.get(needs, 0) + 1
+        counts = Counter(
+            self._needs[id(cell)]
+            for cell in self._campaign.missing
+            if not any(self._fits(cell, has) for has in present.values())
+        )
         return sorted(counts.items(), key=lambda item: sorted(item[0]))
 
     def share(self, rigs: int) -> float:
         """Greatest number of cells that one rig measures one after the other."""
         missing = self._campaign.missing
-        sizes: dict[int, int] = {}
-        for cell in missing:
-            sizes[cell.block] = sizes.get(cell.block, 0) + 1
+        sizes = Counter(cell.block for cell in missing)
         return max(*sizes.values(), len(missing) / max(rigs, 1)) if len(sizes) > 1 else float(len(missing))
 
     def _fits(self, cell: Cell, has: Names) -> bool:

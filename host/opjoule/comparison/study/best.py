@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
-from opjoule.comparison.study.rows import ENERGIES, PhaseRow, StudyTable
+from opjoule.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable
 from opjoule.energy.comparison import Side, differ
 from opjoule.files import csv_text
 from opjoule.units import COVERAGE_FACTOR
 
 BEST_TABLE: Final = "best.csv"
 _OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_energy")
-
-Place = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)

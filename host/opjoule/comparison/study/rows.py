@@ -31,6 +31,8 @@ TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
 """A shorter phase has no energy: the samples at its ends, which also cover what lies beside it, would dominate."""
 
+Place = tuple[tuple[str, str], ...]
+
 
 @dataclass(frozen=True)
 class PhaseRow:
@@ -70,7 +72,7 @@ class PhaseRow:
         return Side(self.measures[measure], self.u.get(measure, 0.0) / k, "", excess=excess_of(k))
 
     @property
-    def place(self) -> tuple[tuple[str, str], ...]:
+    def place(self) -> Place:
         """The cell without its system: systems are compared within it."""
         return tuple((axis, value) for axis, value in self.cell.items() if axis != SYSTEM)
 

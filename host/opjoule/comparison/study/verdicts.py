@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged, why_not_judged
-from opjoule.comparison.study.rows import KIND, StudyTable
+from opjoule.comparison.study.rows import KIND, Place, StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.paper import PaperConclusion
@@ -28,8 +28,6 @@ TOO_SHORT: Final = "open: runs too short"
 NOT_MEASURED: Final = "not measured"
 JOULES: Final = ("marginal_energy_per_operation_j", "energy_per_operation_j")
 """Measures of what an operation costs, the better one first."""
-
-Place = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -103,10 +101,7 @@ def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) 
     answers = [answer for conclusion in conclusions for answer in _answers(conclusion, samples)]
     judged_contrasts = iter(judged([answer.contrast for answer in answers if answer.contrast]))
     return [
-        PaperVerdict(answer.conclusion, answer.place, next(judged_contrasts), answer.joules, answer.simulated)
-        if answer.contrast
-        else answer
-        for answer in answers
+        replace(answer, contrast=next(judged_contrasts)) if answer.contrast else answer for answer in answers
     ]
 
 
