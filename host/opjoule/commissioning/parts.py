@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,29 +65,25 @@ def known_resistor(text: str) -> tuple[float, float]:
     return ohm, SQRT3 * (known.relative + known.absolute / ohm)
 
 
-def _any(answer: str) -> None:
-    """Every text will do."""
-
-
-def _resistor(answer: str) -> None:
-    if answer:
-        known_resistor(answer)
-
-
-def _meter(answer: str) -> None:
-    if answer:
-        address_of(answer)
-
-
 _OF_SECOND: Final = ("second_certificate", "second_side", "between_ohm")
-_QUESTIONS: Final = (
-    ("supply", "Supply: model, serial number", "", _any),
-    ("sensor", "Sensor breakout and controller: model, marking", "", _any),
-    ("shunt", "Shunt: marking, tolerance, temperature coefficient, certificate", "", _any),
-    ("resistor", "Known resistor: OHM,ACCURACY as in 10,0.1% (Enter: there is none)", "", _resistor),
-    ("resistor_certificate", "Its serial number and certificate", "", _any),
-    ("second_meter", "Second meter in series: KIND:PLACE (Enter: there is none)", "", _meter),
-    ("second_certificate", "Its serial number and certificate", "", _any),
+_QUESTIONS: Final[tuple[tuple[str, str, str, Callable[[str], object]], ...]] = (
+    ("supply", "Supply: model, serial number", "", str),
+    ("sensor", "Sensor breakout and controller: model, marking", "", str),
+    ("shunt", "Shunt: marking, tolerance, temperature coefficient, certificate", "", str),
+    (
+        "resistor",
+        "Known resistor: OHM,ACCURACY as in 10,0.1% (Enter: there is none)",
+        "",
+        lambda answer: answer and known_resistor(answer),
+    ),
+    ("resistor_certificate", "Its serial number and certificate", "", str),
+    (
+        "second_meter",
+        "Second meter in series: KIND:PLACE (Enter: there is none)",
+        "",
+        lambda answer: answer and address_of(answer),
+    ),
+    ("second_certificate", "Its serial number and certificate", "", str),
     (
         "second_side",
         "It reads the voltage on the side of the supply or of the board",

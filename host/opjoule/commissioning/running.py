@@ -60,7 +60,7 @@ def meter_words(meter: OpenMeter) -> dict[str, str]:
     """Who answered, for the certificate."""
     identity, bounds = meter.identity, meter.bounds
     sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
-    found = {
+    facts = {
         "board": identity.board,
         "firmware": identity.firmware_version,
         "serial_number": identity.serial_number,
@@ -68,7 +68,7 @@ def meter_words(meter: OpenMeter) -> dict[str, str]:
         "sensor_id": bounds.sensor_id,
         "calibration": bounds.calibration.identity if bounds.calibration else "",
     }
-    return {key: value for key, value in found.items() if value}
+    return {key: value for key, value in facts.items() if value}
 
 
 class Running:

@@ -87,14 +87,6 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
     return str(entry.get(key, ""))
 
 
-def _texts(entry: Mapping[str, Any], key: str) -> dict[str, str]:
-    return {name: str(text) for name, text in table(entry, key).items()}
-
-
-def _list(entry: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    return _words(key, entry.get(key, []))
-
-
 def _each(read: Callable[[str, Any], Any]) -> Callable[[Mapping[str, Any], str], dict[str, Any]]:
     """Reads a table whose entries are each read by their name."""
     return lambda entry, key: {name: read(name, value) for name, value in table(entry, key).items()}
@@ -178,10 +170,6 @@ def _grid(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     return entry
 
 
-def _packages(name: str, value: Any) -> tuple[str, ...]:
-    return _words(f"[packages] {name}", value)
-
-
 def _connection(name: str, value: Any) -> Connection:
     if not isinstance(value, dict) or not isinstance(value.get("what"), str):
         raise BadInput(f'[connections] {name}: write {name} = {{ what = "what the user gives" }}')
@@ -257,9 +245,12 @@ _READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]
         "conclusions": tables,
     },
     "command": {
-        **dict.fromkeys(("command", "files", "within", "unranked", "constant"), _list),
-        **dict.fromkeys(("wheels", "phases", "cold", "bars", "best"), _texts),
-        "packages": _each(_packages),
+        **dict.fromkeys(
+            ("command", "files", "within", "unranked", "constant"),
+            lambda entry, key: _words(key, entry.get(key, [])),
+        ),
+        **dict.fromkeys(("wheels", "phases", "cold", "bars", "best"), _each(lambda _, text: str(text))),
+        "packages": _each(lambda name, value: _words(f"[packages] {name}", value)),
         "connections": _each(_connection),
         "grid": lambda entry, key: _grid(table(entry, key)),
         "per": _text,

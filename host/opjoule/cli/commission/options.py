@@ -69,11 +69,6 @@ def _checked(parser: Parser, options: CommissionOptions) -> CommissionOptions:
     return options
 
 
-def _needs(options: CommissionOptions) -> Needs:
-    board = "" if options.simulate else board_architecture(options.device, options.rig, simulated=False)
-    return Needs(loader=True, simulate=options.simulate, board=board)
-
-
 COMMISSION: Final = Command(
     "commission",
     CommissionOptions,
@@ -82,5 +77,9 @@ COMMISSION: Final = Command(
     "status: 0 if every step passed or was left out with a reason, 6 if one failed, 1 if some are still to do.",
     _EPILOG,
     checked=_checked,
-    needs=_needs,
+    needs=lambda options: Needs(
+        loader=True,
+        simulate=options.simulate,
+        board=board_architecture(options.device, options.rig, simulated=options.simulate),
+    ),
 )

@@ -100,7 +100,7 @@ def _by(options: CompareOptions, runs: Sequence[ComparedRun]) -> tuple[str, ...]
     for name in asked:
         if name not in GROUPS and name not in axes:
             raise BadInput(
-                f"--by: {unknown('axis', name, [*axes, *(each for each in GROUPS if each not in axes)])}"
+                f"--by: {unknown('axis', name, [*axes, *(group for group in GROUPS if group not in axes)])}"
             )
     if asked or len(axes) == 1:
         return asked or tuple(axes)

@@ -10,7 +10,7 @@ from typing import Final
 
 from opjoule.comparison.comparable import SIDE
 from opjoule.comparison.comparison import answers_of, notes
-from opjoule.comparison.conclusion import conclusions, verdict
+from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
 from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
@@ -20,6 +20,7 @@ from opjoule.comparison.plotted import Plotted, PlottedCell
 from opjoule.comparison.run_warnings import RunWarning
 from opjoule.comparison.sentences import label_of, sentence, stratum_labels
 from opjoule.comparison.value_words import label, noun
+from opjoule.comparison.winners import conclusions
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
@@ -81,7 +82,7 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
             [compared],
             _as_cells(compared),
             [*compared.notes, *(f"left out: {reason}" for reason in left_out)],
-            conclusions=conclusions(compared),
+            conclusions=conclusions([compared]),
             warnings=compared.warnings,
             verdict=verdict(compared)[0] if has_verdict else "",
             command=command,

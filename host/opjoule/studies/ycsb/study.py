@@ -235,27 +235,29 @@ class YcsbStudy(Study):
         timed_s = self.run_s if command == "run" else None
 
         def check(summary: Mapping[str, Any], tag: str) -> None:
-            self._check_stream(command, summary, tag)
+            """A stream that ends early looks to the loader like any other end."""
+            done, expected = summary["operations"], expected_operations(command, self.effective)
+            if done < expected and self.generator:
+                raise RigFault(
+                    f"{self.generator.name} made {done} of {expected} operations in {tag}: see raw/{tag}.generator.log"
+                )
 
+        workload, path = board.runner.copy_in(self.workload), board.database_path(database)
+        loader = self._command(board.programs.loader, workload, command, database, path)
         return Workload(
-            command=(*self._loader(board, command, database), "--progress"),
+            command=(*loader, "--progress"),
             files=_FILES,
             bad_input_status=_BAD_INPUT_STATUS,
             marks=(f"{command}-start", f"{command}-end"),
             operations=0 if timed_s else int(self.properties[count]),
             lasts_s=timed_s,
             stream=self._stream(command),
-            check=check,
+            check=check if self.generator else None,
         )
 
     def check_command(self, loader: str, workload: str, path: str) -> tuple[str, ...]:
         """The command line by which a loader checks workload and engine, and does nothing."""
         return (*self._command(loader, workload, "run", self.database.name, path), "--check")
-
-    def _loader(self, board: Board, command: str, database: str) -> tuple[str, ...]:
-        """The loader's command line for `load` or `run` on a board, files and operations' stream aside."""
-        workload, path = board.runner.copy_in(self.workload), board.database_path(database)
-        return self._command(board.programs.loader, workload, command, database, path)
 
     def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
         limit = {"maxexecutiontime": str(self.run_s)} if self.run_s and command == "run" else {}
@@ -272,16 +274,6 @@ class YcsbStudy(Study):
         if self.generator is None:
             return ()
         return tuple(self.generator.command(phase, self.workload, self.properties))
-
-    def _check_stream(self, command: str, summary: Mapping[str, Any], tag: str) -> None:
-        """A stream that ends early looks to the loader like any other end."""
-        if self.generator is None:
-            return
-        expected, done = expected_operations(command, self.effective), summary["operations"]
-        if done < expected:
-            raise RigFault(
-                f"{self.generator.name} made {done} of {expected} operations in {tag}: see raw/{tag}.generator.log"
-            )
 
     def facts(self, board: Board) -> dict[str, Any]:
         """What makes the operations (the loader, or a program on this computer), and what is copied, if anything is."""
