@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.opened.quantities import is_quantity, quantity
-from opjoule.opened.rounding import percent
 from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
@@ -48,17 +46,6 @@ LONGER_IDLE = 4.0
 LARGE_MARGINAL_U = 0.25
 
 
-@dataclass(frozen=True)
-class LargestPart:
-    """The largest part of a budget and its share of the variance."""
-
-    name: str
-    share: float
-
-    def __str__(self) -> str:
-        return f"{self.name}, {percent(self.share)} of the variance"
-
-
 def shares(budget: object) -> dict[str, float]:
     """Each known part's share of the variance, largest first."""
     parts = budget.items() if isinstance(budget, Mapping) else ()
@@ -73,10 +60,10 @@ def shares(budget: object) -> dict[str, float]:
     return {name: squares[name] / total for name in sorted(squares, key=lambda name: -squares[name])}
 
 
-def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[LargestPart]:
-    """The largest part of each budget, the headline's first."""
+def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[tuple[str, float]]:
+    """The largest part of each budget and its share of the variance, the headline's first."""
     budgets = [shares(result.get(definition.budget)) for definition in quantities.shown("budget")]
-    return [LargestPart(*next(iter(budget.items()))) for budget in budgets if budget]
+    return [next(iter(budget.items())) for budget in budgets if budget]
 
 
 def remedies(
@@ -89,21 +76,20 @@ def remedies(
         apart: what to ask for who wants kinds of operation told apart; empty for nothing.
         idle_s: length of the run's idle phases.
     """
-    parts = largest_parts(result, quantities)
+    parts = [name for name, _ in largest_parts(result, quantities)]
     known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
     enough = _known_well(result, quantities)
     lines = list(
         dict.fromkeys(
-            known[part.name].format(more=more, idle=LONGER_IDLE * idle_s)
+            known[part].format(more=more, idle=LONGER_IDLE * idle_s)
             for part in parts
-            if not (enough and part.name in OF_MORE)
+            if not (enough and part in OF_MORE)
         )
     )
     if parts and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
-    spread = any(part.name == "repeats" for part in parts)
-    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and not spread:
+    if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines + _for_kinds(result, more, apart)
 

@@ -14,6 +14,7 @@ from rich.text import Text
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import NONE, is_quantity, quantity, quantity_text, row
+from opjoule.opened.rounding import percent
 from opjoule.record.phases import Role
 from opjoule.record.result import StatedAlignment
 from opjoule.record.run_record import RunRecord
@@ -127,8 +128,8 @@ def _alignment(alignment: StatedAlignment) -> str:
 
 def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
     """The largest part of the uncertainty, and what would make the result better."""
-    for largest in largest_parts(answer.result, answer.quantities)[:1]:
-        yield "largest uncertainty", str(largest)
+    for name, share in largest_parts(answer.result, answer.quantities)[:1]:
+        yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
     words, run = answer.wording, answer.run
     advice = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(advice):

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from opjoule.calibration.calibration_file import (
     CalibratedSensor,
@@ -21,13 +21,13 @@ from opjoule.calibration.calibration_file import (
 from opjoule.calibration.drift import deviations
 from opjoule.calibration.fitting import CalibrationFault, Fitted, calibrate
 from opjoule.calibration.library import find_calibration
+from opjoule.calibration.means import ReadPoint
 from opjoule.cli.calibrate.options import CalibrateOptions, CalibrationsOptions
 from opjoule.cli.calibrate.setup import (
     SIMULATED_CHECKS_A,
     SIMULATED_LOADS_A,
     UNSEEN_A,
     CalibrationSetup,
-    TrueLoad,
     open_setup,
     open_simulated_setup,
 )
@@ -38,6 +38,9 @@ from opjoule.report.calibration_figure import write_residuals
 from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.units import COVERAGE_FACTOR
 
+if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
+    from opjoule.simulation.bench import SteadyLoad
+
 SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
 """Folder of the simulated sensors' files: no measurement looks there."""
 
@@ -47,12 +50,11 @@ def run_calibrate(options: CalibrateOptions) -> int:
 
     Raises: BadInput, CalibrationFault, MeterFault: one line each.
     """
-    folder, loads = _folder(options), list[TrueLoad]()
+    folder = _folder(options)
     with _opened(folder, options, SIMULATED_LOADS_A, UNSEEN_A) as setup:
         # Points that a calibration can be made of, as long as there is someone to mend them.
         taken = setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
-        if setup.simulated:
-            loads = setup.unseen(setup.simulated)
+        loads = setup.unseen()
     bounds = setup.sensor.bounds
     fitted = calibrate(taken, setup.reference, bounds, "")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
@@ -70,7 +72,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
     path = write_calibration(folder, file)
     picture = write_residuals(path, read_calibration(path))
     outcome = _outcome(fitted, bounds)
-    held = [_against_truth(load, bounds, file.at(options.room_temperature)) for load in loads]
+    held = [_against_truth(*load, bounds, file.at(options.room_temperature)) for load in loads]
     if options.json:
         outcome |= {"against_truth": held} if held else {}
         print(
@@ -139,11 +141,11 @@ def _folder(options: CalibrationsOptions) -> Path:
 
 
 def _against_truth(
-    load: TrueLoad, delivered: ErrorBounds, calibration: SensorCalibration
+    load: SteadyLoad, taken: ReadPoint, delivered: ErrorBounds, calibration: SensorCalibration
 ) -> dict[str, float | str]:
     """Power of a simulated load, as delivered and calibrated, with relative errors and expanded uncertainties."""
     voltage = calibration.voltage or Correction()
-    true_w, read = load.current_a * load.voltage_v, load.read
+    true_w, read = load.current_a * load.voltage_v, taken.mean
     calibrated_w = calibration.steady_current_a(read.current_a) * voltage(read.voltage_v)
     heat = delivered.heating_max_per_a2 * load.current_a**2 / SQRT3
     delivered_u = math.hypot(delivered.power_gain_u, heat, delivered.current_offset_u_a / load.current_a)

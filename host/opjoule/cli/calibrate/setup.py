@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from opjoule.calibration.fitting import CalibrationFault, ReferencePoint
-from opjoule.calibration.means import MeanReading, ReadPoint
+from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S
@@ -27,7 +27,7 @@ from opjoule.measuring.known_sensors import Calibrations
 from opjoule.scripts import ROOT, script_name
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
-    from opjoule.simulation.bench import SimulatedBench
+    from opjoule.simulation.bench import SimulatedBench, SteadyLoad
 
 SETTLE_S: Final = 0.5
 """From Enter to the first sample that counts."""
@@ -42,15 +42,6 @@ PLAY_LIMIT_S: Final = 120.0
 SIMULATED_REFERENCE: Final = "simulated multimeter"
 SIMULATED_OVER: Final = "0.1,0.1%"
 SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
-
-
-@dataclass(frozen=True)
-class TrueLoad:
-    """A load of the simulated setup: what it is, and what the sensor reads of it."""
-
-    current_a: float
-    voltage_v: float
-    read: MeanReading
 
 
 @dataclass(frozen=True)
@@ -103,10 +94,10 @@ class CalibrationSetup:
             except (CalibrationFault, BadInput) as fault:
                 say(f"  {fault}{MEND if refused else ''}")
 
-    def unseen(self, simulated: SimulatedBench) -> list[TrueLoad]:
-        """What the sensor reads at loads that no point was taken at."""
-        readings = simulated.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S)
-        return [TrueLoad(load.current_a, load.voltage_v, read.mean) for load, read in readings]
+    def unseen(self) -> list[tuple[SteadyLoad, ReadPoint]]:
+        """The loads of a simulated setup that no point was taken at, and what the sensor reads of them."""
+        bench = self.simulated
+        return bench.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S) if bench else []
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one, now; of the board's load at this level, where a board is the load.

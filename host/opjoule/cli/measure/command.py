@@ -21,8 +21,6 @@ from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.other_options import AgainOptions
 from opjoule.cli.measure.planning import (
     SEED,
-    RigWords,
-    clock_evidence,
     make_plans,
     plan_again,
     rig_warnings,
@@ -115,14 +113,9 @@ def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptio
     storage = _storage_meter(rig, options)
     meter = (options.meter or rig.meter) if rig else "simulated INA219 over serial"
     for plan in plans:
-        words = RigWords(
-            f"{meter}; of the medium {storage}" if rig and storage else meter,
-            clock_evidence(plan, rig, options.sync),
-            supply_of_rig(plan, rig, options),
-            rig_warnings(plan, rig, options),
-            [] if rig is None else preview(rig, plan.board, _state(rig, plan, options)),
-        )
-        show_plan(plan, words, str(directory))
+        words = f"{meter}; of the medium {storage}" if rig and storage else meter
+        changes = preview(rig, plan.board, _state(rig, plan, options)) if rig else []
+        show_plan(plan, rig, options, str(directory), meter=words, changes=changes)
     print(f"{total_words(plans)}\nNothing was run (--dry-run).")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -208,18 +208,6 @@ def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
     return " and ".join([*line, *signature, "round trips"])
 
 
-@dataclass(frozen=True)
-class RigWords:
-    """The rig in words, for the plan."""
-
-    meter: str
-    clocks: str
-    supply: SupplyPath
-    warnings: list[str]
-    preparation: list[str]
-    """What would be changed on the board."""
-
-
 SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
 """Stands for the simulated rig's own address, which is known once it runs."""
 
@@ -244,8 +232,16 @@ def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
     return [line for line in warnings if line]
 
 
-def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
-    """Prints what a run would do, on stdout."""
+def show_plan(
+    plan: Plan, rig: Rig | None, options: RigOptions, directory: str, *, meter: str, changes: Sequence[str]
+) -> None:
+    """Prints what a run would do, on stdout.
+
+    Args:
+        meter: in words.
+        changes: what would be changed on the board.
+    """
+    supply = supply_of_rig(plan, rig, options)
     console = Console(highlight=False, markup=False, soft_wrap=True)
     mark = " (SIMULATED)" if plan.simulated else ""
     console.print(
@@ -253,11 +249,11 @@ def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
     )
     for name, about in (
         *plan.study.settings(),
-        ("meter", desk.meter),
-        ("shunt", desk.supply.shunt_words),
-        ("supply", "drawn anew for each measurement" if plan.simulated else desk.supply.supply_words),
+        ("meter", meter),
+        ("shunt", supply.shunt_words),
+        ("supply", "drawn anew for each measurement" if plan.simulated else supply.supply_words),
         *([("twin", plan.twin_profile.path)] if plan.twin_profile else []),
-        ("clocks", desk.clocks),
+        ("clocks", clock_evidence(plan, rig, options.sync)),
         ("record", directory),
     ):
         console.print(f"  {name:<10} {about}")
@@ -267,9 +263,9 @@ def show_plan(plan: Plan, desk: RigWords, directory: str) -> None:
     for name, about in plan.phases():
         table.add_row(name, about)
     console.print(table)
-    for line in desk.preparation:
+    for line in changes:
         console.print(f"  board      {line}")
-    for line in desk.warnings:
+    for line in rig_warnings(plan, rig, options):
         console.print(f"  WARNING    {line}")
 
 
