@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -115,12 +115,12 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     if state:
         state.tell_temperature = progress.temperature
     try:
-        with (
-            _probed(board, record),
-            _watched(state, record),
-            recording,
-            progress.noted(ProgressNotes(record.path(f"raw/{PROGRESS}"), recording.capture.history)),
-        ):
+        with ExitStack() as ends:
+            ends.callback(board.end_probe, record.directory / "raw")  # at last
+            notes = ProgressNotes(record.path(f"raw/{PROGRESS}"), recording.capture.history)
+            ends.enter_context(_watched(state, record))
+            ends.enter_context(recording)
+            ends.enter_context(progress.noted(notes))
             execution.run(_enough(plan, record))
     except OSError as error:
         raise _unwritten(record, error) from error
@@ -129,15 +129,6 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
         _conclude(record, recording.capture.summary, progress, ended_early=True)
         raise
     _conclude(record, recording.capture.summary, progress, ended_early=False)
-
-
-@contextmanager
-def _probed(board: Board, record: RunRecord) -> Iterator[None]:
-    """Ends the probe at last, and fetches its files to the record."""
-    try:
-        yield
-    finally:
-        board.end_probe(record.directory / "raw")
 
 
 @contextmanager

@@ -120,9 +120,5 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
 def _is_calibrated(result: Mapping[str, Any]) -> bool:
     """True if gain and offset come from a calibration."""
     shared = result.get("shared")
-    sources = (
-        [name for contributions in shared.values() for name in contributions]
-        if isinstance(shared, Mapping)
-        else []
-    )
-    return any(str(name).startswith(CALIBRATION) for name in sources)
+    values = shared.values() if isinstance(shared, Mapping) else ()
+    return any(str(name).startswith(CALIBRATION) for contributions in values for name in contributions)

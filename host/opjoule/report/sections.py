@@ -223,11 +223,8 @@ def budgets(answer: Answer) -> list[Element]:
 def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
     """An uncertainty budget: each part's contribution, with a bar for its share of the variance."""
     budget = result.get(key)
-    parts = (
-        {name: entry for name, entry in budget.items() if is_quantity(entry)}
-        if isinstance(budget, Mapping)
-        else {}
-    )
+    entries = budget.items() if isinstance(budget, Mapping) else ()
+    parts = {name: entry for name, entry in entries if is_quantity(entry)}
     known = shares(parts)
     absent = [name for name in parts if name not in known]
     if not known:

@@ -57,7 +57,6 @@ class SimulatedDesk:
     @contextmanager
     def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
         """What one step needs."""
-
         parts = Parts(
             supply="simulated",
             sensor="simulated",

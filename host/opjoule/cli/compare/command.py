@@ -49,9 +49,7 @@ def run_compare(options: CompareOptions) -> int:
         tolerance=options.tolerance,
     )
     compared = compare(runs, question, sides)
-    status, word = 0, ""
-    if changed:
-        word, status = verdict(compared)
+    word, status = verdict(compared) if changed else ("", 0)
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
     if options.plot:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -57,7 +57,7 @@ class Page:
     """The lines that answer the question."""
     warnings: Sequence[RunWarning] = ()
     verdict: str = ""
-    command: Sequence[str] = field(default=())
+    command: Sequence[str] = ()
     """Command that makes the same page."""
 
 
