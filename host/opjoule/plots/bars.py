@@ -67,8 +67,7 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
         *(Patch(label=name, **fill(at)) for at, name in enumerate(plotted.series)),
         *(Line2D([], [], label=point.words, **_marker(order)) for order, point in enumerate(points)),
     ]
-    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
-    return figure
+    return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
 
 
 def _bar(
@@ -140,8 +139,7 @@ def activity_bars(plotted: Plotted) -> Figure:
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
     handles = [Patch(label=name, **_part_style(names, name)) for name in names]
-    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
-    return figure
+    return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
 
 
 def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:

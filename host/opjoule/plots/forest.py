@@ -42,13 +42,12 @@ def forest(compared: Compared) -> Figure:
     for axes, contrasts, quantity in zip(places, rows, compared.quantities, strict=True):
         _quantity(axes, contrasts, compared, quantity)
     several = max((contrast.judged for contrast in compared.contrasts), default=1) > 1
-    legend(
+    return legend(
         figure,
         _handles(compared, several=several),
         simulated=compared.simulated,
         warnings=summary_of(group.runs for group in compared.groups),
     )
-    return figure
 
 
 def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Definition) -> None:

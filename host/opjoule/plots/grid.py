@@ -72,8 +72,7 @@ def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
         Patch(facecolor=COLOURS[at % len(COLOURS)], alpha=OPACITY, label=name)
         for at, name in enumerate(study.systems)
     ]
-    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
-    return figure
+    return legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
 
 
 def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str, str]]:

@@ -165,8 +165,7 @@ def _with_legend(
 ) -> Figure:
     patches = [Patch(label=system, **style) for system, style in styles.items()]
     points = Line2D([], [], label="above idle", **_POINT)
-    legend(figure, [*patches, *more, points], simulated=study.simulated, warnings=study.warnings)
-    return figure
+    return legend(figure, [*patches, *more, points], simulated=study.simulated, warnings=study.warnings)
 
 
 def rows_of(rows: Sequence[PhaseRow], phase: str, system: str) -> list[PhaseRow]:

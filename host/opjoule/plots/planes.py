@@ -71,8 +71,7 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
     handles = _handles(plotted)
     if delay and axes.get_xscale() == axes.get_yscale() == "log":
         handles.append(_equal_products(axes))
-    legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
-    return figure
+    return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
 
 
 def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> None:

@@ -60,8 +60,7 @@ def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
 
 def _with_legend(figure: Figure, study: StudyTable) -> Figure:
     handles = [Line2D([], [], label=name, **_line_style(at)) for at, name in enumerate(study.systems)]
-    legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
-    return figure
+    return legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
 
 
 def _panel(panel: Axes, title: str) -> None:

@@ -81,8 +81,11 @@ def save_as(figure: Figure, path: Path) -> Path:
     return path
 
 
-def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> None:
-    """Above the axes, where it hides nothing, under what must be read first: the runs' warnings, in one line."""
+def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> Figure:
+    """Above the axes, where it hides nothing, under what must be read first: the runs' warnings, in one line.
+
+    Returns: the figure.
+    """
     lines = [SIMULATED] if simulated else []
     warned = wrap(warnings, WARNING_LETTERS)
     title = "\n".join([*lines, *warned])
@@ -100,8 +103,9 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings:
         )
         made.get_title().set_color(WARNING)
         if made.get_window_extent().width <= figure.bbox.width or rows == len(handles):
-            return
+            break
         made.remove()
+    return figure
 
 
 def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:

@@ -241,7 +241,6 @@ def run_on_fleet(
     file, options = planned.file, planned.fleet
     assert options.scheduler
     folder.mkdir(parents=True, exist_ok=True)
-    options_by_name = {plan.condition_name: cell_options for plan, cell_options in plans}
     with held(folder):
         campaign = Campaign.of(
             [plan for plan, _ in plans],
@@ -252,9 +251,7 @@ def run_on_fleet(
             shared=file.shared,
         )
         jobs = jobs_of(file, campaign)
-        needs = [
-            cell_needs(cell.plan, options_by_name[cell.plan.condition_name].meter) for cell in campaign.cells
-        ]
+        needs = [cell_needs(cell.plan, cell.plan.asked["meter"]) for cell in campaign.cells]
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
         try:
             Fleet(campaign, jobs, needs, options.scheduler, security(options), options.wait).run()
