@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.campaign.campaign import Campaign, block_order, in_words
 from opjoule.campaign.conditions import run_conditions
-from opjoule.cli.campaign.command import _checked, _plans
+from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main
+from opjoule.cli.measure.checks import check_plans
 from opjoule.comparison.comparison import cells
 from opjoule.comparison.index import read_index
 from opjoule.errors import BadInput, DeviceFault
@@ -122,7 +123,7 @@ def test_a_campaign_beyond_all_measure_is_refused_in_its_dry_run(tmp_path, capsy
 def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_the_time(tmp_path, capsys):
     path = str(file_of(tmp_path, constants='db = "leveldb"\np = ["leveldb.colour=red"]'))
     with pytest.raises(BadInput, match=r"unknown property leveldb\.colour"):
-        _checked(_plans(CampaignFile.read(Path(path))), here=True)
+        check_plans(_plans(CampaignFile.read(Path(path))))
     assert main(["campaign", path, "--dry-run"]) == 2
     path = str(file_of(tmp_path, constants='db = "leveldb"', axes='seconds = ["20"]').absolute())
     text = Path(path).read_text().replace("operations = 100\n", "")
