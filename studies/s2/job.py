@@ -80,7 +80,7 @@ def sizes(words):
     return max(int(low) * KIB, 1), int(high) * KIB
 
 
-class Progress:
+class WorkDone:
     """Tells how far the job is: operations for the rate, bytes for what remains."""
 
     def __init__(self):
@@ -102,7 +102,7 @@ class Progress:
         self.done_bytes += operations * database.operation_bytes
 
 
-PROGRESS = Progress()
+PROGRESS = WorkDone()
 
 
 def properties(asked, database, records, settings):

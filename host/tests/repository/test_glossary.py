@@ -36,7 +36,7 @@ HOMES = {
             "simulation/",
             "cli/needs.py",
             "cli/short_commands.py",
-            "cli/virtual_board/command.py",
+            "cli/boards/command.py",
             "operations/board_files.py",
         ),
         *(

@@ -106,7 +106,7 @@ class RecordedMeter:
 
 
 @contextmanager
-def open_record(
+def recording_alone(
     meter: Meter, name: str, directory: Path, asked: Mapping[str, Any], calibrations: Calibrations | None
 ) -> Iterator[tuple[RunRecord, KnownSensors, MeterIdentity]]:
     """A record of a meter alone, to be recorded in the block, at whose end the meter is closed.
@@ -134,7 +134,7 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
     Raises: MeterFault, BadInput: as open_meter(), and what KnownSensors.of() raises.
     """
     meter = open_meter(name)
-    opened = open_record(meter, name, directory, {"meter": name}, calibrations)
+    opened = recording_alone(meter, name, directory, {"meter": name}, calibrations)
     with opened as (record, sensors, identity):
         recording = Recording(record, meter)
         try:

@@ -6,7 +6,7 @@ import json
 import math
 import sys
 
-from opjoule.cli.calibrate.points import open_record
+from opjoule.cli.calibrate.points import recording_alone
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault
@@ -45,7 +45,7 @@ def run_record(options: RecordOptions) -> int:
         "seconds": options.seconds,
         "room_temperature_c": options.room_temperature,
     }
-    with open_record(meter, options.meter, options.out, asked, calibrations) as (record, sensors, _):
+    with recording_alone(meter, options.meter, options.out, asked, calibrations) as (record, sensors, _):
         for line in sensors.warnings:
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
