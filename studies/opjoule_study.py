@@ -154,6 +154,17 @@ class Results:
 
     def __init__(self, path: str) -> None:
         self._file = open(path, "w", encoding="utf-8")  # noqa: PTH123, SIM115  # open as long as the job runs
+        self._software: set[str] = set()
+
+    def made_by(self, software: str, stand_in: str = "") -> None:
+        """Tells what is measured, with its version: "InfluxDB 1.6.7".
+
+        Args:
+            stand_in: what it stands in for, if it is not that itself: "MongoDB".
+        """
+        if software not in self._software:
+            self._software.add(software)
+            self._line({"software": software, "stand_in": stand_in})
 
     def add(
         self,
@@ -179,5 +190,8 @@ class Results:
         """
         line = {"phase": phase, "mark": mark or phase, "cell": dict(cell), "operations": operations}
         line.update(answer=answer, not_supported=not_supported, figures=figures)
+        self._line(line)
+
+    def _line(self, line: dict[str, Any]) -> None:
         self._file.write(json.dumps(line) + "\n")
         self._file.flush()

@@ -195,6 +195,7 @@ def read(asked, database, phase, records, settings, kind):
 def tell(results, database, phase, summary, kind, marked, **figures):
     """What the loader says of one phase; `marked`: operations that its joules are of."""
     latency = summary["by_kind"][kind]["latency_s"]
+    results.made_by(f"{summary['database']} {summary['database_version']}")
     results.add(
         phase,
         mark=mark(database, phase),

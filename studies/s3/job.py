@@ -102,6 +102,8 @@ def _needed(options):
 def _measure(system, dataset, options, now):
     """All samples, one after the other; now[0] always names the phase."""
     results = Results(options.results) if options.results else None
+    if results:
+        results.made_by(f"{options.system} {system.version}")
     done = 0
     for rows in options.rows:
         sample = dataset.sample(rows, options.seed)

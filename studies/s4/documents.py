@@ -25,11 +25,17 @@ class MongoDb:
         self._points = self._client["study"]["readings"]
         self.cannot = {}
         """Query -> why this server does not answer it; known from create() on."""
+        self.stand_in = ""
 
     def version(self):
-        """The server's."""
+        """The server's; afterwards it is known whether another server stands in for mongod."""
         info = self._client.server_info()
-        return info["version"] + (", FerretDB: not mongod" if "ferretdbVersion" in info else "")
+        if "ferretdbVersion" in info:
+            other = ", FerretDB: not mongod"
+        else:
+            other = "" if info.get("gitVersion") else ", a stand-in: not mongod"
+        self.stand_in = "MongoDB" if other else ""
+        return info["version"] + other
 
     def create(self):
         """An empty collection."""

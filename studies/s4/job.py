@@ -97,6 +97,8 @@ class Measurement:
         self._client, self._kept, self._progress = None, True, Progress()
         self._cannot = {}
         """Query -> why the server does not answer it."""
+        self._software = ("", "")
+        """The server with its version, and what it stands in for."""
         self._stopped_bytes = None
         self._digests = {}
         """Query -> (number of its rows, their digest)."""
@@ -107,7 +109,8 @@ class Measurement:
 
     def run(self):
         """Raises: WrongAnswer, ServerFault, whatever the client raises."""
-        options, version = self._options, self._version()
+        options = self._options
+        self._software = self._named()
         if not options.dataset:
             points.draw(self._path, options.points, options.seed)
         left_out = {}
@@ -117,7 +120,7 @@ class Measurement:
             "SYNTHETIC points" if not options.dataset else f"points of {os.path.basename(options.dataset)}"
         )
         without = "".join(f", {number} lines {why}" for why, number in sorted(left_out.items()))
-        print(f"{self._server.title} {version}, {count} {about}{without}", flush=True)
+        print(f"{self._software[0]}, {count} {about}{without}", flush=True)
         self._timed("HARNESS_INGEST", lambda: self._batches(batch), LEAST_S)
         self._timed("HARNESS_Q1", lambda: self._parse(count), LEAST_S)
         self.now = "start"
@@ -135,15 +138,17 @@ class Measurement:
         self._client.close()
         self._tell(wanted, count, {**sizes, "stored_bytes": self._stopped_bytes})
 
-    def _version(self):
-        """The server's, which is started once for that: whether it takes this client is known before points are made.
+    def _named(self):
+        """The server with its version, and what it stands in for.
+
+        It is started once for that: whether it takes this client is known before points are made.
 
         Raises: ServerFault: it does not start, or does not take the client.
         """
         self._server.start()
         client = SYSTEMS[self._options.system](self._server.address)
         try:
-            return client.version()
+            return f"{self._server.title} {client.version()}", getattr(client, "stand_in", "")
         except Exception as error:
             raise ServerFault(f"{self._server.title} does not take this client: {one_line(error)}") from None
         finally:
@@ -243,6 +248,8 @@ class Measurement:
     def _tell(self, wanted, count, sizes):
         """Says each phase's durations and answer, and writes them to the results."""
         results = Results(self._options.results) if self._options.results else None
+        if results:
+            results.made_by(*self._software)
         bulk = {"points_per_s": count / self._seconds["INGEST"][0], **sizes}
         rows = {"Q1": count, "Q2": wanted["Q2"][0], "Q3": count}
         for name in (

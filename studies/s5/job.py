@@ -151,6 +151,8 @@ def _server(options, given):
 def _measure(system, server, asked, options, now):
     """All runs, one after the other; now[0] always names the test."""
     results = Results(options.results) if options.results else None
+    if results:
+        results.made_by(system.version + (f", carried to {server.version}" if server else ""))
     transactions = f"each {'test' if asked.batch else 'row'} a transaction"
     print(f"{system.version}, {asked.rows} SYNTHETIC contacts, {transactions}", flush=True)
     if server:

@@ -20,6 +20,7 @@ if last == "--check":
     print(json.dumps({"bytes": rows * ROW_BYTES}))
     sys.exit(0)
 results = Results(last)
+results.made_by(f"SQLite {sqlite3.sqlite_version}")
 draw = random.Random(1)
 order = list(range(rows))
 draw.shuffle(order)

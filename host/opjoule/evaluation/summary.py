@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Any
@@ -31,6 +32,7 @@ from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
+from opjoule.record.job_results import job_results
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
@@ -97,7 +99,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
-        + _notes(wording, run, aligned, phases),
+        + _notes(wording, record, aligned, phases),
         **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),
         "generator": _generator(record.run),
@@ -121,11 +123,22 @@ def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
     return (None if faults else blocks), faults
 
 
-def _notes(wording: Wording, run: Run, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
-    """Notes of the study, and whether unseen bursts of the runs may have gone beyond the meter's range."""
+def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
+    """Notes of the study, what stood in for what, and whether unseen bursts may have gone beyond the meter's range."""
     windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
     spans = [(window.start_ns, window.end_ns) for window in windows]
-    return [*wording.notes(run), *near_range_warnings(aligned.cells, aligned.sensor, spans)]
+    stand_ins: list[str] = []
+    with suppress(RecordFault):  # of a killed job, cut anywhere
+        stand_ins = [
+            f"{software.name} stands in for {software.stand_in}: these are not {software.stand_in}'s figures"
+            for software in job_results(record)[1]
+            if software.stand_in
+        ]
+    return [
+        *wording.notes(record.run),
+        *stand_ins,
+        *near_range_warnings(aligned.cells, aligned.sensor, spans),
+    ]
 
 
 def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:

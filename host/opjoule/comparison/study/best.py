@@ -135,13 +135,13 @@ def as_csv(study: StudyTable) -> str:
     measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
     stated = [name for name in measures if any(name in row.u for row in study.rows)]
     columns = [part for name in measures for part in ((name, f"{name}.u") if name in stated else (name,))]
-    last = ["not_supported", "without_joules", "simulated", "record", "warnings"]
+    last = ["not_supported", "without_joules", "simulated", "record", "software", "warnings"]
     rows: list[list[object]] = [["study", *axes, "phase", "block", "operations", *columns, *last]]
     for row in study.rows:
         values = {**row.measures, **{f"{name}.u": value for name, value in row.u.items()}}
         cells = [f"{values[name]:.9g}" if name in values else "" for name in columns]
         axis_values = [row.cell.get(axis, "") for axis in axes]
         simulated = "SIMULATED" if row.simulated else ""
-        more = [row.not_supported, row.why, simulated, row.record.name, "; ".join(row.warnings)]
+        more = [row.not_supported, row.why, simulated, row.record.name, row.software, "; ".join(row.warnings)]
         rows.append([row.study, *axis_values, row.phase, row.block, row.operations, *cells, *more])
     return csv_text(rows)

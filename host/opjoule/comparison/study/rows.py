@@ -21,6 +21,7 @@ from opjoule.comparison.run_warnings import marks_of, summary_of
 from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
 from opjoule.opened.answer import Answer, open_answer
+from opjoule.record.job_results import job_results
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
 from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
@@ -60,6 +61,8 @@ class PhaseRow:
     """Marks of the record's warnings."""
     short_s: float | None = None
     """Length of one execution [s], if that is too short for joules."""
+    software: str = ""
+    """What was measured, by the name and version that it gives itself; empty if the job does not say."""
 
     @property
     def system(self) -> str:
@@ -243,39 +246,40 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     block = int(record.document.get("asked", {}).get("block") or 1)
     unmarked = "its phase was not marked" if by_phase else "its record has no energies of phases"
     rows = []
-    for file in record.raw_files("run-*.results.jsonl"):
-        for line in _lines(file):
-            energies = by_phase.get(line["mark"], {})
-            why = "" if energies or line["not_supported"] else unmarked
-            length_s = fmean(lengths[line["mark"]]) if energies else None
-            is_short = length_s is not None and length_s < shortest_s
-            if is_short:
-                why = f"shorter than {SAMPLES_MIN} samples of the meter"
-                energies = {name: energies[name] for name in TIMES}
-            measures, u, k = _measures(energies, line)
-            rows.append(
-                PhaseRow(
-                    study=str(study["study"]),
-                    cell={
-                        **apart,
-                        **study["cell"],
-                        **{axis: str(value) for axis, value in line["cell"].items()},
-                    },
-                    phase=str(line["phase"]),
-                    block=block,
-                    record=path,
-                    simulated=record.run.simulated,
-                    operations=int(line["operations"]),
-                    measures={} if line["not_supported"] else measures,
-                    u=u,
-                    k=k,
-                    answer=line["answer"],
-                    not_supported=str(line["not_supported"]),
-                    why=why,
-                    warnings=marks,
-                    short_s=length_s if is_short else None,
-                )
+    phases, software = job_results(record)
+    for line in phases:
+        energies = by_phase.get(line["mark"], {})
+        why = "" if energies or line["not_supported"] else unmarked
+        length_s = fmean(lengths[line["mark"]]) if energies else None
+        is_short = length_s is not None and length_s < shortest_s
+        if is_short:
+            why = f"shorter than {SAMPLES_MIN} samples of the meter"
+            energies = {name: energies[name] for name in TIMES}
+        measures, u, k = _measures(energies, line)
+        rows.append(
+            PhaseRow(
+                study=str(study["study"]),
+                cell={
+                    **apart,
+                    **study["cell"],
+                    **{axis: str(value) for axis, value in line["cell"].items()},
+                },
+                phase=str(line["phase"]),
+                block=block,
+                record=path,
+                simulated=record.run.simulated,
+                operations=int(line["operations"]),
+                measures={} if line["not_supported"] else measures,
+                u=u,
+                k=k,
+                answer=line["answer"],
+                not_supported=str(line["not_supported"]),
+                why=why,
+                warnings=marks,
+                short_s=length_s if is_short else None,
+                software="; ".join(map(str, software)),
             )
+        )
     return rows
 
 
@@ -284,17 +288,6 @@ def _period_s(record: RunRecord) -> float:
     groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
     span_ns = max(group.max for group in groups) - min(group.min for group in groups)
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    try:
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
-        needed = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
-        if not all(isinstance(line, dict) and all(key in line for key in needed) for line in lines):
-            raise ValueError("a line does not describe a phase of a study")
-        return lines
-    except (OSError, ValueError) as error:
-        raise RecordFault(f"{file}: not the output of a study's job ({error})") from None
 
 
 def _measures(

@@ -44,6 +44,9 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         systems = {row.system for row in study.rows if row.answer is not None}
         if len(systems) > 1 and not study.faults:
             lines.append(f"answers    the same in all of {', '.join(sorted(systems))}")
+        lines += [
+            f"measured   {words}" for words in dict.fromkeys(row.software for row in study.rows) if words
+        ]
         lines.append(f"tables     {folder / TABLE}, {folder / BEST_TABLE}")
         lines.append(f"plots      host/runs.py figures {folder} --out figures")
         for line in lines:

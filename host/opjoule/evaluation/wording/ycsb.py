@@ -57,13 +57,16 @@ def _size(effective: Mapping[str, str]) -> str:
 
 def _notes(run: Run) -> list[str]:
     summary = run.summary
+    server = summary.settings.get("mongodb.server", "mongod")
+    notes = [] if server.startswith("mongod") else [f"the server is {server}: its figures are not MongoDB's"]
     if not summary.mix_blocks:
-        return []
+        return notes
     return [
+        *notes,
         f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each "
         "with another mix of operations. This separates what kinds of operation cost. Only the whole run "
         "has the workload's mix: compare its figures with other runs in blocks, not with the plain "
-        "workload"
+        "workload",
     ]
 
 

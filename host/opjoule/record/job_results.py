@@ -1,0 +1,53 @@
+"""What the job of a study told: its phases, and the software that it measured (`raw/run-N.results.jsonl`)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from opjoule.errors import RecordFault
+from opjoule.record.run_record import RunRecord
+
+_OF_PHASE: Final = ("phase", "mark", "cell", "operations", "answer", "not_supported", "figures")
+
+
+@dataclass(frozen=True)
+class Software:
+    """What was measured, by the name and version that it gives itself."""
+
+    name: str
+    stand_in: str = ""
+    """What it stands in for; empty if it is that itself."""
+
+    def __str__(self) -> str:
+        return f"{self.name} (in place of {self.stand_in})" if self.stand_in else self.name
+
+
+def job_results(record: RunRecord) -> tuple[list[dict[str, Any]], tuple[Software, ...]]:
+    """One entry for each phase of each run, and every software once.
+
+    Raises: RecordFault: a file that no job of a study has written.
+    """
+    phases: list[dict[str, Any]] = []
+    software: dict[Software, None] = {}
+    for file in record.raw_files("run-*.results.jsonl"):
+        for line in _lines(file):
+            if "software" in line:
+                software[Software(str(line["software"]), str(line.get("stand_in", "")))] = None
+            else:
+                phases.append(line)
+    return phases, tuple(software)
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+        for line in lines:
+            known = isinstance(line, dict) and ("software" in line or all(key in line for key in _OF_PHASE))
+            if not known:
+                raise ValueError("a line does not describe a phase of a study")
+        return lines
+    except (OSError, ValueError) as error:
+        raise RecordFault(f"{file}: not the output of a study's job ({error})") from None
