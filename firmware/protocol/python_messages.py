@@ -43,38 +43,19 @@ def _members(fields: list[Field]) -> list[str]:
     return out
 
 
-def _unpack(fields: list[Field]) -> list[str]:
-    """Constructor arguments: slices of the tuple that struct gives."""
-    out, place = [], 0
-    for field in fields:
-        out.append(f"v[{place}:{place + field.count}]" if field.count > 1 else f"v[{place}]")
-        place += field.count
-    return out
-
-
-def _call(function: str, arguments: list[str], tail: str = "") -> list[str]:
-    """`return function(arguments) tail`, one argument a line if it is too long for one."""
-    line = f"        return {function}({', '.join(arguments)}){tail}"
-    if len(line) <= 110:
-        return [line]
-    return [
-        f"        return {function}(",
-        *(f"            {argument}," for argument in arguments),
-        f"        ){tail}",
-    ]
-
-
 def _message(message: Definition) -> list[str]:
     fields, items = message["fields"], message["items"]
     name = class_name(message)
     out = [
         f"@dataclass(frozen=True, slots=True{', eq=False' if items else ''})",
-        f"class {name}:",
+        f"class {name}(Packed):",
         _wrapped(message["about"], "    "),
         "",
         f"    TYPE: ClassVar[int] = 0x{message['type']:02X}",
         f"    FIELDS: ClassVar[struct.Struct] = struct.Struct({_format(fields)})",
     ]
+    if any(field.count > 1 for field in fields):
+        out.append(f"    COUNTS: ClassVar[tuple[int, ...]] = {tuple(field.count for field in fields)}")
     if items:
         entries = ", ".join(f'("{field.name}", "<{field.wire[0]}{SIZES[field.wire]}")' for field in items)
         line = f"    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([{entries}])"
@@ -87,40 +68,11 @@ def _message(message: Definition) -> list[str]:
             "    items: NDArray[np.void]",
             _wrapped("; ".join(f"{f.name}: {f.about}" for f in items), "    "),
         ]
-    packed = [("*" if field.count > 1 else "") + f"self.{field.name}" for field in fields]
-    tail = " + self.items.astype(self.ITEM).tobytes()" if items else ""
-    out += [
-        "",
-        "    def pack(self) -> bytes:",
-        '        """The fields as they travel, without type, seq and CRC."""',
-    ]
-    out += _call("self.FIELDS.pack", packed, tail)
-    out += [
-        "",
-        "    @classmethod",
-        f'    def unpack(cls, body: bytes) -> "{name}":',
-        '        """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""',
-    ]
-    arguments = _unpack(fields)
-    if items:
-        out += [
-            f"        fixed, rest = body[:{message['bytes']}], body[{message['bytes']}:]",
-            f"        if len(fixed) < {message['bytes']} or len(rest) % {message['item_bytes']}:",
-            f'            raise ValueError(f"{message["name"]}: a body of {{len(body)}} bytes")',
-            "        v = cls.FIELDS.unpack(fixed)",
-        ]
-        arguments.append("np.frombuffer(rest, dtype=cls.ITEM)")
-    else:
-        out += [
-            f"        if len(body) != {message['bytes']}:",
-            f'            raise ValueError(f"{message["name"]}: a body of {{len(body)}} bytes")',
-        ]
-        out += ["        v = cls.FIELDS.unpack(body)"] if fields else []
-    return out + _call("cls", arguments) + ["", ""]
+    return [*out, "", ""]
 
 
 def python_messages(definition: Definition, notice: str) -> str:
-    """messages.py: dataclasses with pack and unpack, items as numpy records."""
+    """messages.py: enumerations and dataclasses, items as numpy records."""
     protocol = definition["protocol"]
     out = [
         '"""The messages between a meter and the host, both ways.',
@@ -131,10 +83,12 @@ def python_messages(definition: Definition, notice: str) -> str:
         "import struct",
         "from dataclasses import dataclass",
         "from enum import IntEnum, IntFlag",
-        "from typing import ClassVar",
+        "from typing import ClassVar, get_args",
         "",
         "import numpy as np",
         "from numpy.typing import NDArray",
+        "",
+        "from opjoule.meters.packed import Packed",
         "",
         f"VERSION = {protocol['version']}",
         f"BAUD = {protocol['baud']}",
@@ -155,9 +109,7 @@ def python_messages(definition: Definition, notice: str) -> str:
         *(f"    | {name}" for name in names[1:]),
         ")",
         "",
-        "BY_TYPE: dict[int, type[Message]] = {",
+        "BY_TYPE: dict[int, type[Message]] = {message.TYPE: message for message in get_args(Message)}",
+        "",
     ]
-    out += [
-        f"    0x{m['type']:02X}: {name}," for m, name in zip(definition["message"], names, strict=True)
-    ] + ["}", ""]
     return re.sub(r"\n{4,}", "\n\n\n", "\n".join(out))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,7 @@ from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.programs.binaries import Programs
 from opjoule.devices.programs.disturbance import TAG as DISTURBANCE
 from opjoule.devices.programs.disturbance import Disturbance, RunningDisturbance
-from opjoule.devices.programs.probe import PERIOD_MS, BoardProbe, Probe
+from opjoule.devices.programs.probe import PERIOD_MS, Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
 from opjoule.devices.server.running import DatabaseServer
 from opjoule.devices.server.setup import ServerPrograms, ServerSetup, check_server, server_address
@@ -41,8 +41,8 @@ class ProbeOptions:
     """Options of `probe serve`."""
     under: tuple[str, ...] = ()
     """A command that starts each program whose use is counted, with the program behind it."""
-    through: Callable[[BoardProbe], BoardProbe] = field(default=lambda probe: probe)
-    """What stands between the measurement and the probe: a simulated board's clock is not its computer's."""
+    start: Callable[[Shell, str, str, list[str]], Probe] = Probe
+    """Starts it: a simulated board's clock is not its computer's."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Board:
         self.runner = Runner(shell, programs.probe, places.session, pin=load.pin, under=probe.under)
         self._session = places.session.rpartition("/")[2]
         self._options = probe
-        self._probe: BoardProbe | None = None
+        self._probe: Probe | None = None
         self._programs = server or ServerPrograms()
         self._server: DatabaseServer | ServerSetup | None = None
         self._servers = 0
@@ -137,15 +137,15 @@ class Board:
         options = ["--path", self.medium.path, "--period-ms", str(self._options.period_ms)]
         options += ["--sync", self._options.sync] if self._options.sync else []
         folder = f"{self.runner.folder}/{PROBE_FOLDER}"
-        probe = Probe(self.shell, self.programs.probe, folder, [*options, *self._options.extra])
-        self._probe = self._options.through(probe)
+        options += self._options.extra
+        self._probe = self._options.start(self.shell, self.programs.probe, folder, options)
         if self._disturbance:
             self._disturbing = RunningDisturbance(self.runner, self._disturbance, self.medium.path)
             done.append(f"DISTURBED on purpose: {self._disturbance.about}")
         return done
 
     @property
-    def probe(self) -> BoardProbe:
+    def probe(self) -> Probe:
         """The probe, which runs once prepare() is done."""
         assert self._probe, "the board is not prepared"
         return self._probe

@@ -14,7 +14,6 @@ from typing import Any
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
-from opjoule.devices.programs.probe import BoardProbe
 from opjoule.devices.programs.workload_run import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measuring.plan import Plan
@@ -28,27 +27,6 @@ from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.interface import Step, Study, Workload
-
-
-class ProbeMessages:
-    """Passes on what one probe says."""
-
-    def __init__(self, probe: BoardProbe, record: RunRecord) -> None:
-        self._probe, self._record = probe, record
-        self.faults: list[str] = []
-        """All that it has told so far."""
-
-    def take(self) -> None:
-        """Takes new faults into the record."""
-        for line in self._probe.faults():
-            self.faults.append(f"on the board: {line}")
-            self._record.add_fault(self.faults[-1])
-
-    def conclude(self) -> None:
-        """Takes its warnings into the record, once all work is done."""
-        for line in self._probe.warnings():
-            self._record.add_warning(line)
-
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
@@ -79,7 +57,7 @@ class Execution:
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
         self._written: list[str] = []
-        self._on_board = ProbeMessages(board.probe, record)
+        self._board_faults: list[str] = []
         self._repeats = plan.repeats
         self._rest: Rest | None = None
         """Power of the last baseline, or of the time before anything was done."""
@@ -121,7 +99,8 @@ class Execution:
         self._signature(2)
         self._fetch()
         self._await_board(self.phases[-1].end_board_ns + _TAIL_NS)
-        self._on_board.conclude()
+        for line in self._board.probe.warnings():
+            self._record.add_warning(line)
 
     def _repeat(self, study: Study, repeat: int) -> None:
         self._begin_files(f"repeat-{repeat}")
@@ -168,14 +147,14 @@ class Execution:
 
     def _bounds(self, step: Step, printed: PrintedMarks) -> Bounds | None:
         """Where a workload's phase begins and ends."""
-        found = self._board.probe.marks()
+        seen = self._board.probe.marks()
         if marks := step.runs.marks:
             return printed.between(*marks)
         limit_s = time.monotonic() + _MARKS_LIMIT_S
-        while process_bounds(found, step.name) is None and time.monotonic() < limit_s:
-            found += self._board.probe.marks()
+        while process_bounds(seen, step.name) is None and time.monotonic() < limit_s:
+            seen += self._board.probe.marks()
             time.sleep(_POLL_S)
-        return process_bounds(found, step.name)
+        return process_bounds(seen, step.name)
 
     def _follow(self, step: Step, tag: str, title: str) -> PrintedMarks:
         """Starts a workload, follows its lines to the end, and keeps its summary."""
@@ -318,11 +297,13 @@ class Execution:
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
         ended = self._capture.ended
-        self._on_board.take()
+        for line in self._board.probe.faults():
+            self._board_faults.append(f"on the board: {line}")
+            self._record.add_fault(self._board_faults[-1])
         if self._capture.error:
             raise self._capture.error
         if ended:
-            reasons = "; ".join([ended, *self._on_board.faults])
+            reasons = "; ".join([ended, *self._board_faults])
             raise MeterFault(
                 f"the meter stopped: {reasons}; the record up to here is in {self._record.directory}"
             )

@@ -15,17 +15,17 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.programs.binaries import installed_here
-from opjoule.devices.programs.probe import BoardProbe
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
 from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples
-from opjoule.simulation.delayed_probe import ForwardingProbe
+from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import DELAY_NS
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
@@ -144,12 +144,31 @@ class PlayedLoad(LoadModel):
         self._lock = threading.Lock()
         self._changes: list[tuple[int, int]] = []
         """Time [board_ns] and level from then on."""
-        self._level = 0
+        self._level = self._played = 0
 
     def play(self, changes: Sequence[tuple[int, int]]) -> None:
         """Plays a pattern of the future: times [board_ns] and the levels from then on, 1 for busy."""
         with self._lock:
             self._changes += changes
+
+    def play_signature(self, bits: str, bit_ms: int, folder: Path) -> tuple[int, int]:
+        """Plays a pattern from now on, with a file of its changes in `folder`; its start and end [board_ns]."""
+        start_ns = time.monotonic_ns() + MARGIN_NS
+        end_ns = start_ns + len(bits) * bit_ms * 1_000_000
+        levels = np.array([int(bit) for bit in bits])
+        steps = np.diff(np.concatenate([[0], levels, [0]]))
+        places = np.flatnonzero(steps)
+        changes = [(start_ns + int(at) * bit_ms * 1_000_000, int(steps[at] > 0)) for at in places]
+        self.play(changes)
+        self._played += 1
+        lines = [
+            json.dumps({"event": "load-change", "board_ns": at_ns, "u_ns": 0.0, "level": level})
+            for at_ns, level in changes
+        ]
+        path = folder / f"played-{self._played}.events.jsonl"
+        path.write_text("".join(f"{line}\n" for line in lines))
+        time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
+        return start_ns, end_ns
 
     def rows(
         self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
@@ -177,37 +196,17 @@ class PlayedLoad(LoadModel):
         return levels
 
 
-class PlayingProbe(ForwardingProbe):
+class PlayingProbe(DelayedProbe):
     """A probe whose load patterns go to the power model; everything else is the probe's."""
 
-    def __init__(self, probe: BoardProbe, load: PlayedLoad, folder: Path) -> None:
-        """Stands before a running probe.
-
-        Args:
-            folder: the probe's, for the changes of each pattern.
-        """
-        super().__init__(probe)
-        self._load, self._folder = load, folder
-        self._played = 0
+    def __init__(self, load: PlayedLoad, *started: Any, **simulated: Any) -> None:
+        """Starts a probe; the other arguments are DelayedProbe's."""
+        super().__init__(*started, **simulated)
+        self._load, self._folder = load, Path(started[2])
 
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
         """Has the model play the pattern; its start and end [board_ns]."""
-        start_ns = time.monotonic_ns() + MARGIN_NS
-        end_ns = start_ns + len(bits) * bit_ms * 1_000_000
-        levels = np.array([int(bit) for bit in bits])
-        steps = np.diff(np.concatenate([[0], levels, [0]]))
-        places = np.flatnonzero(steps)
-        changes = [(start_ns + int(at) * bit_ms * 1_000_000, int(steps[at] > 0)) for at in places]
-        self._load.play(changes)
-        self._played += 1
-        lines = [
-            json.dumps({"event": "load-change", "board_ns": at_ns, "u_ns": 0.0, "level": level})
-            for at_ns, level in changes
-        ]
-        path = self._folder / f"played-{self._played}.events.jsonl"
-        path.write_text("".join(f"{line}\n" for line in lines))
-        time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
-        return start_ns, end_ns
+        return self._load.play_signature(bits, bit_ms, self._folder)
 
 
 HUM_HZ: Final = 100
@@ -278,7 +277,7 @@ class RehearsalRig:
                 kept=None,
                 line=supply.feed.sync if wired else unheard,
                 slowed=rig.plant != "wrong-medium",
-                playing=lambda probe, folder: PlayingProbe(probe, load, folder),
+                probe=partial(PlayingProbe, load),
             )
             self._open.callback(self.board.close)
             if rig.plant == "floating-d8":

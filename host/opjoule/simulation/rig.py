@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,10 @@ from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import JOURNAL
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.preparation import StoragePreparation
+from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.devices.programs.binaries import Programs, installed_here
 from opjoule.devices.programs.disturbance import Disturbance
-from opjoule.devices.programs.probe import BoardProbe
-from opjoule.devices.programs.runner import PROBE_FOLDER
 from opjoule.devices.state.facts import read_facts
 from opjoule.errors import RigFault
 from opjoule.simulation.delayed_probe import DelayedProbe
@@ -123,14 +122,14 @@ def simulated_board(
     kept: Path | None,
     line: LineFifo | None = None,
     slowed: bool = True,
-    playing: Callable[[BoardProbe, Path], BoardProbe] = lambda probe, folder: probe,
+    probe: Callable[..., DelayedProbe] = DelayedProbe,
 ) -> Board:
     """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
 
     Args:
         line: where its sync line goes in place of the meter.
         slowed: False: its files lie elsewhere than on its medium.
-        playing: what stands before its probe, whose folder it is given.
+        probe: its probe's class, or what starts one.
     """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()
@@ -141,24 +140,19 @@ def simulated_board(
     def faults() -> list[str]:
         return simulator.faults() + supply.faults()
 
-    def through(probe: BoardProbe) -> BoardProbe:
-        delayed = DelayedProbe(
-            probe, feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings
-        )
-        return playing(delayed, folder / PROBE_FOLDER)
-
+    start = partial(probe, feed=feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
         KnownBoard(profile.name, profile.cores, {**facts, "connection": "simulated"}),
         shell,
         programs,
         BoardPlaces(str(folder), Medium(str(storage)), str(kept) if kept else ""),
-        preparation=StoragePreparation(shell, str(storage)),
+        preparation=Preparation(shell, str(storage)),
         probe=ProbeOptions(
             f"virtual:{(line or feed.sync).path}" if sync else None,
             extra=(*watched, *live),
             under=simulator.under if slowed else (),
-            through=through,
+            start=start,
         ),
         load=LoadConditions(disturbance=disturbance),
     )

@@ -25,7 +25,7 @@ from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import BoardAndMedium
 from opjoule.devices.programs.disturbance import Disturbance
-from opjoule.devices.programs.probe import BoardProbe
+from opjoule.devices.programs.probe import Probe
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import get_image
@@ -151,11 +151,10 @@ class ActivityWire:
         self._sink.close()
 
 
-def _ahead_ns(probe: BoardProbe) -> int:
+def _ahead_ns(probe: Probe) -> int:
     """How far the board's clock is ahead of this computer's, from the quickest of a few exchanges [ns]."""
-    best = min(
-        (probe.clock_exchange() for _ in range(_EXCHANGES)), key=lambda exchange: exchange.round_trip_ns
-    )
+    exchanges = (Probe.clock_exchange(probe) for _ in range(_EXCHANGES))  # not delayed
+    best = min(exchanges, key=lambda exchange: exchange.round_trip_ns)
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
@@ -235,7 +234,7 @@ class VirtualRig:
         place = Medium(f"/mnt/{medium}", device, expendable=True) if may_mount else Medium(f"/home/{user}/db")
         fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
         live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
-        probes: list[BoardProbe] = []
+        probes: list[Probe] = []
         # The probe waits for a reader of its FIFO when it starts.
         wire = ActivityWire(
             shell.command(["cat", fifo]),
@@ -249,9 +248,10 @@ class VirtualRig:
             wire.close()
             self._supply.feed.probe_ended()
 
-        def through(probe: BoardProbe) -> BoardProbe:
-            probes.append(probe)
-            return DelayedProbe(probe, self._supply.feed, ended=ended, faults=self._supply.faults)
+        def start(*started: Any) -> Probe:
+            supply = self._supply
+            probes.append(DelayedProbe(*started, feed=supply.feed, ended=ended, faults=supply.faults))
+            return probes[-1]
 
         return board_on(
             shell,
@@ -261,7 +261,7 @@ class VirtualRig:
             sync=None if carrier == "none" else carrier,
             wanted=settings,
             disturbance=disturbance,
-            probe=ProbeOptions(None if carrier == "none" else carrier, extra=live, through=through),
+            probe=ProbeOptions(None if carrier == "none" else carrier, extra=live, start=start),
         )
 
     def facts(self) -> dict[str, Any]:

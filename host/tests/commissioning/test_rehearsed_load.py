@@ -11,7 +11,7 @@ from opjoule.operations.board_files import load_changes, read_events
 from opjoule.simulation.load_bench import LATE_S, LoadBench
 from opjoule.simulation.planted_faults import BETWEEN_OHM, FED_V, SHUNT_OHM, DrawnRig
 from opjoule.simulation.power_model import Activity
-from opjoule.simulation.rehearsal_rig import PlayedLoad, PlayingProbe, Witness
+from opjoule.simulation.rehearsal_rig import PlayedLoad, Witness
 
 MS = 1_000_000
 
@@ -43,7 +43,7 @@ def test_exchanged_inputs_turn_the_sensors_current_but_not_the_second_meters():
 def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
     monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
     load = PlayedLoad(drawn().power, Witness(1.0, 0.0))
-    start_ns, end_ns = PlayingProbe(None, load, tmp_path).play_signature("0110010", 20)
+    start_ns, end_ns = load.play_signature("0110010", 20, tmp_path)
     found = load_changes(read_events(tmp_path / "played-1.events.jsonl").table)
     assert ((found.board_ns - start_ns) // MS).tolist() == [20, 60, 100, 120]
     assert found.level.tolist() == [1, 0, 1, 0] and end_ns - start_ns == 140 * MS

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
+from opjoule.devices.programs.probe import Probe
 from opjoule.errors import LinkFault
 from opjoule.record.json_file import plain
 from opjoule.record.run_record import with_digest
@@ -323,15 +324,16 @@ def test_hours_of_dirty_pages_that_nobody_asks_for_take_no_memory(tmp_path):
     assert feed.pending_bytes(start_ns + 4999 * SECOND_NS // 100) == 4999 % 7
 
 
-def test_a_probe_that_answers_no_more_leaves_an_idle_board_whose_time_goes_on(tmp_path):
+def test_a_probe_that_answers_no_more_leaves_an_idle_board_whose_time_goes_on(tmp_path, monkeypatch):
     """The meter waited for the rows of a probe that had ended, and the measurement for the meter."""
 
-    class Gone:
-        def clock_exchange(self):
-            raise LinkFault("it has ended")
+    def gone(self):
+        raise LinkFault("it has ended")
 
+    monkeypatch.setattr(Probe, "__init__", lambda self: None)
+    monkeypatch.setattr(Probe, "clock_exchange", gone)
     feed = Feed(tmp_path, load_model("rpi4", "sd"))
-    probe = DelayedProbe(Gone(), feed, ended=feed.probe_ended)
+    probe = DelayedProbe(feed=feed, ended=feed.probe_ended)
     start_ns = time.monotonic_ns()
     os.write(
         feed.system.descriptor, f"{HEADER}\n{row(start_ns, 0.0, 0)}\n{row(start_ns + 1, 0.0, 0)}\n".encode()

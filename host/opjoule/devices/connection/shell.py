@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from dataclasses import dataclass
-from typing import Protocol
 
 from opjoule.errors import BadInput, DeviceFault
 
@@ -27,54 +26,50 @@ class Ran:
         return lines[-1] if lines else f"it ended with status {self.status}"
 
 
-class Shell(Protocol):
+class Shell:
     """A way to run commands on the board. No command is ever put together as a string by its callers."""
 
-    target: str
+    target = "this computer"
     """Where the commands run, for messages."""
 
     @property
     def hostname(self) -> str:
         """The network name that the board is reached by; empty for this computer."""
-        ...
+        return ""
 
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command to its end.
 
         Raises: LinkFault: the connection is gone, or the command has not ended within limit_s.
         """
-        ...
+        raise NotImplementedError
 
     def command(self, arguments: list[str]) -> list[str]:
         """The local command line that runs `arguments` on the board."""
-        ...
+        return without_nul(arguments)
 
     def is_up(self) -> bool:
         """False once the connection is lost."""
-        ...
+        return True
 
     def is_still_up(self) -> bool:
         """is_up() when a command has ended as if the connection had: waits until that is certain."""
-        ...
+        return True
 
     def why_down(self) -> str:
         """The connection's own last words."""
-        ...
+        return ""
 
     def reconnect(self, limit_s: float) -> bool:
         """Tries to make the connection again for up to limit_s; True when it stands."""
-        ...
+        return True
 
     def close(self) -> None:
         """Ends the connection."""
-        ...
 
 
-class LocalShell:
-    """This computer is the board."""
-
-    target = "this computer"
-    hostname = ""
+class LocalShell(Shell):
+    """This computer is the board: there is no connection that could end."""
 
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command here."""
@@ -87,29 +82,6 @@ class LocalShell:
         except OSError as error:
             return Ran(127, b"", f"{arguments[0]}: {error.strerror}")
         return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
-
-    def command(self, arguments: list[str]) -> list[str]:
-        """The arguments themselves."""
-        return without_nul(arguments)
-
-    def is_up(self) -> bool:
-        """Always."""
-        return True
-
-    def is_still_up(self) -> bool:
-        """Always."""
-        return True
-
-    def why_down(self) -> str:
-        """There is no connection that could end."""
-        return ""
-
-    def reconnect(self, limit_s: float) -> bool:
-        """Nothing to do."""
-        return True
-
-    def close(self) -> None:
-        """Nothing is held open."""
 
 
 def without_nul(arguments: list[str]) -> list[str]:

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from opjoule.devices.connection.shell import Ran, without_nul
+from opjoule.devices.connection.shell import Ran, Shell, without_nul
 from opjoule.errors import BadInput, LinkFault
 
 _READY = b"opjoule-ready\n"
@@ -40,17 +40,17 @@ _LOST = 255
 """Exit status of ssh when the connection, not the command, failed (ssh(1), EXIT STATUS)."""
 
 
+def _settings(*settings: str) -> list[str]:
+    return [part for setting in settings for part in ("-o", setting)]
+
+
 # The first value of an option wins in ssh, so nothing behind can relax the host key check. Source: ssh_config(5).
-_CHECKED = [
-    part
-    for setting in (
-        "StrictHostKeyChecking=yes",
-        "UpdateHostKeys=no",
-        "VerifyHostKeyDNS=no",
-        "NoHostAuthenticationForLocalhost=no",
-    )
-    for part in ("-o", setting)
-]
+_CHECKED = _settings(
+    "StrictHostKeyChecking=yes",
+    "UpdateHostKeys=no",
+    "VerifyHostKeyDNS=no",
+    "NoHostAuthenticationForLocalhost=no",
+)
 
 
 def options_in_file(options: list[str], config: Path) -> list[str]:
@@ -85,7 +85,7 @@ def remote_line(arguments: list[str]) -> str:
     return shlex.join(without_nul(arguments))
 
 
-class SshConnection:
+class SshConnection(Shell):
     """A board behind ssh; commands may run at the same time from several threads."""
 
     def __init__(self, target: str, options: list[str] | None = None) -> None:
@@ -117,7 +117,7 @@ class SshConnection:
         ask = "no" if sys.stdin is not None and sys.stdin.isatty() else "yes"
         keep = [f"ServerAliveInterval={_ALIVE_S}", f"ServerAliveCountMax={_ALIVE_COUNT}", f"BatchMode={ask}"]
         keep += ["ControlMaster=yes", "ControlPersist=no", f"ConnectTimeout={_CONNECT_S}"]
-        options = [part for setting in keep for part in ("-o", setting)]
+        options = _settings(*keep)
         hold = remote_line(["sh", "-c", "echo opjoule-ready; cat >/dev/null"])
         try:
             self._master = subprocess.Popen(
@@ -175,16 +175,7 @@ class SshConnection:
     def command(self, arguments: list[str]) -> list[str]:
         """The ssh command line that runs `arguments` on the board over the one connection."""
         # Without its master, ssh would open a connection of its own: a proxy that fails forbids that.
-        alone = [
-            "-o",
-            "ControlMaster=no",
-            "-o",
-            "BatchMode=yes",
-            "-o",
-            "ProxyCommand=false",
-            "-o",
-            "LogLevel=ERROR",
-        ]
+        alone = _settings("ControlMaster=no", "BatchMode=yes", "ProxyCommand=false", "LogLevel=ERROR")
         return [*self._base(), *alone, *self._options, "--", self.target, remote_line(arguments)]
 
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:

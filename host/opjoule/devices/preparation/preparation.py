@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.shell import LocalShell, Shell
@@ -51,36 +51,7 @@ def plan_for(
     return plan, state.blocks
 
 
-class Preparation(Protocol):
-    """What a board's preparation does."""
-
-    def prepare(self) -> list[str]:
-        """Brings the board into its measuring state; returns what was done, one line each."""
-        ...
-
-    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
-        """The state gate, to be started once prepare() is done; None where there is no state to watch."""
-        ...
-
-    @property
-    def keeps_files(self) -> bool:
-        """Are files on the medium still there in the next measurement?"""
-        ...
-
-    def before_run(self) -> None:
-        """Called between the load and each run: the page cache is dropped where the state asks for it."""
-        ...
-
-    def restore(self) -> list[str]:
-        """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
-        ...
-
-    def close(self) -> None:
-        """Lets others have the board."""
-        ...
-
-
-class StoragePreparation:
+class Preparation:
     """Preparation of a board that has no settings: only the directory on its medium is made."""
 
     def __init__(self, shell: Shell, storage: str) -> None:
@@ -88,28 +59,31 @@ class StoragePreparation:
         self._storage = storage
 
     def prepare(self) -> list[str]:
-        """Makes the storage directory."""
+        """Brings the board into its measuring state; returns what was done, one line each."""
         make_storage(self._shell, self._storage, "free some space, or start anew")
         return [f"directory {self._storage}"]
 
-    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> None:
-        """There is none."""
+    def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
+        """The state gate, to be started once prepare() is done; None where there is no state to watch."""
+        return None
 
-    keeps_files = True
-    """Nothing is made anew."""
+    @property
+    def keeps_files(self) -> bool:
+        """Are files on the medium still there in the next measurement?"""
+        return True
 
     def before_run(self) -> None:
-        """The page cache is this computer's, and left alone."""
+        """Called between the load and each run: the page cache is dropped where the state asks for it."""
 
     def restore(self) -> list[str]:
-        """Nothing was changed."""
+        """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
         return []
 
     def close(self) -> None:
-        """Nothing is held."""
+        """Lets others have the board."""
 
 
-class BoardPreparation:
+class BoardPreparation(Preparation):
     """Preparation of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
 
     def __init__(
@@ -134,7 +108,7 @@ class BoardPreparation:
             history: host file with earlier speeds of the media; None for no comparison.
         """
         self._profile = profile
-        self._shell = shell
+        super().__init__(shell, medium.path)
         self._board = board
         self._medium = medium
         self._sync = sync
@@ -197,7 +171,7 @@ class BoardPreparation:
         """
         device = self._blocks.by_number(self._storage_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
-        storage = self._medium.path
+        storage = self._storage
         known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [storage]
         return StateWatch(
             self._shell,

@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
-from typing import IO, Any, Protocol, TypeVar
+from typing import IO, Any, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.connection.heartbeat import beat_until
@@ -40,53 +40,6 @@ WAITING_MAX = 10_000
 """Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
 _LAST_WORDS_S = 5.0
 _START = script("start_probe.sh")
-
-
-class BoardProbe(Protocol):
-    """What a measurement asks of the probe."""
-
-    def clock_exchange(self) -> Exchange:
-        """One round trip between host_ns and board_ns.
-
-        Raises: LinkFault: the board does not answer.
-        """
-        ...
-
-    def pending_write_bytes(self) -> int:
-        """Bytes that the board has yet to write to its media."""
-        ...
-
-    def begin_files(self, name: str) -> None:
-        """From now on events and samples go to NAME.events.jsonl and NAME.system.csv; the files before are complete."""
-        ...
-
-    def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
-        """Plays a busy and idle pattern; its start and end [board_ns]."""
-        ...
-
-    def steering(self) -> dict[str, Any]:
-        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
-        ...
-
-    def keep_marks(self, path: Path) -> None:
-        """From now on each phase mark is written to this file as it arrives, as the board's file of events has it."""
-        ...
-
-    def marks(self) -> list[Mark]:
-        """Phase marks that have come since the last call, in order."""
-        ...
-
-    def faults(self) -> list[str]:
-        """What has gone wrong on the board since the last call, one line each."""
-        ...
-
-    def warnings(self) -> list[str]:
-        """What has to be known of the board's run before its figures are believed, once all work is done."""
-        ...
-
-    def close(self) -> None:
-        """Ends it; its files are complete then."""
-        ...
 
 
 class Probe:
@@ -135,48 +88,51 @@ class Probe:
         beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
 
     def clock_exchange(self) -> Exchange:
-        """One round trip between host_ns and board_ns."""
+        """One round trip between host_ns and board_ns.
+
+        Raises: LinkFault: the board does not answer.
+        """
         answer, sent_ns, received_ns = self._ask("clock")
         return Exchange(sent_ns, number(answer, "received_ns"), number(answer, "sent_ns"), received_ns)
 
     def pending_write_bytes(self) -> int:
-        """Dirty and Writeback of the board's /proc/meminfo."""
+        """Bytes that the board has yet to write to its media: Dirty and Writeback of its /proc/meminfo."""
         return number(self._ask("pending")[0], "bytes")
 
     def begin_files(self, name: str) -> None:
-        """Begins new files of events and samples."""
+        """From now on events and samples go to NAME.events.jsonl and NAME.system.csv; the files before are complete."""
         self._ask(f"files {name}")
 
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
-        """Plays the load signature; its start and end [board_ns]."""
+        """Plays a busy and idle pattern; its start and end [board_ns]."""
         answer = self._ask(f"signature {bits} {bit_ms}", limit_s=ANSWER_S + len(bits) * bit_ms * 1e-3)[0]
         return number(answer, "start_ns"), number(answer, "end_ns")
 
     def steering(self) -> dict[str, Any]:
-        """adjtimex of the board."""
+        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
         adjtimex = self._ask("steering")[0].get("adjtimex")
         return (
             adjtimex if isinstance(adjtimex, dict) and adjtimex else {"reason": "the probe gives no reason"}
         )
 
     def keep_marks(self, path: Path) -> None:
-        """Writes each mark to a file as it arrives."""
+        """From now on each phase mark is written to this file as it arrives, as the board's file of events has it."""
         self._kept = path.open("x", encoding="utf-8", buffering=1)
 
     def marks(self) -> list[Mark]:
-        """Phase marks since the last call."""
+        """Phase marks that have come since the last call, in order."""
         return _drained(self._marks)
 
     def faults(self) -> list[str]:
-        """Faults since the last call."""
+        """What has gone wrong on the board since the last call, one line each."""
         return _drained(self._faults)
 
     def warnings(self) -> list[str]:
-        """None: the probe tells of faults alone."""
+        """What has to be known of the board's run, once all work is done; a real probe tells of faults alone."""
         return []
 
     def close(self) -> None:
-        """Ends it in order."""
+        """Ends it; its files are complete then."""
         self._ended.set()
         with (
             self._writing,

@@ -1,0 +1,39 @@
+"""What all messages between a meter and the host have in common: how their fields travel."""
+
+import struct
+from dataclasses import dataclass, fields
+from itertools import chain, islice
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Packed:
+    """A message: its fields in order, then its `items` as numpy records, where it has such."""
+
+    TYPE: ClassVar[int]
+    FIELDS: ClassVar[struct.Struct]
+    COUNTS: ClassVar[tuple[int, ...]] = ()
+    """Values of each field before the items; empty: one each."""
+    ITEM: ClassVar[np.dtype[np.void]]
+
+    def pack(self) -> bytes:
+        """The fields as they travel, without type, seq and CRC."""
+        values = [getattr(self, field.name) for field in fields(self)]
+        items = values.pop().astype(self.ITEM).tobytes() if hasattr(self, "ITEM") else b""
+        each = chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in values)
+        return self.FIELDS.pack(*each) + items
+
+    @classmethod
+    def unpack(cls, body: bytes) -> Self:
+        """The message in `body` (fields only). Raises: ValueError: the length is not of this message."""
+        fixed, rest = body[: cls.FIELDS.size], body[cls.FIELDS.size :]
+        item = getattr(cls, "ITEM", None)
+        if len(fixed) < cls.FIELDS.size or (rest if item is None else len(rest) % item.itemsize):
+            raise ValueError(f"{cls.__name__}: a body of {len(body)} bytes")
+        left = iter(cls.FIELDS.unpack(fixed))
+        values: list[Any] = [
+            next(left) if count == 1 else tuple(islice(left, count)) for count in cls.COUNTS
+        ] or list(left)
+        return cls(*values, *([] if item is None else [np.frombuffer(rest, dtype=item)]))
