@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 from known_meter import experiment
 from known_work import PACED, Choice
-from opjoule.attribution.attribute import attribute
+from opjoule.attribution.attribute import attribute_runs
 
 SCENARIOS: Final = {
     "everything at random": Choice(),
@@ -54,7 +54,7 @@ class Held:
 def trial(scenario: str, seed: int) -> list[Held]:
     """Draws one experiment and attributes its energy."""
     made = experiment(seed, SCENARIOS[scenario])
-    found = attribute(made.work)
+    found = attribute_runs([made.work])[0]
     run, marginal = made.energies.run.energy, made.energies.marginal
     assert marginal
     whole_j = made.marginal_j

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from known_medium import Medium, MediumCourse, waited_part
 from known_meter import BOARD_NS, IDLE_S, KINDS, LEAD_IN_S, measured
+from known_pieces import Gridded, Piece, bursts, wander
 from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
@@ -33,7 +34,7 @@ from opjoule.evaluation.system_samples import read_samples
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.run_record import RunRecord
-from opjoule.simulation.known_power import Float64Array, Gridded, Overlapping, Piece, Steady, bursts, wander
+from opjoule.simulation.known_power import Float64Array, Overlapping, Steady
 from opjoule.simulation.part_powers import PartPowers, own_stretches
 from opjoule.units import Missing
 

@@ -8,6 +8,7 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
+from known_pieces import Piece, bursts, wander
 from known_work import Choice, Known, work
 from opjoule.attribution.activities import background
 from opjoule.attribution.counters import Counters
@@ -23,7 +24,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
-from opjoule.simulation.known_power import Float64Array, Piece, bursts, wander
+from opjoule.simulation.known_power import Float64Array
 from opjoule.trace.power_trace import PowerTrace
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)

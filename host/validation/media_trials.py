@@ -28,6 +28,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
 from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
+from known_pieces import Piece, bursts, wander  # noqa: E402
 from known_work import Choice, Known, work  # noqa: E402
 from opjoule.campaign.campaign import block_order  # noqa: E402
 from opjoule.comparison.cell_mean import comparison_side  # noqa: E402
@@ -41,7 +42,7 @@ from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
 from opjoule.evaluation.repeat_energy import repeat_energy  # noqa: E402
 from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others  # noqa: E402
 from opjoule.record.json_file import plain  # noqa: E402
-from opjoule.simulation.known_power import Float64Array, Piece, bursts, wander  # noqa: E402
+from opjoule.simulation.known_power import Float64Array  # noqa: E402
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

@@ -18,10 +18,10 @@ from unittest import mock
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from known_pieces import wander
 from opjoule.measuring import settling
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
-from opjoule.simulation.known_power import wander
 from opjoule.trace.power_history import BLOCK_NS, PowerHistory
 
 IDLE_W = 3.0

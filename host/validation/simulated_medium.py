@@ -39,7 +39,7 @@ from opjoule.devices.profiles import find_profile  # noqa: E402  # path set abov
 from opjoule.record.phases import Phase, Role  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
-from opjoule.simulation.models import load_model  # noqa: E402
+from opjoule.simulation.models import Models  # noqa: E402
 from opjoule.simulation.power_model import BoardModel, MediumModel  # noqa: E402
 from opjoule.simulation.supply import IMPERFECTIONS  # noqa: E402
 
@@ -96,7 +96,7 @@ class Record:
         """Reads it."""
         drawn = json.loads((place / IMPERFECTIONS).read_text())["medium"]
         self.medium = MediumModel(**drawn)
-        self.board: BoardModel = load_model(device, storage).board
+        self.board: BoardModel = Models.stated().load(find_profile(device).with_medium(storage)).board
         self.run = RunRecord.open(place).run
         table = pq.read_table(place / "system.parquet")
         self.system = {name: table[name].to_numpy().astype(float) for name in table.column_names}
@@ -149,7 +149,7 @@ def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Rec
 
 def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
     """Bandwidth of the medium and rate of the load while the medium binds it."""
-    stated = load_model(device, storage)
+    stated = Models.stated().load(find_profile(device).with_medium(storage))
     rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
     wanted_bytes = SYNCING_BYTES if db in SYNCING else 1.7 * limit_bytes + 6 * rate
     record = measure(
@@ -204,7 +204,7 @@ def loader_ops_per_s(under: tuple[str, ...], folder: Path, verb: str) -> float:
 
 def read_row() -> Row:
     """Reads from memory under medium-sim beside those without it, in turn: the best of each."""
-    stated = load_model("rpi4", "sd")
+    stated = Models.stated().load(find_profile("rpi4").with_medium("sd"))
     with (
         tempfile.TemporaryDirectory(dir=ROOT / "build") as folder,
         closing(MediumSimulator(ROOT / "build/loader" / PROGRAM, stated.board, stated.medium)) as simulator,

@@ -38,20 +38,13 @@ STRETCHES: Final = 400
 """Stretches that the course of a run is cut into."""
 
 
-def attribute(work: Work, seed: int = 1) -> Attribution:
-    """Shares the energy above idle of one run out, as `attribute_runs` does."""
-    (attribution,) = attribute_runs([work], seed)
-    return attribution
-
-
-def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
+def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     """Shares out the energy above idle of each run among its parts, whose powers are fitted to all runs together.
 
     A part is identifiable in all runs or in none.
 
     Args:
         works: repeats of the same work on the same board, one or more.
-        seed: of the bootstrap.
     """
     works = _alike(works)
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
@@ -72,9 +65,7 @@ def attribute_runs(works: Sequence[Work], seed: int = 1) -> list[Attribution]:
         return np.stack([by_name.get(name, np.zeros(len(found_j))) for name in columns.names], axis=1)
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        first = pool.submit(
-            fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of, seed
-        )
+        first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in media.rivals]))
         seen_j = _seen_j(runs, media.best, energies_of)
         fitted = first.result()

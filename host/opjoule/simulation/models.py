@@ -10,6 +10,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
+from opjoule.devices.profiles import BoardAndMedium
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256
 from opjoule.simulation.power_model import BoardModel, MediumModel, PowerModel, Supply
@@ -77,31 +78,21 @@ class Models:
             own_supply=tables.supply is not None,
         )
 
-    def load(
-        self, board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
-    ) -> PowerModel:
-        """The model of one board with one medium, on this supply or the one stated here.
+    def load(self, board: BoardAndMedium, chance: random.Random | None = None) -> PowerModel:
+        """The model of one board with one medium, on the supply stated here.
 
         Args:
             chance: draws one medium of its kind; None: the medium as stated.
         Raises: BadInput: there is no model of this board or medium.
         """
-        for kind, name, known in (("board", board, self.boards), ("medium", medium, self.media)):
-            if name not in known:
+        name, medium = board.profile.name, board.medium
+        for kind, wanted, known in (("board", name, self.boards), ("medium", medium, self.media)):
+            if wanted not in known:
                 names = ", ".join(sorted(known))
-                raise BadInput(f"there is no power model of {kind} {name}: --simulate knows {names}")
+                raise BadInput(f"there is no power model of {kind} {wanted}: --simulate knows {names}")
         stated = self.media[medium]
-        return PowerModel(
-            self.boards[board], stated.drawn(chance) if chance else stated, supply or self.supply
-        )
+        return PowerModel(self.boards[name], stated.drawn(chance) if chance else stated, self.supply)
 
     def facts(self) -> dict[str, str]:
         """Origin of the models, for run.json."""
         return {"models": self.source, **({"twin_profile_sha256": self.sha256} if self.sha256 else {})}
-
-
-def load_model(
-    board: str, medium: str, supply: Supply | None = None, chance: random.Random | None = None
-) -> PowerModel:
-    """The model of one board with one medium that models.toml states. As `Models.load`."""
-    return Models.stated().load(board, medium, supply, chance)

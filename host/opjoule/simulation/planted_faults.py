@@ -65,7 +65,7 @@ class DrawnRig:
         supply = Supply((profile.nominal_voltage_v or 5.1) + 0.1, true_ohm + cable_ohm)
         sensor = _with_shunt(Imperfections.draw(seed), true_ohm).on(supply)
         chance = medium_chance(board.medium, seed)
-        stated = Models.stated().load(profile.name, board.medium, chance=chance)
+        stated = Models.stated().load(board, chance)
         return cls(
             profile, seed, plant or "", supply, sensor, PowerModel(stated.board, stated.medium, supply)
         )

@@ -77,7 +77,7 @@ class TwinRig:
         try:
             models = Models.with_profile(twin_profile)
             profile, chance = board.profile, medium_chance(board.medium, seed)
-            stated = models.load(profile.name, board.medium, chance=chance)
+            stated = models.load(board, chance)
             drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
             drawn = drawn.on(models.supply) if models.own_supply else drawn
             power = PowerModel(stated.board, stated.medium, drawn.supply)

@@ -32,7 +32,7 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
 from opjoule.simulation.delayed_probe import DelayedProbe
-from opjoule.simulation.models import load_model
+from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import CountedPower, MediumModel
 from opjoule.simulation.supply import SimulatedSupply, drawn_for
 
@@ -193,7 +193,7 @@ class VirtualRig:
         self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
         try:
-            stated = load_model(board.profile.name, board.medium)
+            stated = Models.stated().load(board)
             drawn = drawn_for(board.profile, stated.greatest_w, seed)
             model = CountedPower(stated.board, _throttled(stated.medium, board.medium), drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)

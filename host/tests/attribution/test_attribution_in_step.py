@@ -11,7 +11,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 
 from known_meter import KINDS, RUN_STARTS_S, experiment, watched  # path set above
 from known_work import Choice, work
-from opjoule.attribution.attribute import attribute
+from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.overlap import SeenClock, Waits, operations_seen_in
 from opjoule.attribution.verdict import IN_STEP
 from opjoule.operations.operation_table import OperationTable
@@ -43,9 +43,9 @@ def test_of_an_operation_counts_what_a_conversion_saw():
 def test_kinds_in_step_with_a_meter_that_sees_half_are_not_told():
     made = experiment(IN_STEP_SEED, Choice())
     assert made.known.drawn["family"] == "in step" and made.work.seen_fraction == 0.5
-    found = attribute(made.work)
+    found = attribute_runs([made.work])[0]
     assert {found.operations[name].unidentified for name in ("read", "update")} == {IN_STEP}
-    all_seen = attribute(replace(made.work, seen_fraction=1.0))
+    all_seen = attribute_runs([replace(made.work, seen_fraction=1.0)])[0]
     assert not any(all_seen.operations[name].unidentified for name in ("read", "update"))
 
 
@@ -54,4 +54,4 @@ def test_kinds_in_step_with_nothing_are_told():
     choice = Choice(mix=(0.5, 0.5), family="steady", engine="plain", seconds=20.0)
     made = watched(rng, KINDS[1], work(rng, choice, RUN_STARTS_S, KINDS[1].period_s))
     assert made.work.seen_fraction == 0.5
-    assert not any(each.unidentified for each in attribute(made.work).operations.values())
+    assert not any(each.unidentified for each in attribute_runs([made.work])[0].operations.values())

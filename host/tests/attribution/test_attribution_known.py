@@ -15,7 +15,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
-from opjoule.attribution.attribute import attribute, attribute_runs
+from opjoule.attribution.attribute import attribute_runs
 
 SEEDS = range(5)
 
@@ -74,7 +74,7 @@ def test_randomised_blocks_tell_them_apart():
 def test_parts_add_up_to_the_whole():
     for seed in (0, 3):
         made = experiment(seed, Choice(seconds=20.0))
-        found = attribute(made.work)
+        found = attribute_runs([made.work])[0]
         shares = [*found.operations.values(), *found.activities.values()]
         assert sum(each.energy_j for each in shares) == pytest.approx(
             made.energies.marginal.energy.value, rel=1e-3
@@ -89,7 +89,7 @@ def test_parts_add_up_to_the_whole():
 
 def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     made = experiment(0, Choice(seconds=20.0))
-    found = attribute(made.work)
+    found = attribute_runs([made.work])[0]
     name = next(name for name, share in found.activities.items() if not share.unidentified)
     untold = replace(found.activities[name], unidentified="too few windows")
     hidden = replace(found, activities={**found.activities, name: untold})
@@ -106,7 +106,7 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
 
 def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_them():
     works = [experiment(seed, Choice(seconds=10.0)).work for seed in (4, 4)]
-    (alone, _), (one, other) = map(attribute, works), attribute_runs(works)
+    [alone], (one, other) = attribute_runs(works[:1]), attribute_runs(works)
     assert one.foreground.unidentified == other.foreground.unidentified
     both_j = sum(
         share.energy_j for each in (one, other) for share in (each.foreground, *each.activities.values())
@@ -117,13 +117,13 @@ def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_the
 
 def test_a_short_run_tells_nothing():
     made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
-    reasons = [each.unidentified for each in attribute(made.work).operations.values()]
+    reasons = [each.unidentified for each in attribute_runs([made.work])[0].operations.values()]
     assert all(reasons), "nothing is told"
 
 
 def test_the_same_data_give_the_same_answer():
     made = experiment(4, Choice(seconds=10.0))
-    one, other = attribute(made.work), attribute(made.work)
+    one, other = attribute_runs([made.work])[0], attribute_runs([made.work])[0]
     assert (one.operations, one.activities) == (other.operations, other.activities)
 
 

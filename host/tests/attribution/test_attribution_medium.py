@@ -11,13 +11,14 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 
 from known_medium import Medium  # path set above
 from known_meter import KINDS, RUN_STARTS_S, watched
+from known_pieces import Gridded
 from known_work import Known
 from opjoule.attribution.activities import Intervals
-from opjoule.attribution.attribute import attribute
+from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Writing, medium_models
 from opjoule.evaluation.quantities.attribution import activity
-from opjoule.simulation.known_power import Gridded, Steady
+from opjoule.simulation.known_power import Steady
 from opjoule.units import Missing
 
 SECOND = 1_000_000_000
@@ -151,7 +152,7 @@ def attributed(medium, seed=3):
         [Steady(begin_s, begin_s + length_s, energy_j), *(Gridded(RUN_STARTS_S, 1e-3, w) for w in powers.values())],
         true_j,
     )  # fmt: skip
-    found = attribute(watched(rng, KINDS[2], known).work)
+    found = attribute_runs([watched(rng, KINDS[2], known).work])[0]
     return true_j, {**found.operations, **found.activities}, found
 
 

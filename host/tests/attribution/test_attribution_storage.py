@@ -13,9 +13,10 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 
 from known_medium import Medium  # path set above
 from known_meter import IDLE_S, KINDS, RUN_STARTS_S, measured, phases, watched
+from known_pieces import Gridded, wander
 from known_work import Known
 from opjoule.attribution.activities import Intervals
-from opjoule.attribution.attribute import attribute, attribute_runs
+from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.budgets import SensorBudget, sum_of_sensors
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.sensed_parts import SensedParts
@@ -26,7 +27,7 @@ from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.cells import Cells
 from opjoule.evaluation.attributed import _later
 from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.simulation.known_power import Gridded, Steady, wander
+from opjoule.simulation.known_power import Steady
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Missing
 
@@ -172,17 +173,17 @@ def work(request):
 
 def test_foreground_is_told_beside_a_tail_that_goes_on_almost_throughout(work):
     seen, true_j = work
-    found = attribute(seen)
+    found = attribute_runs([seen])[0]
     for name, share in {**found.operations, **found.activities}.items():
         assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
     assert not found.foreground.unidentified
     if seen.storage.of_board:
-        assert attribute(replace(seen, storage=None)).foreground.unidentified, "one sensor cannot"
+        assert attribute_runs([replace(seen, storage=None)])[0].foreground.unidentified, "one sensor cannot"
 
 
 def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     seen, true_j = work
-    found = attribute(seen)
+    found = attribute_runs([seen])[0]
     assert abs(found.whole.energy_j - sum(true_j.values())) <= 3 * found.whole.standard_u_j
     parts = [found.foreground, *found.activities.values()]
     assert sum(each.energy_j for each in parts) == pytest.approx(found.whole.energy_j, rel=1e-3)
@@ -193,7 +194,7 @@ def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
 
 
 def test_what_is_caused_later_is_known_though_write_back_and_tail_are_not_told_apart(work):
-    found = attribute(work[0])
+    found = attribute_runs([work[0]])[0]
     untold = {name: replace(each, unidentified="by when") for name, each in found.activities.items()}
     later = _later(replace(found, activities=untold))
     assert later.value == pytest.approx(found.alone.energy_j)

@@ -26,13 +26,13 @@ from opjoule.record.run import LeastVoltageFound
 from opjoule.record.run_record import RunRecord
 from opjoule.report.head import head_lines
 from opjoule.simulation.imperfections import Imperfections
-from opjoule.simulation.models import load_model
 from opjoule.simulation.rig import TwinRig
 from opjoule.simulation.supply import drawn_for
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
 from rig_session import record as record_rig
 from software_meter import SoftwareMeter
+from stated_models import load_model
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 import supply_trials

@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from opjoule.errors import RigFault
 from opjoule.simulation.medium_simulator import MediumSimulator
-from opjoule.simulation.models import load_model
+from stated_models import load_model
 
 GREETING = '{"medium_sim": "1", "board_ns": 1, "slows": true, "why": ""}'
 FORBIDDEN = '{"medium_sim": "1", "board_ns": 1, "slows": false, "why": "seccomp is forbidden"}'

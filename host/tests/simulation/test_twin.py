@@ -21,12 +21,12 @@ from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
-from opjoule.simulation.models import load_model
 from opjoule.simulation.part_course import PartCourse
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 from opjoule.simulation.truth_line import KnownFigure, true_figures, truth_lines
+from stated_models import load_model
 from usual_phases import usual_phase
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
@@ -533,13 +533,14 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
 OWNERLESS = """
 import sys
 from pathlib import Path
+from opjoule.devices.profiles import find_profile
 from opjoule.simulation.imperfections import Imperfections
-from opjoule.simulation.models import load_model
+from opjoule.simulation.models import Models
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 RigSimulator._await = lambda simulator: None
 place = Path(sys.argv[1])
-rig, board = Imperfections.draw(1), load_model("rpi4", "sd")
+rig, board = Imperfections.draw(1), Models.stated().load(find_profile("rpi4").with_medium("sd"))
 supply = SimulatedSupply(rig, board, root=place, truth=place / "truth.json", seed=1)
 print(supply._simulator._process.pid, flush=True)
 raise KeyboardInterrupt

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from opjoule.cli import commands
 from opjoule.cli.twin.command import runs_to_make
+from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput, DataFault, OpJouleError, RecordFault
 from opjoule.measuring.plan import Plan, TwinProfile
 from opjoule.record.phases import Role
@@ -19,9 +20,10 @@ from opjoule.simulation.fitting.profile_text import write_profile
 from opjoule.simulation.fitting.recorded import NO_SYNCS, SignatureLevels, read_recorded
 from opjoule.simulation.fitting.replay import medium_work, replayed
 from opjoule.simulation.medium_work import MediumMode
-from opjoule.simulation.models import Models, load_model
+from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import Activity, PowerModel, Supply
 from report_record import make_record, make_trace
+from stated_models import load_model
 
 ROOT = Path(__file__).resolve().parents[3]
 sys.path.append(str(ROOT / "host" / "validation"))
@@ -219,12 +221,12 @@ def test_a_profile_gives_the_simulation_what_was_fitted(tmp_path, fitted):
     path = tmp_path / "mine.toml"
     write_profile(path, named)
     models = Models.with_profile(path)
-    model = models.load("rpi4", "sd")
+    model = models.load(find_profile("rpi4").with_medium("sd"))
     assert model.board.busy_cores_w == pytest.approx(fitted.board.busy_cores_w, rel=1e-5)
     assert model.medium.tail_s == pytest.approx(fitted.medium.tail_s, rel=1e-5)
     assert models.own_supply
     assert models.facts() == {"models": str(path), "twin_profile_sha256": TwinProfile.of(path).sha256}
-    assert models.load("rpi5", "nvme").medium == load_model("rpi5", "nvme").medium
+    assert models.load(find_profile("rpi5").with_medium("nvme")).medium == load_model("rpi5", "nvme").medium
 
 
 @pytest.mark.parametrize(

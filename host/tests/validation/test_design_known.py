@@ -12,7 +12,7 @@ sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
 
 from known_meter import RUN_STARTS_S, SLOW, watched  # path set above
 from known_work import Known
-from opjoule.attribution.attribute import attribute
+from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.windows import block_length_s
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.oplog import read_operation_log
@@ -97,7 +97,7 @@ def known(operations: OperationTable) -> Known:
 
 def found(operations: OperationTable, seed: int = 2):
     made = watched(np.random.default_rng(seed), METER, known(paced(operations)))
-    return made.known.true_j, attribute(made.work).operations
+    return made.known.true_j, attribute_runs([made.work])[0].operations
 
 
 def test_kinds_that_a_plain_workload_does_not_tell_are_told_in_the_loader_s_blocks(logs):

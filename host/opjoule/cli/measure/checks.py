@@ -52,9 +52,7 @@ def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]],
     if plan.simulated and plan.board.profile.name != VIRTUAL:
         from opjoule.simulation.models import Models  # noqa: PLC0415  # only a simulated measurement loads the rig
 
-        Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(
-            plan.board.profile.name, plan.board.medium
-        )
+        Models.with_profile(plan.twin_profile.checked if plan.twin_profile else None).load(plan.board)
     if plan.simulated or not rigs:
         return None
     rig = read_rig(options.rig)
