@@ -91,13 +91,11 @@ def calibrate(
     reference: Reference,
     sensor: ErrorBounds,
     identity: str,
-    gain_drift_u: float = 0.0,
 ) -> Fitted:
     """Fits current and, where the reference has measured it, voltage.
 
     Args:
         sensor: as delivered: its bounds are what is known of the voltage's gain beforehand.
-        gain_drift_u: relative standard uncertainty of the power for what happens after the calibration.
     Raises: CalibrationFault: too few points, points at one current, points that stray further than their
             uncertainty, or a reference that knows less than the data sheets.
     """
@@ -123,7 +121,6 @@ def calibrate(
         *corrections,
         covariance=as_matrix(covariance.tolist()),
         common=tuple(CommonSource(name, effect) for name, effect in effects.items() if any(effect)),
-        gain_drift_u=gain_drift_u,
         heating=heating or Heating(),
     )
     fitted = Fitted(calibration, current, voltage, tuple(points), ())

@@ -32,6 +32,7 @@ from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
 from opjoule.meters.registry import open_meters
+from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.timeline import packed_timeline
@@ -90,7 +91,7 @@ def measure(
             known["warnings"] = [*warnings, *sensors.warnings]
             record.update(found={**rig_facts, **_host_facts(), **rig, **plan.study.facts(board), **known})
             record.update(plan=plan.to_json(), plan_sha256=plan.sha256, **sensors.entries())
-            with record.held():
+            with held(record.directory):
                 try:
                     _run(plan, board, meter, record, progress)
                 finally:

@@ -15,14 +15,12 @@ TAPS: Final = {5: 0x12, 6: 0x21, 7: 0x41, 8: 0x8E, 9: 0x108, 10: 0x204, 11: 0x40
 """Feedback masks of maximal-length shift registers (Galois form) by their order."""
 
 
-def maximal_sequence(order: int, start: int = 1) -> npt.NDArray[np.int8]:
+def maximal_sequence(order: int) -> npt.NDArray[np.int8]:
     """One period of a maximal-length sequence: chips of 0 or 1, shape (2^order - 1,).
 
-    Args:
-        start: first state of the register, 1 to 2^order - 1: another start is a rotated sequence.
     Source: Golomb, Shift Register Sequences (1967); the autocorrelation is -1/(2^order - 1) off its peak.
     """
-    state, chips = start, np.empty((1 << order) - 1, np.int8)
+    state, chips = 1, np.empty((1 << order) - 1, np.int8)
     for index in range(chips.size):
         chips[index] = state & 1
         state = (state >> 1) ^ (TAPS[order] if state & 1 else 0)

@@ -45,71 +45,53 @@ class ProbeOptions:
     """Starts it: a simulated board's clock is not its computer's."""
 
 
-@dataclass(frozen=True)
-class KnownBoard:
-    """What is known of a board before it is prepared."""
-
-    name: str
-    cores: int
-    """That it works with."""
-    facts: Mapping[str, Any]
-    """For run.json."""
-
-
-@dataclass(frozen=True)
-class BoardPlaces:
-    """Where files go on a board."""
-
-    session: str
-    """Folder of this session's files; bears the session's name. A session that was cut off leaves its files to
-    `restore`, never to the next run."""
-    medium: Medium
-    """Where the databases go."""
-    kept: str = ""
-    """Folder of loaded databases that outlast the session; empty for that on the medium."""
-
-
-@dataclass(frozen=True)
-class LoadConditions:
-    """Under which conditions workloads run."""
-
-    pin: str = ""
-    """Processors that they are kept on."""
-    disturbance: Disturbance | None = None
-    """A background load beside them."""
-
-
 class Board:
     """One board of the rig, for one session."""
 
     def __init__(
         self,
-        known: KnownBoard,
+        name: str,
+        cores: int,
         shell: Shell,
         programs: Programs,
-        places: BoardPlaces,
         *,
+        facts: Mapping[str, Any],
+        session: str,
+        medium: Medium,
+        kept: str = "",
         preparation: Preparation,
         probe: ProbeOptions,
-        load: LoadConditions,
+        pin: str = "",
+        disturbance: Disturbance | None = None,
         server: ServerPrograms | None = None,
     ) -> None:
-        """Nothing is changed yet."""
-        self.name, self.cores = known.name, known.cores
+        """Nothing is changed yet.
+
+        Args:
+            cores: that it works with.
+            facts: what is known of it before it is prepared, for run.json.
+            session: the board's folder of this session's files; bears the session's name. A session that was cut off
+                leaves its files to `restore`, never to the next run.
+            medium: where the databases go.
+            kept: folder of loaded databases that outlast the session; empty for that on the medium.
+            pin: processors that workloads are kept on.
+            disturbance: a background load beside them.
+        """
+        self.name, self.cores = name, cores
         self.shell = shell
         self.programs = programs
-        self.medium = medium = places.medium
+        self.medium = medium
         self.preparation = preparation
-        self.kept = KeptDatabases(shell, places.kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
-        self.runner = Runner(shell, programs.probe, places.session, pin=load.pin, under=probe.under)
-        self._session = places.session.rpartition("/")[2]
+        self.kept = KeptDatabases(shell, kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
+        self.runner = Runner(shell, programs.probe, session, pin=pin, under=probe.under)
+        self._session = session.rpartition("/")[2]
         self._options = probe
         self._probe: Probe | None = None
         self._programs = server or ServerPrograms()
         self._server: DatabaseServer | ServerSetup | None = None
         self._servers = 0
-        self._facts = known.facts
-        self._disturbance = load.disturbance
+        self._facts = facts
+        self._disturbance = disturbance
         self._disturbing: RunningDisturbance | None = None
 
     def facts(self) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
-from opjoule.toml_file import read_toml
+from opjoule.toml_file import as_struct, read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"
 
@@ -80,9 +80,5 @@ def find_profile(name: str) -> Profile:
     """
     if name not in known_profiles():
         raise BadInput(unknown("device", name, known_profiles()))
-    data = read_toml(_FOLDER / f"{name}.toml")
-    low_v, high_v = data.pop("supply_voltage_v")
-    if "idle_w" in data:
-        least_w, greatest_w = data.pop("idle_w")
-        data["idle_w"] = (least_w, greatest_w)
-    return Profile(name=name, supply_voltage_v=(low_v, high_v), media=tuple(data.pop("media")), **data)
+    path = _FOLDER / f"{name}.toml"
+    return as_struct(read_toml(path), Profile, f"{path}:", name=name)

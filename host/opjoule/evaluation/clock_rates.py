@@ -28,20 +28,11 @@ def odd_meter_clock(exchanges: Sequence[Exchange], sensor: ErrorBounds) -> str:
     return _odd("meter", exchanges, sensor.clock_error_max + COMPUTER_ERROR_MAX)
 
 
-def odd_clocks(record: RunRecord) -> str:
-    """The line that withholds a record's energies: the clocks that give its seconds disagree beyond their bounds.
-
-    Empty where they agree, or where nothing can be compared: an imported trace, a meter that is read by this
-    computer's own clock.
-    Raises: RecordFault: the exchanges were changed or cannot be read.
-    """
-    return next((line for line, withholds in odd_clock_lines(record) if withholds), "")
-
-
 def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
     """One line for each pair of clocks beyond its bound, and whether the seconds of the energies rest on it.
 
-    Raises: RecordFault: as `odd_clocks`.
+    None where nothing can be compared: an imported trace, a meter that is read by this computer's own clock.
+    Raises: RecordFault: the exchanges were changed or cannot be read.
     """
     run = record.run
     if run.sensor is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
@@ -13,7 +12,7 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.energy.uncertainty import mean_voltage_u_v
 from opjoule.energy.window import EnergyResult, Window, seen, window_energy_j
 from opjoule.errors import AlignmentError, OpJouleError
-from opjoule.evaluation.clock_rates import odd_clocks
+from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.wording.by_study import TRACE
@@ -37,11 +36,14 @@ def conclude_trace(record: RunRecord) -> bool:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
         to_parquet(record.directory)
-        odd = odd_clocks(record)
+        odd = next((line for line, withholds in odd_clock_lines(record) if withholds), "")
         if odd:
             record.add_fault(odd, withholds=(ENERGY,))
         record.update(clocks_checked=True)
-        numbers = without_seconds(trace_result(record), odd) if odd else trace_result(record)
+        numbers = trace_result(record)
+        if odd:  # one of the clocks that the seconds rest on is wrong
+            numbers = withhold(numbers, {ENERGY: odd}, TRACE.quantities)
+            numbers["duration_s"] = Missing(f"withheld: {odd}", "s")
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
     except OpJouleError as error:
         record.add_fault(str(error))
@@ -83,12 +85,6 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         entries["warnings"] = near
     shared = {"shared": {"budget": energy.budget.shared}} if energy.budget.shared else {}
     return {**entries, "timebase": energy.timebase.stated(), "budget": energy.budget.stated(), **shared}
-
-
-def without_seconds(entries: Mapping[str, Any], odd: str) -> dict[str, Any]:
-    """The entries of a trace's result.json without those that rest on clocks of which one is wrong."""
-    kept = withhold(entries, {ENERGY: odd}, TRACE.quantities)
-    return {**kept, "duration_s": Missing(f"withheld: {odd}", "s")}
 
 
 def unknown_sensor(current_max_a: float) -> ErrorBounds:

@@ -138,11 +138,14 @@ class Capture:
             clock: the meter's.
         """
         self._meter, self._journal, self._exchanges, self._clock = meter, journal, exchanges, clock
-        self._summary = CaptureSummary()
+        self.summary = CaptureSummary()
+        """The results of the capture; complete once it has ended."""
         self._stop = threading.Event()
         self._ended = threading.Event()
-        self._error: BaseException | None = None
-        self._latest: Latest | None = None
+        self.error: BaseException | None = None
+        """The error that kept the capture from writing and ended it; None if there was none."""
+        self.latest: Latest | None = None
+        """The newest sample; None before the first."""
         self._first_meter_ns: int | None = None
         self._heard_s = 0.0
         self.history = PowerHistory()
@@ -162,14 +165,9 @@ class Capture:
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
-        if self._error is not None:
-            raise self._error
-        return self._summary
-
-    @property
-    def summary(self) -> CaptureSummary:
-        """The results of the capture; complete once it has ended."""
-        return self._summary
+        if self.error is not None:
+            raise self.error
+        return self.summary
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Waits until the capture ends by itself; True if it has."""
@@ -178,29 +176,19 @@ class Capture:
     @property
     def ended(self) -> str | None:
         """Why the capture ended by itself, or None."""
-        return self._summary.ended
-
-    @property
-    def error(self) -> BaseException | None:
-        """The error that kept the capture from writing and ended it; None if there was none."""
-        return self._error
-
-    @property
-    def latest(self) -> Latest | None:
-        """The newest sample, or None before the first."""
-        return self._latest
+        return self.summary.ended
 
     @property
     def trace_s(self) -> float:
         """Length of the trace so far on the meter's clock [s]."""
-        if self._latest is None or self._first_meter_ns is None:
+        if self.latest is None or self._first_meter_ns is None:
             return 0.0
-        return (self._latest.meter_ns - self._first_meter_ns) * 1e-9
+        return (self.latest.meter_ns - self._first_meter_ns) * 1e-9
 
     @property
     def period_ns(self) -> int:
         """Mean distance of the samples so far [ns]; 0 before the second."""
-        latest, first_ns = self._latest, self._first_meter_ns
+        latest, first_ns = self.latest, self._first_meter_ns
         if latest is None or first_ns is None or latest.samples < 2:
             return 0
         return (latest.meter_ns - first_ns) // (latest.samples - 1)
@@ -211,24 +199,24 @@ class Capture:
                 self._drain()
                 self._record(self._meter.stop())
             except InputEnded:
-                self._summary.input_ended = True
+                self.summary.input_ended = True
             except MeterFault as fault:
-                self._summary.ended = str(fault)
+                self.summary.ended = str(fault)
                 self._leave_gap(str(fault))
-            self._summary.losses = self._meter.losses
+            self.summary.losses = self._meter.losses
             self._journal.flush()
         except (OSError, ValueError, OpJouleError) as fault:
-            self._error = fault
+            self.error = fault
         finally:
             self._ended.set()
 
     def _leave_gap(self, reason: str) -> None:
         """Records a gap from the last sample to the moment at which the meter was given up; at least one conversion."""
         silent_ns = max(round((now_s(self._clock) - self._heard_s) * 1e9), self.period_ns, 1)
-        if self._latest:
-            start_ns = self._latest.meter_ns + self.period_ns // 2
+        if self.latest:
+            start_ns = self.latest.meter_ns + self.period_ns // 2
             self._journal.append_gap(Gap(start_ns, start_ns + silent_ns, 0, None, reason))
-            self._summary.gaps += 1
+            self.summary.gaps += 1
 
     def _drain(self) -> None:
         next_exchange_s = self._heard_s = now_s(self._clock)
@@ -237,9 +225,9 @@ class Capture:
             if at_s >= next_exchange_s:
                 self._meter.clock_exchange()
                 next_exchange_s = at_s + EXCHANGE_PERIOD_S
-            before = self._summary.samples
+            before = self.summary.samples
             self._record(self._meter.read(READ_TIMEOUT_S))
-            if self._summary.samples > before:
+            if self.summary.samples > before:
                 self._heard_s = now_s(self._clock)
             elif now_s(self._clock) - self._heard_s > SILENCE_LIMIT_S:
                 raise MeterFault(
@@ -252,37 +240,37 @@ class Capture:
                 self._record_samples(event)
             elif isinstance(event, GapEvent):
                 self._journal.append_gap(event.gap, event.sensor)
-                self._summary.gaps += 1
-                self._summary.clipped_samples += 0 if event.sensor else event.gap.clipped_samples
+                self.summary.gaps += 1
+                self.summary.clipped_samples += 0 if event.sensor else event.gap.clipped_samples
             elif isinstance(event, BusReading):
                 self._journal.append_bus(event.meter_ns, event.voltage_v, event.sensor)
             elif isinstance(event, EdgeEvent):
                 self._journal.append_edge(event.meter_ns, event.level, event.index)
-                self._summary.edges += 1
+                self.summary.edges += 1
             elif isinstance(event, Exchange):
-                self._summary.exchanges.append(event)
+                self.summary.exchanges.append(event)
                 if self._exchanges:
                     self._exchanges.append(event)
-            elif len(self._summary.faults) < FIRST_FAULTS:
-                self._summary.faults.append(event)
+            elif len(self.summary.faults) < FIRST_FAULTS:
+                self.summary.faults.append(event)
 
     def _record_samples(self, event: Samples) -> None:
         self._journal.append_samples(
             event.meter_ns, event.current_a, event.voltage_v, event.sensor, event.clipped
         )
         if event.sensor:
-            others = self._summary.further_samples
+            others = self.summary.further_samples
             others[event.sensor] = others.get(event.sensor, 0) + int(event.meter_ns.size)
             return
         if self._first_meter_ns is None:
             self._first_meter_ns = int(event.meter_ns[0])
-        self._summary.samples += int(event.meter_ns.size)
-        self._summary.clipped_samples += int(np.count_nonzero(event.clipped))
-        self._summary.voltage_ended_samples += event.voltage_ended
+        self.summary.samples += int(event.meter_ns.size)
+        self.summary.clipped_samples += int(np.count_nonzero(event.clipped))
+        self.summary.voltage_ended_samples += event.voltage_ended
         self.history.add(event.meter_ns, event.current_a * event.voltage_v)
-        self._latest = Latest(
+        self.latest = Latest(
             int(event.meter_ns[-1]),
             float(event.current_a[-1]),
             float(event.voltage_v[-1]),
-            self._summary.samples,
+            self.summary.samples,
         )

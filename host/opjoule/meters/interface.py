@@ -1,7 +1,7 @@
 """The interface of every meter: open, configure, start, read events, stop, close."""
 
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -131,20 +131,11 @@ class Losses:
     """the meter's own counters, those above 0"""
 
 
-@runtime_checkable
-class HasFurtherSensors(Protocol):
-    """A meter that can record more sensors than that of the board's supply."""
-
-    def further_error_bounds(self) -> dict[int, ErrorBounds]:
-        """Number, from 1, of each further sensor that it records -> its error bounds; once it is open."""
+def further_sensors(meter: Any) -> dict[int, ErrorBounds]:
+    """Number, from 1 -> error bounds of each further sensor that an open meter records; empty for one that has none."""
+    return meter.further_error_bounds() if hasattr(meter, "further_error_bounds") else {}
 
 
-def further_sensors(meter: object) -> dict[int, ErrorBounds]:
-    """Error bounds of a meter's further sensors, by their number; empty for a meter that has none."""
-    return meter.further_error_bounds() if isinstance(meter, HasFurtherSensors) else {}
-
-
-@runtime_checkable
 class Meter(Protocol):
     """A power meter. One thread at a time; `read` is called at least each 0.2 s while it runs.
 

@@ -7,7 +7,8 @@ million samples a second of current and voltage are multiplied, then averaged in
 import queue
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Final, Protocol
+from functools import partial
+from typing import Any, Final
 
 import numpy as np
 
@@ -28,26 +29,8 @@ SILENCE_S: Final = 10.0
 INSTALL: Final = "its driver is not installed: .venv/bin/pip install -r host/requirements/joulescope.in"
 
 
-class JoulescopeDriver(Protocol):
-    """The part of pyjoulescope_driver.Driver that is used here."""
-
-    def device_paths(self) -> list[str]:
-        """The devices that are there, for example 'u/js220/000123'."""
-
-    def open(self, device_prefix: str, mode: str | None = None) -> Any:
-        """Opens one."""
-
-    def publish(self, topic: str, value: Any) -> Any:
-        """Sets something."""
-
-    def subscribe(self, topic: str, flags: Any, fn: Callable[[str, Mapping[str, Any]], None]) -> Any:
-        """Has `fn` called, on the driver's thread, with each piece of a stream."""
-
-    def close(self, device_prefix: str) -> Any:
-        """Closes one."""
-
-    def finalize(self) -> Any:
-        """Ends the driver."""
+JoulescopeDriver = Any
+"""pyjoulescope_driver.Driver, of which device_paths, open, publish, subscribe, close and finalize are used."""
 
 
 def usb_driver() -> JoulescopeDriver:
@@ -56,8 +39,7 @@ def usb_driver() -> JoulescopeDriver:
         from pyjoulescope_driver import Driver  # noqa: PLC0415
     except ImportError:
         raise MeterFault(f"joulescope: {INSTALL}") from None
-    driver: JoulescopeDriver = Driver()
-    return driver
+    return Driver()
 
 
 class JoulescopeAssembler(StreamAssembler):
@@ -189,7 +171,7 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
         driver = self._opened()
         self._assembler = JoulescopeAssembler()
         for signal in ("i", "v"):
-            driver.subscribe(f"{self._path}/s/{signal}/!data", ["pub"], self._taker(signal))
+            driver.subscribe(f"{self._path}/s/{signal}/!data", ["pub"], partial(self._take, signal))
             driver.publish(f"{self._path}/s/{signal}/ctrl", 1)
         self._heard_s = time.monotonic()
 
@@ -220,8 +202,9 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
             device.close(self._path)
         device.finalize()
 
-    def _taker(self, signal: str) -> Callable[[str, Mapping[str, Any]], None]:
-        return lambda _topic, value: self._pieces.put((signal, value, time.monotonic_ns()))
+    def _take(self, signal: str, _topic: str, value: Mapping[str, Any]) -> None:
+        """One piece of a stream, on the driver's thread."""
+        self._pieces.put((signal, value, time.monotonic_ns()))
 
 
 def joulescope_sensor() -> ErrorBounds:

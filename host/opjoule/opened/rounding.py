@@ -57,11 +57,11 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     return Rounded(texts[0] or "", shown_u, PREFIXES[power] + PRINTED_UNITS.get(unit, unit))
 
 
-def percent(fraction: float, u: float | None = None) -> str:
-    """A fraction as per cent: 0.2512 with u = 0.013 gives "25.1 ± 1.3 %"; a share below 0.1 % only says so."""
-    if u is None and 0 < fraction < 0.001:
+def percent(fraction: float) -> str:
+    """A fraction as per cent: 0.2512 gives "25.1 %"; a share below 0.1 % only says so."""
+    if 0 < fraction < 0.001:
         return with_unit("< 0.1", "%")
-    return str(rounded(100 * fraction, None if u is None else 100 * u, "%", digits_without_u=3))
+    return str(rounded(100 * fraction, None, "%", digits_without_u=3))
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct, field
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.record.json_file import Schema, as_value
+from opjoule.record.json_file import Schema
 from opjoule.record.phases import Phase
 
 Status = Literal["partial", "complete", "failed"]
@@ -274,11 +273,3 @@ class Run(Struct, frozen=True):
         """Name and version, the loader's or the system of the study; empty without one."""
         name = self.summary.database or self.plan.study.cell.get("system")
         return f"{name} {self.summary.database_version or ''}".strip() if name else ""
-
-
-def run_of(document: Mapping[str, Any], path: Path) -> Run:
-    """Typed value of run.json.
-
-    Raises: RecordFault: it holds what no run writes; the line names `path` and the key.
-    """
-    return as_value(document, Run, path)

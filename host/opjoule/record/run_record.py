@@ -19,9 +19,9 @@ from opjoule.errors import RecordFault
 from opjoule.files import file_sha256, on_the_medium
 from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
-from opjoule.record.directory import fill_reserve, give_up_reserve, held, take
-from opjoule.record.json_file import DAMAGE, Schema, plain, read_json, visible, write_json
-from opjoule.record.run import Run, Status, run_of
+from opjoule.record.directory import fill_reserve, give_up_reserve, take
+from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
+from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
 from opjoule.system_errors import NO_ROOM
 
@@ -176,15 +176,6 @@ class RunRecord:
         """False while the run is going on, and after its program was killed."""
         return self._run.checksums is not None
 
-    @contextmanager
-    def held(self) -> Iterator[None]:
-        """Marks the record as being written by this process, until the end of the block or of the process.
-
-        Raises: BadInput: another process holds it.
-        """
-        with held(self.directory):
-            yield
-
     def verify(self) -> list[str]:
         """One line for each file that is missing or differs from its checksum now; empty when all is well.
 
@@ -234,7 +225,7 @@ class RunRecord:
         return self._checks
 
     def _read(self) -> Run:
-        return run_of(self.document, self.directory / "run.json")
+        return as_value(self.document, Run, self.directory / "run.json")
 
     def _write(self) -> None:
         self.document = all_masked(self.document)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.databases import background_threads
-from opjoule.devices.board import Board, BoardPlaces, KnownBoard, LoadConditions, ProbeOptions
+from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import JOURNAL
@@ -143,10 +143,14 @@ def simulated_board(
     start = partial(probe, feed=feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
     facts = read_facts(shell, journal=JOURNAL).values
     return Board(
-        KnownBoard(profile.name, profile.cores, {**facts, "connection": "simulated"}),
+        profile.name,
+        profile.cores,
         shell,
         programs,
-        BoardPlaces(str(folder), Medium(str(storage)), str(kept) if kept else ""),
+        facts={**facts, "connection": "simulated"},
+        session=str(folder),
+        medium=Medium(str(storage)),
+        kept=str(kept) if kept else "",
         preparation=Preparation(shell, str(storage)),
         probe=ProbeOptions(
             f"virtual:{(line or feed.sync).path}" if sync else None,
@@ -154,5 +158,5 @@ def simulated_board(
             under=simulator.under if slowed else (),
             start=start,
         ),
-        load=LoadConditions(disturbance=disturbance),
+        disturbance=disturbance,
     )

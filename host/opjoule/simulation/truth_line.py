@@ -115,11 +115,6 @@ class KnownFigure:
         return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 
 
-def truth_lines(record: Path) -> list[str]:
-    """A line for each figure of which the simulator knows the truth; none where it has left no course or no result."""
-    return [str(figure) for figure in known_figures(record)]
-
-
 def known_figures(record: Path) -> list[KnownFigure]:
     """The figures of a simulated record whose true value is known.
 
@@ -133,8 +128,6 @@ def known_figures(record: Path) -> list[KnownFigure]:
         return []
     operations = (result.get("operations") or {}).get("value") or 0.0
     true = true_figures(PartCourse.read(record / COURSE), run.phases, operations)
-    if "run_energy_j" not in result:  # of an earlier version, whose energy_j was something else
-        true.pop("energy_j", None)
     whole = [
         _beside(about, true[key], result[key])
         for key, about in SHOWN.items()

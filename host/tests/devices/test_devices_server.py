@@ -23,6 +23,7 @@ import bson
 import mongo_server
 import pytest
 from loopback_sshd import Sshd
+from moved_servers import server_on
 from opjoule.cli.commands import main
 from opjoule.databases import Database, database_called, find_database, known_databases
 from opjoule.databases.registry import ServerCommands
@@ -86,12 +87,11 @@ def start(shell, mongod: Path, tmp_path: Path) -> DatabaseServer:
         Runner(
             shell, str(find_program(ROOT / "build", platform.machine(), "probe")), str(tmp_path / SESSION)
         ),
-        database_called("mongodb"),
+        server_on("mongodb", PORT),
         ServerPrograms({"mongod": str(mongod)}, {"mongodb": ("--setParameter", "a b;c")}),
         data=str(tmp_path / DATA),
         tag="server-1",
         raw=tmp_path,
-        port=PORT,
     )
 
 
@@ -231,24 +231,22 @@ def program(tmp_path):
 def test_a_program_of_a_version_that_is_not_driven_is_named_before_anything_is_made(
     program, database, name, says, complaint
 ):
-    found = database_called(database)
-    port = replace(found.server, port=PORT)  # whatever else runs here
-    given = ServerPrograms({name: program(says), **dict.fromkeys(found.jars, "/some/where.jar")})
-    described = replace(found, server=port)
+    described = server_on(database, PORT)
+    given = ServerPrograms({name: program(says), **dict.fromkeys(described.jars, "/some/where.jar")})
     if not complaint:
         check_server(LocalShell(), described, given)
         return
     with pytest.raises(DeviceFault) as told:
         check_server(LocalShell(), described, given)
     assert complaint in str(told.value) and str(told.value).count("\n") == 0
-    assert str(told.value).endswith(found.get)
+    assert str(told.value).endswith(described.get)
 
 
 def test_a_path_of_the_user_that_is_no_program_and_a_port_that_is_taken_are_named(program):
     mongodb = database_called("mongodb")
     with pytest.raises(DeviceFault, match=r"does not have /no/such/mongod, .*rig.toml"):
         check_server(LocalShell(), mongodb, ServerPrograms({"mongod": "/no/such/mongod"}))
-    here = replace(mongodb, server=replace(mongodb.server, port=PORT))
+    here = server_on("mongodb", PORT)
     with socket.create_server(("127.0.0.1", PORT)), pytest.raises(DeviceFault, match=f"port {PORT} .* taken"):
         check_server(LocalShell(), here, ServerPrograms({"mongod": program("")}))
 

@@ -155,7 +155,7 @@ def test_endless_noise_without_a_delimiter_stays_bounded():
 
 
 def test_a_message_with_more_items_than_a_frame_holds_is_refused():
-    with pytest.raises(wire.LengthError):
+    with pytest.raises(wire.WireError):
         wire.encode_frame(PairsSource(count=60).frame(), 0)
 
 

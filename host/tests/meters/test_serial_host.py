@@ -53,7 +53,9 @@ class Computer:
         self.put("proc/self/status", f"Name:\tpython\nUid:\t{ids}\nGid:\t{ids}\nGroups:\t{numbers} \n")
 
     def found(self, port: str = "") -> list[str]:
-        said = serial_obstacles(port or f"/dev/{self.tty}", self.root)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(serial_host, "ROOT", self.root)
+            said = serial_obstacles(port or f"/dev/{self.tty}")
         assert all(each.remedy and "\n" not in each.detail + each.remedy for each in said)
         return [f"{each.detail} -> {each.remedy}" for each in said]
 
@@ -186,13 +188,14 @@ def test_the_rules_name_the_converters_that_doctor_looks_for():
     assert lists and all(set(each.split("|")) == CONVERTERS for each in lists)
 
 
-def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path):
+def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path, monkeypatch):
     computer = Computer(tmp_path)
-    assert lasting_name("/dev/ttyUSB0", tmp_path) == "/dev/ttyUSB0"
+    monkeypatch.setattr(serial_host, "ROOT", tmp_path)
+    assert lasting_name("/dev/ttyUSB0") == "/dev/ttyUSB0"
     link = tmp_path / "dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
     link.parent.mkdir(parents=True)
     link.symlink_to(computer.node)
-    offered = lasting_name("/dev/ttyUSB0", tmp_path)
+    offered = lasting_name("/dev/ttyUSB0")
     assert offered == "/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
     assert any("another device after" in each for each in computer.found("/dev/ttyUSB0"))
     assert not any("another device after" in each for each in computer.found(offered))

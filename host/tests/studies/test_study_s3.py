@@ -15,9 +15,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from moved_servers import server_on
 from opjoule.cli.commands import main
 from opjoule.comparison.study.rows import read_studies
-from opjoule.databases import database_called
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.programs.probe import Probe
@@ -264,11 +264,9 @@ def server(tmp_path_factory):
     folder, shell = tmp_path_factory.mktemp("server"), LocalShell()
     program, session = str(find_program(ROOT / "build", platform.machine(), "probe")), str(folder / SESSION)
     probe = Probe(shell, program, f"{session}/{PROBE_FOLDER}", [])
-    runner, database = Runner(shell, program, session), database_called("postgresql")
+    runner, database = Runner(shell, program, session), server_on("postgresql", PORT)
     data = str(folder / f"{SESSION}-postgresql")
-    made = DatabaseServer(
-        shell, runner, database, ServerPrograms(), data=data, tag="server-1", raw=folder, port=PORT
-    )
+    made = DatabaseServer(shell, runner, database, ServerPrograms(), data=data, tag="server-1", raw=folder)
     yield made.url
     made.stop()
     probe.close()

@@ -20,10 +20,10 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from moved_servers import server_on
 from opjoule.cli.commands import main
 from opjoule.cli.doctor.command import examine
 from opjoule.comparison.study.rows import read_studies
-from opjoule.databases import database_called
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.programs.probe import Probe
@@ -106,12 +106,11 @@ def server(tmp_path_factory):
     made = DatabaseServer(
         shell,
         Runner(shell, program, session),
-        database_called("postgresql"),
+        server_on("postgresql", PORT),
         ServerPrograms(),
         data=str(folder / f"{SESSION}-postgresql"),
         tag="server-1",
         raw=folder,
-        port=PORT,
     )
     yield made.url
     made.stop()

@@ -16,7 +16,8 @@ from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
-from opjoule.record.run import Run, run_of
+from opjoule.record.json_file import as_value
+from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.trace.journal import TraceJournal
@@ -36,7 +37,7 @@ REPEATS = 2
 def run_json(**entries: object) -> Run:
     """A run.json with these entries, as a value."""
     head = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": False}
-    return run_of({**head, **entries}, Path("run.json"))
+    return as_value({**head, **entries}, Run, Path("run.json"))
 
 
 def running_record(directory: Path) -> RunRecord:

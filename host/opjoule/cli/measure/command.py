@@ -170,10 +170,10 @@ def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None
     """What the simulator knows, beside what was measured."""
     if not plan.simulated:
         return
-    from opjoule.simulation.truth_line import truth_lines  # noqa: PLC0415  # only a simulated measurement loads the rig
+    from opjoule.simulation.truth_line import known_figures  # noqa: PLC0415  # only a simulated measurement loads the rig
 
-    for line in truth_lines(directory):
-        print(line, file=sys.stderr if options.json else sys.stdout)
+    for figure in known_figures(directory):
+        print(figure, file=sys.stderr if options.json else sys.stdout)
 
 
 def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, directory: Path) -> RunRecord:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from opjoule.cli.short_commands import ReportOptions
 from opjoule.errors import RecordFault
-from opjoule.record.directory import has_index
+from opjoule.record.directory import has_index, held
 from opjoule.record.run_record import RunRecord, reading
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _loading() -> Iterator[None]:
 
 def _end_measurement(record: RunRecord) -> Timeline | None:
     """What a killed measurement had recorded, analysed."""
-    with record.held():
+    with held(record.directory):
         with _loading():
             record.add_fault("the measurement ended early; these figures come from what it had recorded")
             record.close_raw()
@@ -100,7 +100,7 @@ def _end_trace(record: RunRecord) -> None:
 
     if wording_of(record.run) is not TRACE:
         return
-    with record.held():
+    with held(record.directory):
         record.add_fault("the recording ended early; these figures come from what it had recorded")
         record.close_raw()
         conclude_trace(record)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from opjoule.devices.board import Board, BoardPlaces, KnownBoard, LoadConditions, ProbeOptions
+from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell, Shell
 from opjoule.devices.connection.ssh import SshConnection
@@ -106,13 +106,17 @@ def board_on(
     try:
         cores = int(facts.values.get("processors") or profile.cores)
         return Board(
-            KnownBoard(profile.name, cores, facts.values),
+            profile.name,
+            cores,
             shell,
             install_programs(shell, builds, facts.machine, facts.cache, database),
-            BoardPlaces(f"{facts.work}/{session}", medium),
+            facts=facts.values,
+            session=f"{facts.work}/{session}",
+            medium=medium,
             preparation=lasting,
             probe=probe or ProbeOptions(sync),
-            load=LoadConditions(wanted.pin, disturbance),
+            pin=wanted.pin,
+            disturbance=disturbance,
             server=server,
         )
     except BaseException:

@@ -38,21 +38,19 @@ class DatabaseServer:
         data: str,
         tag: str,
         raw: Path,
-        port: int | None = None,
     ) -> None:
         """Starts it on an empty data directory and waits until it takes work.
 
         Args:
             data: directory on the measured medium; must not exist yet.
             tag: of its folder on the board; raw/TAG.csv gets its memory and I/O, about one row a second.
-            port: in place of the database's own.
         Raises: DeviceFault: it is not there, its port is taken, or it does not start; says its last line.
         """
         self._shell, self._database = shell, database
         self._folder = f"{runner.folder}/{tag}"
         self._ended = threading.Event()
         self._threads: list[threading.Thread] = []
-        self._setup = ServerSetup(shell, runner, database, given, data=data, port=port)
+        self._setup = ServerSetup(shell, runner, database, given, data=data)
         self._run = runner.start([*self._setup.start], tag, None, pinned=False)
         self._samples = raw / f"{tag}.csv"
         self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", self._folder])

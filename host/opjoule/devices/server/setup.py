@@ -55,9 +55,9 @@ def _check_port(shell: Shell, database: Database, port: int) -> None:
         )
 
 
-def server_address(commands: ServerCommands, runner: Runner, port: int | None = None) -> str:
+def server_address(commands: ServerCommands, runner: Runner) -> str:
     """What the clients on the board connect to."""
-    places = {"port": str(port or commands.port), "passfile": f"{runner.folder}/{ACCESS}/passfile"}
+    places = {"port": str(commands.port), "passfile": f"{runner.folder}/{ACCESS}/passfile"}
     return filled((commands.address,), places)[0]
 
 
@@ -72,23 +72,21 @@ class ServerSetup:
         given: ServerPrograms,
         *,
         data: str,
-        port: int | None = None,
     ) -> None:
         """Makes its data folder and sets it up.
 
         Args:
             data: directory on the measured medium; must not exist yet.
-            port: in place of the database's own.
         Raises: DeviceFault: it is not there, its port is taken, or it cannot be set up; says its last line.
         """
         assert database.server, f"{database.name} is not a server"
         self._shell, self._database, self._commands = shell, database, database.server
         self._data = data
         self._access = f"{runner.folder}/{ACCESS}"
-        self.port = str(port or database.server.port)
-        self.url = server_address(self._commands, runner, int(self.port))
-        programs = find_programs(shell, database, {**given.paths})
-        _check_port(shell, database, int(self.port))
+        self.port = str(database.server.port)
+        self.url = server_address(self._commands, runner)
+        programs = find_programs(shell, database, given.paths)
+        _check_port(shell, database, database.server.port)
         account, folder = self._make_data()
         self._place = f"{data}/server" if account else folder
         """Its folder, as everybody knows it."""

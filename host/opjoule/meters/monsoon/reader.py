@@ -18,7 +18,7 @@ from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from opjoule.errors import MeterFault
 from opjoule.meters import usb_link
@@ -39,29 +39,9 @@ PERMISSION: Final = usb_link.PERMISSION.format("monsoon")
 LIBRARY: Final = "the Monsoon library is not installed: .venv/bin/pip install -r host/requirements/monsoon.in"
 
 
-class MonsoonProtocol(Protocol):
-    """The library's connection to one device: what of it is used here (Monsoon.pmapi)."""
-
-    def Connect(self, deviceType: int, serialno: str | None = None) -> None:
-        """Opens the device."""
-
-    def getValue(self, operation: int, valueLength: int, signed: bool = False) -> int:
-        """Reads the device's memory."""
-
-    def sendCommand(self, operation: int, value: float) -> None:
-        """Writes the device's memory."""
-
-    def startSampling(self, calTime: int, maxTime: int) -> None:
-        """Starts sampling; calibration each calTime [ms]."""
-
-    def stopSampling(self) -> None:
-        """Stops sampling."""
-
-    def BulkRead(self) -> Any:
-        """Waits for packets; bytes, array or list of bytes."""
-
-    def closeDevice(self) -> None:
-        """Releases the device."""
+MonsoonProtocol = Any
+"""Connection to one device: Monsoon.pmapi.USB_protocol, of which Connect, getValue, sendCommand, startSampling,
+stopSampling, BulkRead and closeDevice are used."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +54,7 @@ class ProtocolSource:
 
     def make(self) -> MonsoonProtocol:
         """The connection, in this process."""
-        made: MonsoonProtocol = getattr(importlib.import_module(self.module), self.name)(**self.arguments)
-        return made
+        return getattr(importlib.import_module(self.module), self.name)(**self.arguments)
 
 
 @dataclass(frozen=True)
@@ -296,8 +275,7 @@ def usb_protocol() -> MonsoonProtocol:
     if not devices:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
     _check_permission(devices, usb.core.USBError)
-    protocol: MonsoonProtocol = pmapi.USB_protocol()
-    return protocol
+    return pmapi.USB_protocol()
 
 
 def _check_permission(devices: list[Any], usb_error: type[Exception]) -> None:

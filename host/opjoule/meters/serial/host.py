@@ -34,36 +34,29 @@ class Obstacle:
     remedy: str
 
 
-def serial_obstacles(port: str, root: Path | None = None) -> list[Obstacle]:
+def serial_obstacles(port: str) -> list[Obstacle]:
     """Everything that is in the way of the meter on this port, in the order in which it would be met.
 
     Args:
         port: as the user wrote it, for example /dev/ttyUSB0.
-        root: of the file system, if it is not this computer's.
     """
-    root = root or ROOT
+    root = ROOT
     node = (root / port.lstrip("/")).resolve()
     device = _usb_device(root, node.name)
     obstacles = [_brltty(root, device)]
     if node.exists():
-        obstacles += [_rights(root, port, node), _name(root, port)]
+        obstacles += [_rights(root, port, node), _name(port)]
     if device:
         obstacles += [_modem_manager(root, node.name, device), _latency(root, node.name)]
     return [obstacle for obstacle in obstacles if obstacle]
 
 
-def lasting_name(port: str, root: Path | None = None) -> str:
-    """The name under which a port's device is found tomorrow, too; the port itself where there is none.
-
-    Args:
-        port: for example /dev/ttyACM0.
-        root: of the file system, if it is not this computer's.
-    """
-    root = root or ROOT
+def lasting_name(port: str) -> str:
+    """The name under which a port's device is found tomorrow, too; the port itself where there is none."""
     if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
         return port
-    node = (root / port.lstrip("/")).resolve()
-    links = sorted((root / "dev/serial/by-id").glob("*"))
+    node = (ROOT / port.lstrip("/")).resolve()
+    links = sorted((ROOT / "dev/serial/by-id").glob("*"))
     return next((f"/dev/serial/by-id/{link.name}" for link in links if link.resolve() == node), port)
 
 
@@ -159,9 +152,9 @@ def _user(root: Path, uid: int) -> str:
     return next((entry[0] for entry in entries if len(entry) > 2 and entry[2] == str(uid)), str(uid))
 
 
-def _name(root: Path, port: str) -> Obstacle | None:
+def _name(port: str) -> Obstacle | None:
     """A number that is another one tomorrow, where the device has a name that stays."""
-    if (lasting := lasting_name(port, root)) == port:
+    if (lasting := lasting_name(port)) == port:
         return None
     return Obstacle(
         f"{port} may be another device after the next boot",

@@ -16,19 +16,11 @@ _REMEMBERED_FRAMES = 64
 
 
 class WireError(ValueError):
-    """Bytes that are not a valid frame."""
+    """Bytes that are not a valid frame; `count` is the one of LinkCounts that it adds to."""
 
-
-class CobsError(WireError):
-    """A COBS code byte points past the end of the frame."""
-
-
-class LengthError(WireError):
-    """A frame too short or too long to be one."""
-
-
-class CrcError(WireError):
-    """The CRC of the frame does not match its bytes."""
+    def __init__(self, count: str, why: str) -> None:
+        super().__init__(why)
+        self.count = count
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,14 +70,14 @@ def cobs_encode(data: bytes) -> bytes:
 
 
 def cobs_decode(data: bytes) -> bytes:
-    """The bytes that `cobs_encode` was given. Raises: CobsError."""
+    """The bytes that `cobs_encode` was given. Raises: WireError."""
     out = bytearray()
     at, end = 0, len(data)
     while at < end:
         code = data[at]
         after = at + code
         if code == 0 or after > end:
-            raise CobsError(f"COBS code {code} at byte {at} of {end}")
+            raise WireError("bad_cobs", f"COBS code {code} at byte {at} of {end}")
         out += data[at + 1 : after]
         at = after
         if code != 0xFF and at < end:
@@ -94,11 +86,11 @@ def cobs_decode(data: bytes) -> bytes:
 
 
 def encode_frame(message: Message, seq: int) -> bytes:
-    """The message as it travels, with its delimiter. Raises: LengthError: more items than a frame holds."""
+    """The message as it travels, with its delimiter. Raises: WireError: more items than a frame holds."""
     content = bytes([message.TYPE]) + (seq % _SEQ_SPAN).to_bytes(4, "little") + message.pack()
     content += crc16(content).to_bytes(CRC_BYTES, "little")
     if len(content) > MAX_FRAME_BYTES:
-        raise LengthError(f"a frame of {len(content)} bytes, at most {MAX_FRAME_BYTES}")
+        raise WireError("bad_length", f"a frame of {len(content)} bytes, at most {MAX_FRAME_BYTES}")
     return cobs_encode(content) + b"\0"
 
 
@@ -106,9 +98,9 @@ def decode_frame(stuffed: bytes) -> Frame:
     """One frame from the bytes between two delimiters. Raises: WireError."""
     content = cobs_decode(stuffed)
     if not HEADER_BYTES + CRC_BYTES <= len(content) <= MAX_FRAME_BYTES:
-        raise LengthError(f"a frame of {len(content)} bytes")
+        raise WireError("bad_length", f"a frame of {len(content)} bytes")
     if crc16(content[:-CRC_BYTES]) != int.from_bytes(content[-CRC_BYTES:], "little"):
-        raise CrcError("CRC does not match")
+        raise WireError("bad_crc", "CRC does not match")
     return Frame(content[0], int.from_bytes(content[1:5], "little"), content[HEADER_BYTES:-CRC_BYTES])
 
 
@@ -139,7 +131,8 @@ class FrameReader:
         try:
             frame = decode_frame(chunk)
         except WireError as fault:
-            self._count(fault)
+            if self._in_step:
+                setattr(self.counts, fault.count, getattr(self.counts, fault.count) + 1)
             self._in_step = True
             return None
         self._in_step = True
@@ -151,16 +144,6 @@ class FrameReader:
         if frame.type != EndOfInput.TYPE:
             self._follow(frame)
         return frame
-
-    def _count(self, fault: WireError) -> None:
-        if not self._in_step:
-            return
-        if isinstance(fault, CobsError):
-            self.counts.bad_cobs += 1
-        elif isinstance(fault, CrcError):
-            self.counts.bad_crc += 1
-        else:
-            self.counts.bad_length += 1
 
     def _follow(self, frame: Frame) -> None:
         """Compares the number of the frame with the one expected."""

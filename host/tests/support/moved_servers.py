@@ -1,0 +1,15 @@
+"""Database servers on a port of the test's own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from opjoule.databases import database_called
+from opjoule.databases.registry import Database
+
+
+def server_on(name: str, port: int) -> Database:
+    """A database whose server listens on another port, so that one of this computer is not in its way."""
+    database = database_called(name)
+    assert database.server
+    return replace(database, server=replace(database.server, port=port))
