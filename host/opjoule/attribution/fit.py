@@ -110,7 +110,6 @@ def fits(
         group: neighbours that are alike.
         sets: which columns count where.
         parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
-        runs: windows of each run.
         seed: of the bootstrap: the same data give the same interval.
     """
     scale, blocks = _solved(columns, energy_j, group, sets)

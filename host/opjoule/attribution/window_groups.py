@@ -92,8 +92,6 @@ def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: In
     those up to another moment would be interpolated and blur the difference between stretches.
 
     Args:
-        start_ns, end_ns: of run and settle.
-        length_ns: of a window.
         counters_ns: when the counters were read, sorted, may be empty.
     """
     near_ns = near_windows(round((end_ns - start_ns) / length_ns)) * length_ns

@@ -84,7 +84,6 @@ def window_ns(period_ns: int, latency_ns: float, span_ns: int) -> int:
     Args:
         period_ns: distance of two samples.
         latency_ns: of a typical operation; 0 without operations.
-        span_ns: what is to be cut.
     """
     return round(max(PERIODS_MIN * period_ns, LATENCIES_MIN * latency_ns, span_ns / WINDOWS_WANTED))
 

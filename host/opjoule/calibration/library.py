@@ -43,7 +43,6 @@ def find_calibration(
 
     Args:
         bounds: what the opened meter states of the sensor.
-        simulated: the sensor is.
         temperature_c: of the room, where it is known.
     Raises: BadInput: a file that cannot be read. CalibrationFault: it is of another sensor, or another setting of it.
     """

@@ -68,14 +68,11 @@ class Board:
         """Nothing is changed yet.
 
         Args:
-            cores: that it works with.
             facts: what is known of it before it is prepared, for run.json.
             session: the board's folder of this session's files; bears the session's name. A session that was cut off
                 leaves its files to `restore`, never to the next run.
-            medium: where the databases go.
             kept: folder of loaded databases that outlast the session; empty for that on the medium.
             pin: processors that workloads are kept on.
-            disturbance: a background load beside them.
         """
         self.name, self.cores = name, cores
         self.shell = shell

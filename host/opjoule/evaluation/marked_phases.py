@@ -108,7 +108,6 @@ def phase_figures(
 
     Args:
         marked: of one repeat, in order of their start.
-        operations: of that repeat.
     """
     parts: dict[str, list[dict[str, Figure | Missing]]] = {}
     for phase in marked:

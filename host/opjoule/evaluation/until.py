@@ -32,7 +32,6 @@ class Until:
         Args:
             headline: key of the study's headline in result.json.
             wanted: relative expanded uncertainty of the headline.
-            limit: most repeats.
             result: the numbers of all repeats so far, as build_result() gives them.
         """
         self._record = record

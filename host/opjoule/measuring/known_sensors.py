@@ -60,7 +60,6 @@ class KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
-            name: the meter's, as open_meter() takes it.
             calibrations: None: none is looked for.
             wire: between the first sensor and a board; None: no board is measured.
         Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.

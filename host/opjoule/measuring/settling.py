@@ -114,9 +114,7 @@ class Settling:
         """Keeps what it waits on.
 
         Args:
-            pending_write_bytes: asks the board.
             limit_s: longest wait for a medium that does not get on, and for the power to come to rest [s].
-            check: raises what ends the measurement.
             show: called with the seconds waited so far, and those that remain, None where nothing tells them.
         """
         self._pending_write_bytes = pending_write_bytes

@@ -132,11 +132,7 @@ class Capture:
         exchanges: ExchangeFile | None = None,
         clock: HostClock = MONOTONIC,
     ) -> None:
-        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it.
-
-        Args:
-            clock: the meter's.
-        """
+        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it."""
         self._meter, self._journal, self._exchanges, self._clock = meter, journal, exchanges, clock
         self.summary = CaptureSummary()
         """The results of the capture; complete once it has ended."""

@@ -199,9 +199,6 @@ _PARTIAL = "This run ended early. Shown is what was recorded until then."
 def open_answer(of: Path | RunRecord) -> Answer:
     """Reads run.json and result.json of a record, however its run ended.
 
-    Args:
-        of: the record, or its directory.
-
     Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
     """
     record = RunRecord.open(of) if isinstance(of, Path) else of

@@ -38,7 +38,6 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     """Round a value to its uncertainty.
 
     Args:
-        value: finite number in `unit`.
         u: its expanded uncertainty in `unit`; None: unknown, then `digits_without_u` significant digits are
             kept; 0: exact, then the value is printed in full, a large one that is no whole number (a mean of
             counts) to a tenth.

@@ -46,10 +46,8 @@ def stretch_energy(
     """Energy, mean power and energy per operation of one window of a trace.
 
     Args:
-        cells: of the trace.
         window: on the meter's clock [ns].
         idle: idle power around it; None if it is not known.
-        operations: that began in it.
         withheld: group of figures -> the fault that makes them wrong, as run.json has it.
         unstated: why no uncertainty is stated; empty where it is.
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.

@@ -18,8 +18,6 @@ from opjoule.trace.schemas import check_columns, check_rows, check_version
 def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
     """A parquet file of a run record.
 
-    Args:
-        columns: those that are wanted; None: all.
     Raises: RecordFault: absent, corrupt, of another kind or of a newer schema version.
     """
     try:

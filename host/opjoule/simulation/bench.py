@@ -96,8 +96,6 @@ class SimulatedBench:
 
         Args:
             loads_a: of the points; unseen_a: of what is read after them.
-            seconds: of each.
-            truth: where the simulator's truth goes.
             seed: of sensor, supply and multimeter; the same is the same bench.
         """
         drawn = Imperfections.draw(seed)

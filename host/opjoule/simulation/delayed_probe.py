@@ -26,8 +26,6 @@ class DelayedProbe(Probe):
         """Starts a probe.
 
         Args:
-            started: as Probe takes them.
-            ended: called once the probe has ended.
             faults: what has gone wrong in the simulation since it was last called.
             warnings: where the simulation was not as it should be.
         """

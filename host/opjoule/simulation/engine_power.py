@@ -63,7 +63,6 @@ class EnginePower(LoadModel):
         """Draws what each part costs.
 
         Args:
-            model: of the board and its medium.
             one_thread: the engine does its background work on one thread.
         """
         self._model = model

@@ -74,8 +74,6 @@ class Feed:
         """Prepares the FIFOs; start() starts carrying.
 
         Args:
-            folder: for the FIFOs.
-            model: turns activity into current.
             medium: the simulated medium's work; None where the model asks for none.
         """
         self.system = LineFifo(folder / "system.fifo")

@@ -29,9 +29,7 @@ class MediumSimulator:
         """Starts it.
 
         Args:
-            program: the medium-sim of this computer.
             board: whose page cache is in front of the medium.
-            medium: the one that is simulated.
         Raises: RigFault: it does not start.
         """
         if not program.exists():

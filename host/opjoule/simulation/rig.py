@@ -58,12 +58,9 @@ class TwinRig:
 
         Args:
             storage: folder for the simulated board's databases; made here, and removed in the end.
-            truth: where the simulator's truth goes.
             seed: of what is drawn of this rig.
             kept: folder for loaded databases that outlast it, on the file system of `storage`; None: below that.
             database: what will be measured; empty for what needs no engine.
-            imperfections: in place of those drawn.
-            disturbance: a background load to measure under.
             twin_profile: what `measure.py twin --fit` wrote; its board, medium and supply stand for the stated ones.
         """
         self._open = ExitStack()

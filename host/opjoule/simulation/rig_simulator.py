@@ -36,8 +36,6 @@ class RigSimulator:
         """Starts it and waits for its pty.
 
         Args:
-            root: of the checkout, with its builds.
-            folder: for pty and log.
             options: where its current comes from, and how the rig differs from a perfect one.
         Raises: RigFault: it does not start.
         """

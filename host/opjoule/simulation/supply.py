@@ -61,8 +61,6 @@ class SimulatedSupply:
         """Starts everything.
 
         Args:
-            imperfections: of the rig.
-            model: of what it supplies.
             medium: the one that was drawn, for the record; None where none was.
             work: when that medium works; None where the model asks for none.
             truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.

@@ -19,7 +19,6 @@ def beat_until(
     Args:
         beat: raises OSError, ValueError (a closed pipe) or LinkFault where nobody listens; whoever asks the program
             next is told why.
-        name: of the thread.
         period_s: less than half of the silence after which the program ends [s].
     """
 

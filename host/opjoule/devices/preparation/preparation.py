@@ -103,7 +103,6 @@ class BoardPreparation(Preparation):
 
         Args:
             sync: the sync line's carrier, which the user must be able to open; None for none.
-            cpufreq: the board's folder of CPU settings.
             journal: the board's folder that says what has to be undone.
             history: host file with earlier speeds of the media; None for no comparison.
         """

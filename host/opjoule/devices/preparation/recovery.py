@@ -23,7 +23,6 @@ def recover(
     """Stops loaders, fetches what they left, removes databases, undoes every change in the board's journal.
 
     Args:
-        storage: the board's storage directories.
         fetched: host folder for the loaders' files, one folder a loader.
         kept: remove the databases that are kept for --reset copy, too; otherwise they are named.
     Returns: what was done, and what could not be done; one line each.

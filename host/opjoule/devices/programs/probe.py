@@ -49,9 +49,7 @@ class Probe:
         """Starts it.
 
         Args:
-            program: the probe on the board.
             folder: on the board, directly in a session's: for its files and the marks' socket.
-            options: further ones of `probe serve`.
         Raises: LinkFault, DeviceFault: it does not start; says its last line.
         """
         self._shell = shell

@@ -27,8 +27,6 @@ class Runner:
         """Nothing is run yet.
 
         Args:
-            probe: the probe on the board.
-            folder: the session's on the board.
             pin: processors that programs are kept on, as taskset -c takes them; empty for all.
             under: a command of the board that starts each program, with the program behind it.
         """

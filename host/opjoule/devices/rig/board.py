@@ -36,11 +36,9 @@ def open_board(
     """Connects to the board and brings loader and probe there; the caller closes it.
 
     Args:
-        builds: the host's build folder.
         sync: the sync line's carrier or "none", in place of rig.toml's.
         state: the state to measure in, in place of rig.toml's.
         database: what will be measured, where the loader has to have a certain engine.
-        disturbance: a background load to measure under.
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
     described, place = described_medium(rig, board)

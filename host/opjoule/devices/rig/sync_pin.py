@@ -56,7 +56,6 @@ def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -
     """Requests the line from the board's kernel, and drives it only if asked to.
 
     Args:
-        probe: the probe's command on the board.
         pulses: how many, of half a second each; 0 leaves the pin's level and direction alone.
     Returns: the line; None for one of sysfs, of which nothing more is known.
     Raises: BadInput: the probe's own line: no such line, taken, not to be opened. LinkFault: no connection.

@@ -119,7 +119,6 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
     """Why the device must not be written to as a whole, or an empty string if it may.
 
     Args:
-        asked: the name in rig.toml.
         number: MAJOR:MINOR that this name leads to now; empty if it leads to no block device.
         listed: names that rig.toml lists as expendable.
     """

@@ -71,11 +71,6 @@ class BoardState:
 def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: str) -> BoardState:
     """Runs state.sh on the board.
 
-    Args:
-        rights: root, sudo, helper or none.
-        cpufreq: folder of the kernel's CPU settings.
-        device: the medium's device, or empty.
-        path: the storage directory.
     Raises: LinkFault: no connection. DeviceFault: the script does not run.
     """
     asked = [cpufreq, device, path]

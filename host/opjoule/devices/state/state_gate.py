@@ -128,7 +128,6 @@ class StateWatch:
             identity: what tells this medium from others, for the comparison with its earlier speed.
             history: host file with the earlier speeds of all media; None for no comparison.
             discipline: reads how the board's clock is steered, before and after.
-            hwmon: the board's folder of hardware monitors.
         """
         self._discipline = discipline
         self._flags = PowerFlags()
@@ -239,9 +238,7 @@ def quiet_stretch(
     """Waits for a stretch in which other programs use at most OTHERS_LIMIT of the processors.
 
     Args:
-        read: takes a reading of the board.
         own_ticks: processor time that this program has used [ticks of the board].
-        wait: waits for so many seconds.
     Returns: the share that other programs used in that stretch, and the reading at its end; of the last stretch if
         none was quiet.
     Raises: LinkFault: the connection is gone.

@@ -45,7 +45,6 @@ def get_image(cache: Path, say: Callable[[str], None]) -> Image:
     """The image, built now if it is not there yet; safe from several processes at once.
 
     Args:
-        cache: folder for images, for example build/virtual-board.
         say: told what is going on, one line each.
     Raises: BadInput: a program is missing. DeviceFault: the build failed.
     """

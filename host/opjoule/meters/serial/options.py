@@ -67,8 +67,6 @@ def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tupl
     Takes `shunt=0.02` (or `0.02+0.1`), `shunt_tolerance=0.005` (or `0.5%`), `shunt_ppm=75` and `kelvin=yes` out of the
     options.
 
-    Args:
-        stated_in: where the user wrote the options.
     Raises: BadInput: no resistance, or one that no shunt has.
     """
     origin = _origin(SHUNT in options, TOLERANCE in options, stated_in)
