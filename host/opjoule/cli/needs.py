@@ -8,7 +8,7 @@ from pathlib import Path
 
 from opjoule.databases.registry import is_server
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.programs.binaries import architecture_of
+from opjoule.devices.programs.binaries import ARCHITECTURES
 from opjoule.errors import OpJouleError
 from opjoule.toml_file import read_toml
 
@@ -49,7 +49,7 @@ def board_architecture(device: str | None, rig: Path, *, simulated: bool, databa
         device: None: the only board of the rig.
         database: that the loader connects to or has inside; None: there is none.
     """
-    this_computers = architecture_of(platform.machine()) or ""
+    this_computers = ARCHITECTURES.get(platform.machine(), "")
     here = this_computers if is_server(database or "") else ""
     if simulated:
         return here

@@ -211,8 +211,7 @@ class Board:
         Raises: DeviceFault: it cannot be made.
         """
         made = self.shell.run(["mkdir", "--", path])
-        if made.status != 0:
-            raise DeviceFault(f"cannot make {path} on the board: {made.last_line()}; run measure.py restore")
+        made.checked(f"cannot make {path} on the board", "; run measure.py restore")
 
     def remove_database(self, database: str) -> None:
         """Removes this session's database of one name, or its server; a lost link leaves it to `restore`."""

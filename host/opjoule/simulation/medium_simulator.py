@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import queue
 import subprocess
@@ -10,6 +9,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from opjoule.devices.connection.shell import end_by_input
+from opjoule.devices.programs.probe import drained
 from opjoule.errors import RigFault
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import BoardModel, MediumModel
@@ -42,7 +43,7 @@ class MediumSimulator:
         socket = str(folder / "socket")
         self.under = (str(program), "run", "--socket", socket, "--")
         """Prefix of a command line that has the command slowed."""
-        self._faults: queue.SimpleQueue[str] = queue.SimpleQueue()
+        self._faults: queue.Queue[str] = queue.Queue()
         self._disk: dict[str, int] = {}
         self._closing = False
         self._hello: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
@@ -79,10 +80,7 @@ class MediumSimulator:
 
     def faults(self) -> list[str]:
         """Faults since the last call, one line each."""
-        faults = []
-        with contextlib.suppress(queue.Empty):
-            while True:
-                faults.append(self._faults.get_nowait())
+        faults = drained(self._faults)
         return [] if self.why_not else faults
 
     def warnings(self) -> list[str]:
@@ -125,14 +123,7 @@ class MediumSimulator:
         if self._closing:
             return
         self._closing = True
-        assert self._process.stdin
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(_STOP_LIMIT_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end_by_input(self._process, _STOP_LIMIT_S)
         self._reader.join()
         self.work.fifo.close()
         self._temporary.cleanup()

@@ -4,7 +4,7 @@ import platform
 
 import pytest
 from opjoule.cli.commands import parse
-from opjoule.devices.programs.binaries import architecture_of
+from opjoule.devices.programs.binaries import ARCHITECTURES
 
 
 @pytest.fixture
@@ -37,7 +37,7 @@ def test_the_virtual_board_needs_its_own():
 
 def test_this_computer_needs_one_for_mongodb_alone(rig):
     assert needed("--device", "generic-linux", *rig) == ""
-    assert needed("--device", "generic-linux", "--db", "mongodb", *rig) == architecture_of(platform.machine())
+    assert needed("--device", "generic-linux", "--db", "mongodb", *rig) == ARCHITECTURES[platform.machine()]
 
 
 def test_nothing_is_built_where_nothing_will_be_measured(rig):

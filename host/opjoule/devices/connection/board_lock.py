@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import select
 import subprocess
 import threading
 
 from opjoule.devices.connection.heartbeat import beat_until
-from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.shell import Shell, end_by_input
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 
@@ -25,14 +24,8 @@ class BoardLock:
         """Asks for the lock of the board's `folder`, and goes on asking for up to wait_s."""
         self._wait_s = wait_s
         self._shell = shell
-        self._process = subprocess.Popen(
-            shell.command(["sh", "-c", _HOLD, "sh", folder, str(SILENCE_S), str(wait_s)]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            bufsize=0,
-            start_new_session=True,
-        )
+        command = ["sh", "-c", _HOLD, "sh", folder, str(SILENCE_S), str(wait_s)]
+        self._process = shell.begin(command, stderr=subprocess.DEVNULL)
         self._ended = threading.Event()
         assert self._process.stdin
         stdin = self._process.stdin
@@ -57,13 +50,6 @@ class BoardLock:
             )
 
     def close(self) -> None:
-        """Gives the lock back."""
+        """Gives the lock back, and waits until the board has let go: the next may come at once."""
         self._ended.set()
-        assert self._process.stdin
-        with contextlib.suppress(OSError):
-            self._process.stdin.close()
-        try:
-            self._process.wait(timeout=_RELEASE_S)  # until the board has let go: the next may come at once
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        end_by_input(self._process, _RELEASE_S)

@@ -52,14 +52,7 @@ class Dialogue:
         if self._process is None or self._process.poll() is not None:
             if not self._shell.is_up():
                 raise LinkFault(f"the connection to {self._shell.target} is lost: {self._shell.why_down()}")
-            self._process = subprocess.Popen(
-                self._shell.command(self._arguments),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                bufsize=0,
-                start_new_session=True,
-            )
+            self._process = self._shell.begin(self._arguments)
         return self._process
 
     def _last_words(self) -> str:

@@ -29,9 +29,7 @@ def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
         return []
     if packed.status == _RUNS_ON:
         raise DeviceFault(f"a program in {folder} on {shell.target} does not stop; its files stay there")
-    if packed.status != 0:
-        raise DeviceFault(f"the files in {folder} on {shell.target} cannot be read: {packed.last_line()}")
-    arrived = _unpack(packed.out, raw)
+    arrived = _unpack(packed.checked(f"the files in {folder} on {shell.target} cannot be read").out, raw)
     remove_sessions(shell, [folder])
     return arrived
 
@@ -42,9 +40,7 @@ def fetch_files(shell: Shell, folder: str, names: list[str], raw: Path) -> None:
     Raises: LinkFault: the connection is gone. DeviceFault: one of them did not arrive.
     """
     packed = shell.run(["tar", "-C", folder, "-cf", "-", "--", *names], limit_s=_LIMIT_S)
-    if packed.status != 0:
-        raise DeviceFault(f"{', '.join(names)} of {folder} on {shell.target}: {packed.last_line()}")
-    _unpack(packed.out, raw)
+    _unpack(packed.checked(f"{', '.join(names)} of {folder} on {shell.target}").out, raw)
     shell.run(["rm", "-f", "--", *(f"{folder}/{name}" for name in names)])
 
 

@@ -6,7 +6,6 @@ import uuid
 
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.on_board import script
-from opjoule.errors import DeviceFault
 
 _SCRIPT = script("sessions.sh")
 _REMOVE_LIMIT_S = 600.0
@@ -37,6 +36,4 @@ def remove_sessions(shell: Shell, folders: list[str]) -> list[str]:
     Raises: DeviceFault: one of them may not, or cannot, be removed; the others are gone. LinkFault: no connection.
     """
     ran = shell.run(["sh", "-c", _SCRIPT, "sh", "remove", *folders], limit_s=_REMOVE_LIMIT_S)
-    if ran.status != 0:
-        raise DeviceFault(f"{shell.target}: {ran.last_line()}")
-    return ran.text().split("\0")[:-1]
+    return ran.checked(shell.target).text().split("\0")[:-1]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 from dataclasses import dataclass
+from typing import Any
 
 from opjoule.errors import BadInput, DeviceFault
 
@@ -24,6 +26,12 @@ class Ran:
         """The last plain line it wrote to stderr, or its exit status in words."""
         lines = [line.strip() for line in self.err.splitlines() if line.strip()]
         return lines[-1] if lines else f"it ended with status {self.status}"
+
+    def checked(self, fault: str, remedy: str = "") -> Ran:
+        """This outcome, if it is a good one. Raises: DeviceFault: `fault`, its last line and the remedy."""
+        if self.status != 0:
+            raise DeviceFault(f"{fault}: {self.last_line()}{remedy}")
+        return self
 
 
 class Shell:
@@ -47,6 +55,15 @@ class Shell:
     def command(self, arguments: list[str]) -> list[str]:
         """The local command line that runs `arguments` on the board."""
         return without_nul(arguments)
+
+    def begin(
+        self, arguments: list[str], *, stderr: int = subprocess.PIPE, bufsize: int = 0
+    ) -> subprocess.Popen[bytes]:
+        """Starts a command with pipes to it; in a session of its own, as a Ctrl-C at the terminal is for the host."""
+        command, pipe = self.command(arguments), subprocess.PIPE
+        return subprocess.Popen(
+            command, stdin=pipe, stdout=pipe, stderr=stderr, bufsize=bufsize, start_new_session=True
+        )
 
     def is_up(self) -> bool:
         """False once the connection is lost."""
@@ -93,3 +110,15 @@ def without_nul(arguments: list[str]) -> list[str]:
         if "\0" in argument:
             raise BadInput(f"{argument!r} holds a NUL byte, which no command can be given")
     return arguments
+
+
+def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
+    """Ends a process that ends with its input; kills it where that takes longer than `limit_s`."""
+    assert process.stdin
+    with contextlib.suppress(OSError):  # the connection is gone: the board ends it by itself
+        process.stdin.close()
+    try:
+        process.wait(timeout=limit_s)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()

@@ -94,10 +94,8 @@ def undo_steps(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, l
 
 def _outcomes(shell: Shell, command: list[str], feed: bytes) -> dict[str, list[str]]:
     ran = shell.run(command, feed=feed, limit_s=_LIMIT_S)
-    if ran.status != 0:
-        raise DeviceFault(f"{shell.target} cannot be prepared or restored: {ran.last_line()}")
     outcomes = {}
-    for line in ran.text().splitlines():
+    for line in ran.checked(f"{shell.target} cannot be prepared or restored").text().splitlines():
         outcome, _, rest = line.partition("\t")
         number, *about = rest.split("\t", 1)
         outcomes[number] = [outcome, *about]

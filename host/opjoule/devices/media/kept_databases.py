@@ -12,7 +12,6 @@ from typing import Final
 
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.on_board import script
-from opjoule.errors import DeviceFault
 
 FOLDER: Final = "opjoule-kept"
 """Below a medium's path."""
@@ -46,8 +45,7 @@ class KeptDatabases:
         Raises: DeviceFault: it cannot be kept. LinkFault: no connection.
         """
         ran = self.shell.run(_command("keep", database, self._path(name)), limit_s=_LIMIT_S)
-        if ran.status != 0:
-            raise DeviceFault(f"{self.shell.target}: {ran.last_line()}; use --reset load")
+        ran.checked(self.shell.target, "; use --reset load")
 
     def copy_command(self, name: str, database: str) -> tuple[str, ...]:
         """The board's command that copies one; it fails where the copy is not whole."""
@@ -68,6 +66,4 @@ def remove_kept(shell: Shell, kept: list[str]) -> list[str]:
     Raises: DeviceFault: one of them cannot be removed; the others are gone. LinkFault: no connection.
     """
     ran = shell.run(_command("remove", *kept), limit_s=_LIMIT_S)
-    if ran.status != 0:
-        raise DeviceFault(f"{shell.target}: {ran.last_line()}")
-    return ran.text().split("\0")[:-1]
+    return ran.checked(shell.target).text().split("\0")[:-1]

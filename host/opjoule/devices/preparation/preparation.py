@@ -147,27 +147,21 @@ class BoardPreparation(Preparation):
             outcomes = self._make(plan.steps)
             for number, step in enumerate(plan.steps, 1):
                 outcome, *why = outcomes.get(f"{number:04}", ["failed", "not reached"])
+                if outcome != "done" and step.is_needed:
+                    raise DeviceFault(
+                        f"the board cannot be prepared: {step.about}: {' '.join(why) or 'failed'}"
+                    )
                 if outcome != "done":
-                    self._failed(step, " ".join(why), done)
+                    done.append(f"FAILED: {step.about}: {' '.join(why)}")
         remedy = f"mend [device.{self._profile.name}.storage] in rig.toml"
         self._storage_number = device_number(make_storage(self._shell, self._medium.path, remedy))
         return done
-
-    @staticmethod
-    def _failed(step: Change, why: str, done: list[str]) -> None:
-        if step.is_needed:
-            raise DeviceFault(f"the board cannot be prepared: {step.about}: {why or 'failed'}")
-        done.append(f"FAILED: {step.about}: {why}")
 
     def _make(self, steps: list[Change]) -> dict[str, list[str]]:
         return make_changes(self._shell, self._board.rights, steps, self._journal)
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
-        """The state gate of this measurement.
-
-        Args:
-            steering: reads how the board's clock is steered.
-        """
+        """The state gate of this measurement; `steering` reads how the board's clock is steered."""
         device = self._blocks.by_number(self._storage_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
         storage = self._storage

@@ -61,13 +61,13 @@ def _recover(
 
 def _kept(shell: Shell, storage: list[str], left: list[str], *, remove: bool) -> list[str]:
     """A line for each kept database; one that could not be removed goes to `left`."""
-    found = find_kept(shell, storage)
+    databases = find_kept(shell, storage)
     if not remove:
-        return [f"kept for --reset copy, restore --kept removes it: {each}" for each in found]
+        return [f"kept for --reset copy, restore --kept removes it: {database}" for database in databases]
     done = []
-    for each in found:
+    for database in databases:
         try:
-            done += [f"removed {gone}" for gone in remove_kept(shell, [each])]
+            done += [f"removed {gone}" for gone in remove_kept(shell, [database])]
         except DeviceFault as error:
             left.append(f"NOT removed: {error}")
     return done

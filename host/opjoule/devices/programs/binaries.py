@@ -12,13 +12,14 @@ from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 from opjoule.files import file_sha256
 
-_ARCHITECTURES = {
+ARCHITECTURES = {
     "aarch64": "aarch64",
     "arm64": "aarch64",
     "armv7l": "armhf",
     "armv8l": "armhf",
     "x86_64": "amd64",
 }
+"""The architecture of our programs for a machine, as uname -m names it."""
 LOADER, PROBE = "loader", "probe"
 _RECEIVE = script("receive_program.sh")
 
@@ -33,11 +34,6 @@ class Programs:
     probe_sha256: str
 
 
-def architecture_of(machine: str) -> str | None:
-    """The architecture of our programs for a machine, as uname -m names it; None where there is none."""
-    return _ARCHITECTURES.get(machine)
-
-
 def find_program(build: Path, machine: str, name: str, database: str = "") -> Path:
     """The program `name` for `machine` (as uname -m gives it) among the builds under `build`.
 
@@ -45,7 +41,7 @@ def find_program(build: Path, machine: str, name: str, database: str = "") -> Pa
 
     Raises: DeviceFault: it was not built for it; says how to build it.
     """
-    architecture = architecture_of(machine)
+    architecture = ARCHITECTURES.get(machine)
     if machine.startswith("armv6"):
         raise DeviceFault(
             f"the board's processor is an {machine} (Raspberry Pi 1, Zero, Zero W): the loader is built with Debian's "
@@ -53,10 +49,10 @@ def find_program(build: Path, machine: str, name: str, database: str = "") -> Pa
         )
     if architecture is None:
         raise DeviceFault(
-            f"no {name} for a board of type '{machine}': known are {', '.join(sorted(_ARCHITECTURES))}"
+            f"no {name} for a board of type '{machine}': known are {', '.join(sorted(ARCHITECTURES))}"
         )
     places = [build / "board" / architecture / name]
-    if architecture == architecture_of(platform.machine()) and not is_server(database):
+    if architecture == ARCHITECTURES.get(platform.machine()) and not is_server(database):
         places.insert(0, build / "loader" / name)  # built here, for boards like this computer
     for place in places:
         if place.is_file():
@@ -72,16 +68,16 @@ def install_programs(shell: Shell, build: Path, machine: str, folder: str, datab
         database: what will be measured, where the loader has to have a certain engine.
     Raises: DeviceFault: one of them was not built, or its copy does not verify.
     """
-    found = {
+    programs = {
         LOADER: find_program(build, machine, LOADER, database),
         PROBE: find_program(build, machine, PROBE),
     }
-    wanted = {name: file_sha256(path) for name, path in found.items()}
+    wanted = {name: file_sha256(path) for name, path in programs.items()}
     targets = {name: f"{folder}/{name}-{digest[:16]}" for name, digest in wanted.items()}
     there = shell.run(["sha256sum", "--", *targets.values()]).text().splitlines()  # one question for both
     for name, target in targets.items():
         if not any(_digest(line) == wanted[name] and line.endswith(Path(target).name) for line in there):
-            _install(shell, found[name], target, wanted[name])
+            _install(shell, programs[name], target, wanted[name])
     return Programs(targets[LOADER], targets[PROBE], wanted[LOADER], wanted[PROBE])
 
 
@@ -107,6 +103,5 @@ def installed_here(build: Path, database: str = "") -> Programs:
     Raises: DeviceFault: one of them was not built.
     """
     machine = platform.machine()
-    found = [find_program(build, machine, LOADER, database), find_program(build, machine, PROBE)]
-    digests = [file_sha256(path) for path in found]
-    return Programs(str(found[0]), str(found[1]), *digests)
+    loader, probe = find_program(build, machine, LOADER, database), find_program(build, machine, PROBE)
+    return Programs(str(loader), str(probe), file_sha256(loader), file_sha256(probe))

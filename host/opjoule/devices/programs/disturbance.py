@@ -30,8 +30,8 @@ class Disturbance:
 
 
 DISTURBANCES = {
-    each.name: each
-    for each in (
+    load.name: load
+    for load in (
         Disturbance("cpu", "one processor busy all the time", cpu_percent=100),
         Disturbance(
             "video",

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 from pathlib import Path
-from typing import IO
 
 from opjoule.errors import RigFault
 
@@ -37,26 +36,17 @@ class OperationStream:
             raise RigFault(f"cannot start {command[0]}: {error.strerror}") from error
         self._carrier: subprocess.Popen[bytes] | None = None
 
-    @property
-    def output(self) -> IO[bytes]:
-        """What the loader is to read; whoever passes it on to a process calls passed_on() then."""
-        assert self._maker.stdout
-        return self._maker.stdout
-
-    def passed_on(self) -> None:
-        """The reader has its own end now: once it is gone, the program has none."""
-        self.output.close()
-
     def carry(self, command: list[str]) -> None:
         """Pipes the operations into another program, which takes them to the board."""
+        assert self._maker.stdout
         self._carrier = subprocess.Popen(
             command,
-            stdin=self.output,
+            stdin=self._maker.stdout,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self.passed_on()
+        self._maker.stdout.close()  # the carrier has its own end now: once it is gone, the program has none
 
     def stop(self) -> None:
         """Ends both, whatever they are at."""

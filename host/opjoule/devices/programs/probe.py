@@ -16,7 +16,7 @@ from typing import IO, Any, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.connection.heartbeat import beat_until
-from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.shell import Shell, end_by_input
 from opjoule.devices.on_board import script
 from opjoule.devices.programs.probe_lines import (
     HELLO,
@@ -62,13 +62,7 @@ class Probe:
         self._faults: queue.Queue[str] = queue.Queue(WAITING_MAX)
         self._ended = threading.Event()
         command = [program, "serve", "--dir", folder, "--silence-s", str(SILENCE_S), *options]
-        self._process = subprocess.Popen(
-            shell.command(["sh", "-c", _START, "sh", folder, *command]),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            start_new_session=True,
-        )
+        self._process = shell.begin(["sh", "-c", _START, "sh", folder, *command], bufsize=-1)
         self._said = ""
         self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
         self._listener.start()
@@ -119,11 +113,11 @@ class Probe:
 
     def marks(self) -> list[Mark]:
         """Phase marks that have come since the last call, in order."""
-        return _drained(self._marks)
+        return drained(self._marks)
 
     def faults(self) -> list[str]:
         """What has gone wrong on the board since the last call, one line each."""
-        return _drained(self._faults)
+        return drained(self._faults)
 
     def warnings(self) -> list[str]:
         """What has to be known of the board's run, once all work is done; a real probe tells of faults alone."""
@@ -132,17 +126,8 @@ class Probe:
     def close(self) -> None:
         """Ends it; its files are complete then."""
         self._ended.set()
-        with (
-            self._writing,
-            contextlib.suppress(OSError),
-        ):  # the connection is gone: the board ends it by itself
-            assert self._process.stdin
-            self._process.stdin.close()
-        try:
-            self._process.wait(timeout=ANSWER_S)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
+        with self._writing:
+            end_by_input(self._process, ANSWER_S)
 
     def _ask(self, request: str, limit_s: float = ANSWER_S) -> tuple[dict[str, Any], int, int]:
         """(the answer, host_ns when the request left, host_ns when it arrived)."""
@@ -236,9 +221,10 @@ def _put(waiting: queue.Queue[T], item: T) -> None:
         waiting.put_nowait(item)
 
 
-def _drained(waiting: queue.Queue[T]) -> list[T]:
-    found = []
+def drained(waiting: queue.Queue[T]) -> list[T]:
+    """Everything that waits."""
+    items = []
     with contextlib.suppress(queue.Empty):
         while True:
-            found.append(waiting.get_nowait())
-    return found
+            items.append(waiting.get_nowait())
+    return items

@@ -10,7 +10,6 @@ from opjoule.devices.connection.fetching import fetch_files
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.programs.operation_stream import OperationStream
 from opjoule.devices.programs.workload_run import SILENCE_S, WorkloadRun
-from opjoule.errors import DeviceFault
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""
@@ -79,8 +78,7 @@ class Runner:
             return WorkloadRun(self._shell, [*keeper, *command, *options], folder, raw)
         fifo = f"{folder}/operations"
         made = self._shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
-        if made.status != 0:
-            raise DeviceFault(f"cannot make {fifo} on the board: {made.last_line()}")
+        made.checked(f"cannot make {fifo} on the board")
         run = WorkloadRun(self._shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
         assert raw
         run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
@@ -100,8 +98,7 @@ class Runner:
             target = f"{self.files_folder}/{file.name}"
             mode = "700" if os.access(file, os.X_OK) else "600"
             copied = self._shell.run(["sh", "-c", _RECEIVE, "sh", target, mode], feed=file.read_bytes())
-            if copied.status != 0:
-                raise DeviceFault(f"cannot copy {file} to the board: {copied.last_line()}")
+            copied.checked(f"cannot copy {file} to the board")
             self._copied[file] = target
         return self._copied[file]
 

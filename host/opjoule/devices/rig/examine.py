@@ -88,8 +88,8 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
         "settings stay as they are",
     )
     try:
-        found = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
-        yield Finding(f"{name} loader", True, ", ".join(map(str, found)))
+        programs = [find_program(builds, board.machine, program) for program in (LOADER, PROBE)]
+        yield Finding(f"{name} loader", True, ", ".join(map(str, programs)))
     except OpJouleError as error:
         yield Finding(f"{name} loader", False, str(error))
     if board.journal_left:

@@ -31,7 +31,7 @@ memory_mb = 1024
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -176,30 +176,31 @@ def _read_toml(path: Path) -> dict[str, Any]:
         if (size := path.stat().st_size) > RIG_BYTES_MAX:
             raise BadInput(f"{path} has {size} bytes, too many for a rig's description: {again}")
         data = read_toml(path, again)
-        name = _with_control_character(data, "")
+        wrong = [
+            name
+            for name, text in _texts(data)
+            if any(ord(letter) < 32 or ord(letter) == 127 for letter in text)
+        ]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}; {again}") from None
     except RecursionError:
         raise BadInput(f"{path} cannot be read: its tables are nested too deep; {again}") from None
-    if name is not None:
-        raise BadInput(f"{path}: {name or 'a key'} holds a control character")
+    if wrong:
+        raise BadInput(f"{path}: {wrong[0] or 'a key'} holds a control character")
     return data
 
 
-def _with_control_character(value: Any, name: str) -> str | None:
-    """Name of the first entry with a letter in it that no path or address has; None if there is none."""
+def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Every text, keys as well, behind the name of its entry."""
     if isinstance(value, str):
-        return name if any(ord(letter) < 32 or ord(letter) == 127 for letter in value) else None
-    parts: list[tuple[str, Any]] = []
-    if isinstance(value, dict):
-        parts = [
-            *((name, key) for key in value),
-            *((f"{name}.{key}".lstrip("."), value[key]) for key in value),
-        ]
+        yield name, value
+    elif isinstance(value, dict):
+        yield from ((name, key) for key in value)
+        for key, inner in value.items():
+            yield from _texts(inner, f"{name}.{key}".lstrip("."))
     elif isinstance(value, list):
-        parts = [(name, each) for each in value]
-    found = (_with_control_character(each, inner) for inner, each in parts)
-    return next((where for where in found if where is not None), None)
+        for inner in value:
+            yield from _texts(inner, name)
 
 
 def _device(where: str, table: object) -> RigDevice:

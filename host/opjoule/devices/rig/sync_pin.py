@@ -65,6 +65,6 @@ def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -
     if ran.status != 0:
         raise BadInput(ran.last_line().removeprefix("probe: "))
     for line in ran.text().splitlines():
-        if found := json.loads(line).get("gpio"):
-            return SyncPin(**{key: found[key] for key in SyncPin.__dataclass_fields__})
+        if pin := json.loads(line).get("gpio"):
+            return SyncPin(**{key: pin[key] for key in SyncPin.__dataclass_fields__})
     return None

@@ -93,7 +93,8 @@ class ServerSetup:
         try:
             places = {"data": folder, "port": self.port, "secret": f"{folder}/../secret", **programs}
             for command in self._commands.prepare:
-                self._prepare([*account, *filled(command, places)])
+                ran = shell.run([*account, *filled(command, places)], limit_s=_PREPARE_LIMIT_S)
+                ran.checked(f"{database.title} cannot be set up on {shell.target}")
         except BaseException:
             self.stop()
             raise
@@ -121,16 +122,6 @@ class ServerSetup:
         )
         if made.status not in (0, _IS_NOT_OURS):
             self.stop()
-        if made.status != 0:
-            raise DeviceFault(
-                f"cannot make the server's data directory: {made.last_line()}; run measure.py restore"
-            )
+        made.checked("cannot make the server's data directory", "; run measure.py restore")
         folder, *through = made.text().rstrip("\n").split("\n")
         return [word for word in through if word], folder
-
-    def _prepare(self, command: list[str]) -> None:
-        ran = self._shell.run(command, limit_s=_PREPARE_LIMIT_S)
-        if ran.status != 0:
-            raise DeviceFault(
-                f"{self._database.title} cannot be set up on {self._shell.target}: {ran.last_line()}"
-            )

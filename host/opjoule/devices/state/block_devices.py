@@ -87,17 +87,16 @@ class BlockDevices:
 
     def stands_on(self, device: BlockDevice) -> set[str]:
         """Names of `device` and of everything below it: its disk, its LVM or RAID members, a loop file's disk."""
-        found: set[str] = set()
-        waiting = [device]
+        names: set[str] = set()
+        waiting: list[BlockDevice | None] = [device]
         while waiting:
-            each = waiting.pop()
-            if each.name in found:
+            lower = waiting.pop()
+            if lower is None or lower.name in names:
                 continue
-            found.add(each.name)
-            below = [self.devices.get(name) for name in (each.whole, *each.slaves)]
-            below.append(self.by_number(each.backing_number) if each.backing_number else None)
-            waiting += [next_one for next_one in below if next_one]
-        return found
+            names.add(lower.name)
+            waiting += [self.devices.get(name) for name in (lower.whole, *lower.slaves)]
+            waiting.append(self.by_number(lower.backing_number) if lower.backing_number else None)
+        return names
 
     def carried_by(self, device: BlockDevice) -> list[BlockDevice]:
         """Everything that stands on `device`, its partitions and holders included, not itself."""
@@ -109,10 +108,10 @@ class BlockDevices:
 
     def uses(self, device: BlockDevice) -> list[str]:
         """What `device` itself is in use for, one phrase each."""
-        found = [f"mounted on {point}" for point in self.mounts.get(device.number, [])]
+        uses = [f"mounted on {point}" for point in self.mounts.get(device.number, [])]
         if any(swap.rpartition("/")[2] == device.name for swap in self.swaps):
-            found.append("swap space")
-        return found
+            uses.append("swap space")
+        return uses
 
 
 def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: BlockDevices) -> str:
@@ -140,9 +139,9 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
         return (
             f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"
         )
-    for each in (device, *blocks.carried_by(device)):
-        if uses := blocks.uses(each):
-            return f"{asked}: {each.name} is in use ({uses[0]})"
-    if holders := [each.name for each in blocks.carried_by(device) if not each.is_partition]:
+    for part in (device, *blocks.carried_by(device)):
+        if uses := blocks.uses(part):
+            return f"{asked}: {part.name} is in use ({uses[0]})"
+    if holders := [holder.name for holder in blocks.carried_by(device) if not holder.is_partition]:
         return f"{asked} ({device.name}) is part of {', '.join(holders)}"
     return ""

@@ -285,13 +285,10 @@ def fan_notes(readings: Sequence[StateReading]) -> list[str]:
 
 def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: float) -> list[str]:
     """Limits that any reading breaks."""
-    lines = []
-    hottest = max(
-        (reading.temperature_c for reading in readings if reading.temperature_c is not None), default=None
-    )
-    if hottest is not None and hottest >= temperature_limit_c:
-        lines.append(f"temperature reached {hottest:.1f} C (limit {temperature_limit_c:g} C)")
-    return lines
+    temperatures = [reading.temperature_c for reading in readings if reading.temperature_c is not None]
+    if not temperatures or max(temperatures) < temperature_limit_c:
+        return []
+    return [f"temperature reached {max(temperatures):.1f} C (limit {temperature_limit_c:g} C)"]
 
 
 def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
@@ -299,22 +296,17 @@ def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]
     history.parent.mkdir(parents=True, exist_ok=True)
     with history.with_suffix(".lock").open("w") as lock:  # another measurement may run on this computer
         fcntl.flock(lock, fcntl.LOCK_EX)
-        return _compare_speed(history, identity, speed)
-
-
-def _compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
-    try:
-        media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
-    except (OSError, ValueError):
-        media = {}
-    earlier = media.get(identity, [])
+        try:
+            media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
+        except (OSError, ValueError):
+            media = {}
+        earlier = media.get(identity, [])
+        media[identity] = [*earlier, asdict(speed)][-20:]
+        write_whole(history, json.dumps(media, indent=1).encode())
     lines = []
-    for key, value in asdict(speed).items():
-        if len(earlier) >= _EARLIER_NEEDED:
-            usual = statistics.median(each[key] for each in earlier)
-            if abs(value / usual - 1) > SPEED_CHANGE_LIMIT:
-                name = key.removesuffix("_bytes_per_s")
-                lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
-    media[identity] = [*earlier, asdict(speed)][-20:]
-    write_whole(history, json.dumps(media, indent=1).encode())
+    for key, value in asdict(speed).items() if len(earlier) >= _EARLIER_NEEDED else ():
+        usual = statistics.median(run[key] for run in earlier)
+        if abs(value / usual - 1) > SPEED_CHANGE_LIMIT:
+            name = key.removesuffix("_bytes_per_s")
+            lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
     return lines

@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
+from typing import Literal, get_args, get_type_hints
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
-
-_CHOICES = {
-    "page_cache": ("drop", "keep"),
-    "wifi": ("off", "keep"),
-    "bluetooth": ("off", "keep"),
-    "hdmi": ("off", "keep"),
-    "leds": ("off", "keep"),
-    "swap": ("off", "keep"),
-    "services": ("stop", "keep"),
-    "time_daemons": ("stop", "keep"),
-    "file_system": ("keep", "check", "new"),
-    "journal": ("keep", "on", "off"),
-    "trim": ("yes", "no"),
-    "fan": ("keep", "0", "1", "2", "3", "4"),
-}
 
 
 @dataclass(frozen=True)
 class StateSettings:
     """One value a key, as rig.toml and --state write them."""
 
-    page_cache: str = "drop"
+    page_cache: Literal["drop", "keep"] = "drop"
     """Dropped before each run, or kept."""
     governor: str = "performance"
     """CPU frequency governor; "keep" leaves it."""
     frequency_khz: int = 0
     """Fixed CPU frequency; 0 leaves the board's range."""
-    wifi: str = "off"
-    bluetooth: str = "off"
-    hdmi: str = "off"
-    leds: str = "off"
-    fan: str = "keep"
+    wifi: Literal["off", "keep"] = "off"
+    bluetooth: Literal["off", "keep"] = "off"
+    hdmi: Literal["off", "keep"] = "off"
+    leds: Literal["off", "keep"] = "off"
+    fan: Literal["keep", "0", "1", "2", "3", "4"] = "keep"
     """Step of the board's fan, 0 for off; "keep" leaves it to the kernel, which switches it by temperature."""
-    swap: str = "off"
-    services: str = "stop"
+    swap: Literal["off", "keep"] = "off"
+    services: Literal["stop", "keep"] = "stop"
     """Services and timers that wake up on their own: stopped, or kept."""
-    time_daemons: str = "stop"
+    time_daemons: Literal["stop", "keep"] = "stop"
     """Daemons that steer the clock to network time (systemd-timesyncd, chrony, ntpd): stopped, or kept."""
     cpus: int = 0
     """Number of processors left on; 0 for all."""
@@ -51,11 +37,11 @@ class StateSettings:
     """Memory the board is left with; 0 for all."""
     pin: str = ""
     """Processors the loader is kept on, as taskset -c takes them."""
-    file_system: str = "keep"
+    file_system: Literal["keep", "check", "new"] = "keep"
     """File system of an expendable medium: keep it, check it, or make a new ext4."""
-    journal: str = "keep"
+    journal: Literal["keep", "on", "off"] = "keep"
     """ext4 journalling of an expendable medium."""
-    trim: str = "yes"
+    trim: Literal["yes", "no"] = "yes"
     precondition_mb: int = 0
     """Written to the medium and removed before the run; 0 for nothing."""
 
@@ -64,12 +50,15 @@ class StateSettings:
 
         Raises: BadInput: an unknown key, or a value that the key cannot take; `where` says in what file or option.
         """
-        kinds = {field.name: field.type for field in fields(self)}
+        kinds = get_type_hints(StateSettings)
         values: dict[str, object] = {}
         for key, value in settings.items():
             if key not in kinds:
                 raise BadInput(f"{where}: {unknown('key', key, sorted(kinds))}")
-            values[key] = _number(value, key, where) if kinds[key] == "int" else _word(value, key, where)
+            kind = kinds[key]
+            values[key] = (
+                _number(value, key, where) if kind is int else _word(value, key, where, get_args(kind))
+            )
         return replace(self, **values)  # type: ignore[arg-type]
 
 
@@ -80,8 +69,7 @@ def _number(value: object, key: str, where: str) -> int:
     return int(text)
 
 
-def _word(value: object, key: str, where: str) -> str:
-    choices = _CHOICES.get(key)
+def _word(value: object, key: str, where: str, choices: tuple[str, ...]) -> str:
     if choices and type(value) is int:
         value = str(value)
     if not isinstance(value, str) or (choices and value not in choices):

@@ -55,7 +55,8 @@ def get_image(cache: Path, say: Callable[[str], None]) -> Image:
         ("rootfs.sh", "initrd.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
     )
     # A snapshot fits only the very command line and emulator that it was taken with.
-    image = Image(folder, _hash(("machine.py",), _emulator_version()))
+    version = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
+    image = Image(folder, _hash(("machine.py",), version))
     cache.mkdir(parents=True, exist_ok=True)
     with (cache / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -74,10 +75,6 @@ def _hash(files: tuple[str, ...], salt: bytes) -> str:
     for name in files:
         digest.update((_SOURCES / name).read_bytes())
     return digest.hexdigest()[:16]
-
-
-def _emulator_version() -> bytes:
-    return subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
 
 
 def _build(image: Image, part: Path) -> None:

@@ -10,7 +10,6 @@ import signal
 import socket
 import subprocess
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,48 +25,23 @@ _NO_MITIGATIONS = "nokaslr kpti=off mitigations=off"
 arch/arm64/kernel/cpufeature.c), and the emulator then empties its TLB: a third of its work, for an emulated board."""
 
 
-@dataclass(frozen=True)
 class Image:
     """What image.py has built, in one cache folder."""
 
-    folder: Path
-    start: str
-    """Hash of the machine that its snapshot belongs to."""
-
-    @property
-    def kernel(self) -> Path:
-        """The uncompressed kernel."""
-        return self.folder / "vmlinuz"
-
-    @property
-    def initrd(self) -> Path:
-        """The initial RAM disk."""
-        return self.folder / "initrd"
-
-    @property
-    def root(self) -> Path:
+    def __init__(self, folder: Path, start: str) -> None:
+        """Its files' paths; `start` is a hash of the machine that its snapshot belongs to."""
+        self.folder = folder
+        self.kernel = folder / "vmlinuz"
+        self.initrd = folder / "initrd"
+        self.root = folder / "root.qcow2"
         """The root disk, never written to."""
-        return self.folder / "root.qcow2"
-
-    @property
-    def booted_root(self) -> Path:
+        self.booted_root = folder / f"booted-{start}.qcow2"
         """What booting has written over `root`, as of the snapshot."""
-        return self.folder / f"booted-{self.start}.qcow2"
-
-    @property
-    def snapshot(self) -> Path:
+        self.snapshot = folder / f"booted-{start}.zst"
         """Memory and devices of a booted machine."""
-        return self.folder / f"booted-{self.start}.zst"
-
-    @property
-    def user_key(self) -> Path:
+        self.user_key = folder / "user_key"
         """Private key of both of the board's users."""
-        return self.folder / "user_key"
-
-    @property
-    def host_key_file(self) -> Path:
-        """The board's public host key."""
-        return self.folder / "host_key.pub"
+        self.host_key_file = folder / "host_key.pub"
 
     def ssh_options(self, port: int, known_hosts: Path) -> list[str]:
         """ssh options for a board of this image behind loopback `port`; writes its host key to `known_hosts`."""
@@ -99,9 +73,10 @@ class Machine:
         if any(folder.iterdir()):
             raise DeviceFault(f"{folder} is not empty: a virtual board removes its folder when it ends")
         restore = image.snapshot.exists()
-        _overlay(image.booted_root if restore else image.root, folder / "root.qcow2")
+        backing = (image.booted_root if restore else image.root).resolve()
+        _make_disk("-F", "qcow2", "-b", str(backing), str(folder / "root.qcow2"))
         for name in MEDIA:
-            _blank(folder / f"{name}.qcow2")
+            _make_disk(str(folder / f"{name}.qcow2"), str(MEDIUM_BYTES))
         self.power_on(restore=restore)
 
     def power_on(self, *, restore: bool = False) -> None:
@@ -194,8 +169,8 @@ class Machine:
                 os.close(descriptor)
             stream = line.makefile("rw")
             stream.readline()
-            for each in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
-                stream.write(json.dumps(each) + "\n")
+            for order in ({"execute": "qmp_capabilities"}, {"execute": command, "arguments": arguments}):
+                stream.write(json.dumps(order) + "\n")
                 stream.flush()
                 reply = _reply(stream)
             return reply
@@ -245,15 +220,8 @@ def _free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _overlay(backing: Path, target: Path) -> None:
-    _image_tool("create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", str(backing.resolve()), str(target))
-
-
-def _blank(target: Path) -> None:
-    _image_tool("create", "-q", "-f", "qcow2", str(target), str(MEDIUM_BYTES))
-
-
-def _image_tool(*arguments: str) -> None:
-    made = subprocess.run(["qemu-img", *arguments], capture_output=True, text=True, check=False)
+def _make_disk(*arguments: str) -> None:
+    command = ["qemu-img", "create", "-q", "-f", "qcow2", *arguments]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
     if made.returncode != 0:
         raise DeviceFault(f"qemu-img: {made.stderr.strip()}")
