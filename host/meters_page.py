@@ -5,10 +5,20 @@ import re
 from pathlib import Path
 from typing import Final
 
-from opjoule.meters.registry import kinds_table
+from opjoule.meters.registry import KINDS
 
 PAGE: Final = Path(__file__).resolve().parent.parent / "docs/reference/meters.md"
 START, END = "<!-- meters: written by host/meters_page.py -->", "<!-- /meters -->"
+
+
+def kinds_table() -> str:
+    """The table of docs/reference/meters.md, in Markdown."""
+    rows = ["| kind | written as | samples | sync input | runs on | needs |", "|---|---|---|---|---|---|"]
+    for kind in KINDS.values():
+        sync_input = kind.sync_input or "no"
+        cells = f"`{kind.name}`", kind.written, kind.samples, sync_input, kind.runs_on, kind.needs
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
 
 
 def renewed(page: str) -> str:

@@ -123,10 +123,3 @@ class Address:
                 f"{LABEL}=bench-1"
             )
         return label
-
-    def check_done(self) -> None:
-        """Raises: BadInput: an option that nobody took."""
-        if self.options:
-            raise BadInput(
-                f"meter '{self.name}': unknown option '{next(iter(self.options))}'; write {self.kind.written}"
-            )

@@ -22,8 +22,8 @@ class Packed:
         """The fields as they travel, without type, seq and CRC."""
         values = [getattr(self, field.name) for field in fields(self)]
         items = values.pop().astype(self.ITEM).tobytes() if hasattr(self, "ITEM") else b""
-        each = chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in values)
-        return self.FIELDS.pack(*each) + items
+        flat = chain.from_iterable(value if isinstance(value, tuple) else (value,) for value in values)
+        return self.FIELDS.pack(*flat) + items
 
     @classmethod
     def unpack(cls, body: bytes) -> Self:

@@ -27,7 +27,7 @@ from opjoule.meters.interface import (
 )
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.trace.power_trace import BoolArray, Float64Array
+from opjoule.trace.power_trace import Float64Array
 
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
@@ -96,19 +96,13 @@ class Modifiers:
     def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> Float64Array:
         """Currents [A] of samples, same shape."""
         place = np.minimum(words >> 14 & 0x7, _RANGES - 1)
-        counts = (words & 0x3FFF) * 4.0
+        counts = (words & _ADC_END) * 4.0
         plain = (counts - self.offset[place]) * (_ADC_V / self.resistor_ohm[place])
         curved = plain * (self.gain_square[place] * plain + self.gain[place])
         return np.asarray(
             self.user_gain[place] * (curved + self.per_volt[place] * supply_v + self.constant[place]),
             np.float64,
         )
-
-
-def _at_converter_end(words: npt.NDArray[np.uint32]) -> BoolArray:
-    """True where the converter stands at its end in the uppermost range, shape (n,)."""
-    uppermost = (words >> 14 & 0x7) >= _RANGES - 1
-    return np.asarray(uppermost & ((words & _ADC_END) == _ADC_END), np.bool_)
 
 
 class Ppk2Assembler(StreamAssembler):
@@ -175,9 +169,10 @@ class Ppk2Assembler(StreamAssembler):
         used, self._waiting = self._waiting[: blocks * BLOCK], self._waiting[blocks * BLOCK :]
         first = self._next - self._waiting.size - used.size
         centre_ns = (first + BLOCK * np.arange(blocks, dtype=np.int64)) * SAMPLE_NS + BLOCK * SAMPLE_NS // 2
-        each_a = self._modifiers.current_a(used, self._supply_v)
-        amperes = each_a.reshape(blocks, BLOCK).mean(axis=1)
-        over = (each_a >= CURRENT_MAX_A) | _at_converter_end(used)
+        sample_a = self._modifiers.current_a(used, self._supply_v)
+        amperes = sample_a.reshape(blocks, BLOCK).mean(axis=1)
+        at_end = ((used >> 14 & 0x7) >= _RANGES - 1) & ((used & _ADC_END) == _ADC_END)
+        over = (sample_a >= CURRENT_MAX_A) | at_end
         volts = np.full(blocks, self._supply_v)
         clipped = np.asarray(over.reshape(blocks, BLOCK).any(axis=1), np.bool_)
         samples = Samples(0, centre_ns, amperes, volts, clipped)

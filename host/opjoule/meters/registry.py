@@ -66,7 +66,9 @@ def open_meter(
     address = address_of(name)
     address.take_label()
     meter = address.kind.make(address, Wishes(settings, supply_v, stated_in, clock))
-    address.check_done()
+    if address.options:
+        unused, written = next(iter(address.options)), address.kind.written
+        raise BadInput(f"meter '{name}': unknown option '{unused}'; write {written}")
     return meter
 
 
@@ -133,15 +135,3 @@ def import_sensors() -> dict[str, Callable[[], ErrorBounds]]:
 def usual_sensors() -> dict[str, str]:
     """Format of an imported file -> the sensor that is taken for it."""
     return {form: name for kind in KINDS.values() for form, name in kind.import_formats.items()}
-
-
-def kinds_table() -> str:
-    """The table of docs/reference/meters.md, in Markdown."""
-    rows = ["| kind | written as | samples | sync input | runs on | needs |", "|---|---|---|---|---|---|"]
-    rows += [f"| {' | '.join(_cells(kind))} |" for kind in KINDS.values()]
-    return "\n".join(rows) + "\n"
-
-
-def _cells(kind: MeterKind) -> tuple[str, ...]:
-    sync_input = kind.sync_input or "no"
-    return f"`{kind.name}`", kind.written, kind.samples, sync_input, kind.runs_on, kind.needs

@@ -17,9 +17,7 @@ PERMISSION: Final = (
 )
 """Remedy with the name of the meter's udev rules."""
 HELD: Final = "another program holds it: close that program (lsusb -t names the driver), then start again"
-_HELD: Final = frozenset({errno.EBUSY})
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM})
-_LATE: Final = frozenset({errno.ETIMEDOUT})
 HID_CLASS: Final = 0x03
 VENDOR_CLASS: Final = 0xFF
 
@@ -59,7 +57,7 @@ class UsbLink:
         try:
             return bytes(self._in.read(64, timeout=max(round(timeout_s * 1000), 1)))
         except self._usb.core.USBError as error:
-            if error.errno in _LATE:
+            if error.errno == errno.ETIMEDOUT:
                 return b""
             raise self._gone(error) from None
 
@@ -104,7 +102,7 @@ def refusal(kind: str, error: Any) -> MeterFault:
     number = getattr(error, "errno", None)
     if number in _FORBIDDEN:
         return MeterFault(f"{kind}: {PERMISSION.format('usb-meters')}")
-    if number in _HELD:
+    if number == errno.EBUSY:
         return MeterFault(f"{kind}: {HELD}")
     return MeterFault(f"{kind}: it does not open ({_words(error)}): plug it in again")
 
@@ -126,10 +124,7 @@ def open_usb(
         )
     except usb.core.NoBackendError:
         raise MeterFault(f"{kind}: {LIBUSB}") from None
-    links = [
-        UsbLink(kind, device, _interface(device, interface_class), usb)
-        for device in _openable(usb, kind, devices)
-    ]
+    links = [UsbLink(kind, device, _interface(usb, kind, device, interface_class), usb) for device in devices]
     chosen = [
         (device, link)
         for device, link in zip(devices, links, strict=True)
@@ -151,18 +146,12 @@ def _library(kind: str) -> Any:
     return usb
 
 
-def _openable(usb: Any, kind: str, devices: list[Any]) -> list[Any]:
-    """The devices, once each has shown its configuration. Raises: MeterFault: not allowed, or gone again."""
+def _interface(usb: Any, kind: str, device: Any, interface_class: int) -> Any:
+    """The interface of this class, else the first. Raises: MeterFault: not allowed, or gone again."""
     try:
-        for device in devices:
-            device.get_active_configuration()
+        interfaces = list(device.get_active_configuration())
     except (usb.core.USBError, NotImplementedError) as error:
         raise refusal(kind, error) from None
-    return devices
-
-
-def _interface(device: Any, interface_class: int) -> Any:
-    interfaces = list(device.get_active_configuration())
     return next(
         (interface for interface in interfaces if interface.bInterfaceClass == interface_class), interfaces[0]
     )

@@ -150,17 +150,12 @@ class Model:
         return ErrorBounds(
             gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: VOLTAGE_ERROR_MAX},
             current_offset_max_a=OFFSET_MAX_A,
-            current_step_a=self.coarse_step_a,
+            current_step_a=6.4 / 0x10000 if self is HVPM else 3.1034 / 0x8000,  # coarse range, nominal scale
             voltage_step_v=ADC_STEP_V * scale,
             current_max_a=self.current_max_a,
             seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
-
-    @property
-    def coarse_step_a(self) -> float:
-        """Step of the coarse range [A], from the nominal scale."""
-        return 6.4 / 0x10000 if self is HVPM else 3.1034 / 0x8000
 
 
 HVPM: Final = Model("HVPM", 2, (0.8, 13.5), 15.625, 6.0, 64_000, False, 4.0)

@@ -90,9 +90,7 @@ class Reader:
         deadline_s = time.monotonic() + limit_s
         while time.monotonic() < deadline_s:
             kind, content = self._receive(deadline_s - time.monotonic())
-            if kind == "batch":
-                self._batches.append(content)
-            elif kind in {"answer", "fault"}:
+            if kind in {"answer", "fault"}:
                 self._has_answered = True
                 if kind == "fault":
                     raise MeterFault(f"monsoon: {content}")
@@ -102,13 +100,9 @@ class Reader:
     def batches(self, timeout_s: float) -> list[Batch]:
         """Batches read since the last call. Raises: MeterGone."""
         if not self._batches:
-            kind, content = self._receive(timeout_s)
-            if kind == "batch":
-                self._batches.append(content)
+            self._receive(timeout_s)
         while self._pipe.poll():
-            kind, content = self._receive(0)
-            if kind == "batch":
-                self._batches.append(content)
+            self._receive(0)
         batches, self._batches = self._batches, []
         return batches
 
@@ -129,6 +123,7 @@ class Reader:
             raise MeterGone("monsoon: its reader process has ended") from None
 
     def _receive(self, timeout_s: float) -> tuple[str, Any]:
+        """The next message, if one comes in time; a batch is kept."""
         try:
             if not self._pipe.poll(max(timeout_s, 0)):
                 return "nothing", None
@@ -137,6 +132,8 @@ class Reader:
             raise MeterGone("monsoon: its reader process has ended") from None
         if kind == "gone":
             raise MeterGone(f"monsoon: {content}")
+        if kind == "batch":
+            self._batches.append(content)
         return str(kind), content
 
 
@@ -274,14 +271,9 @@ def usb_protocol() -> MonsoonProtocol:
         raise MeterFault(LIBUSB) from None
     if not devices:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
-    _check_permission(devices, usb.core.USBError)
-    return pmapi.USB_protocol()
-
-
-def _check_permission(devices: list[Any], usb_error: type[Exception]) -> None:
-    """Reading the serial number needs the right to open the device; the library takes a refusal for absence."""
     try:
-        for device in devices:
+        for device in devices:  # needs the right to open it; the library takes a refusal for absence
             _ = device.serial_number
-    except (usb_error, ValueError):
+    except (usb.core.USBError, ValueError):
         raise MeterFault(PERMISSION) from None
+    return pmapi.USB_protocol()

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, ErrorBounds, Shunt
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.km003c import km003c_sensor
 from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 from opjoule.meters.serial.options import GENUINE, SHUNT, shunts, yes_or_no
 
@@ -30,17 +31,7 @@ POWERZ: Final = "powerz"
 
 Source: Linux, drivers/hwmon/powerz.c.
 """
-POWERZ_MAX_A: Final = 6.0
-_POWERZ_BOUNDS: Final = ErrorBounds(
-    gain_errors_max={CURRENT: 0.005, VOLTAGE: 0.005},  # assumed, wider than its maker's
-    current_offset_max_a=2e-3,
-    current_step_a=1e-3,
-    voltage_step_v=1e-3,
-    current_max_a=POWERZ_MAX_A,
-    seen_fraction=0.05,
-    clock_error_max=CRYSTAL_ERROR_MAX,
-    model="POWER-Z",
-)
+_POWERZ_BOUNDS: Final = replace(km003c_sensor(), current_step_a=1e-3, voltage_step_v=1e-3, seen_fraction=0.05)
 KERNEL_SHUNT_OHM: Final = 0.01
 """The driver's default (ina2xx.c); the common INA219 breakout carries 0.1."""
 PERIOD_S: Final = 0.02
@@ -64,7 +55,7 @@ class _Files:
     def end_a(self) -> float:
         """The current as the driver gives it at the end of the range [A]; infinite where the shunt is not known."""
         if self.chip == POWERZ:
-            return POWERZ_MAX_A
+            return _POWERZ_BOUNDS.current_max_a
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 

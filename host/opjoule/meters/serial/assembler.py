@@ -62,7 +62,6 @@ class Assembler:
         self._counted_edges = 0
         self._requested: dict[int, int] = {}
         self._faults: dict[str, int] = {}
-        self._stack_free_bytes: int | None = None
 
     def requested(self, token: int, sent_host_ns: int) -> None:
         """Notes that a clock request with this token left at `sent_host_ns`."""
@@ -99,11 +98,6 @@ class Assembler:
             link=dict(link),
             faults=faults,
         )
-
-    @property
-    def stack_free_bytes(self) -> int | None:
-        """The least free stack the meter ever had; None before its first status."""
-        return self._stack_free_bytes
 
     def _samples(self, message: SamplesMessage) -> list[MeterEvent]:
         conversions = self._conversions.get(message.sensor)
@@ -177,7 +171,6 @@ class Assembler:
 
     def _status(self, message: Status) -> list[MeterEvent]:
         self._faults |= {fault_name(code): count for code, count in enumerate(message.faults)}
-        self._stack_free_bytes = message.stack_free_bytes
         self._counted_edges = message.edges
         events = self._counted_edge(message.edges)
         meter_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)

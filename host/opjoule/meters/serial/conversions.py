@@ -15,13 +15,7 @@ from opjoule.clocks.unwrap import WRAP
 from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
 from opjoule.meters.messages import Flag, Pairs, Wide
-from opjoule.meters.serial.frames import (
-    Block,
-    SamplesFrame,
-    SamplesMessage,
-    signed_difference,
-    take_apart,
-)
+from opjoule.meters.serial.frames import SamplesFrame, SamplesMessage, signed_difference
 from opjoule.trace.power_trace import BoolArray, Gap, Int64Array
 
 MISSED_SHARE: Final = 1.5
@@ -88,8 +82,8 @@ class ConversionAssembler:
         if not len(message.items):
             return []
         self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
-        frame = SamplesFrame(message, take_apart(message, first_end_ticks))
-        if np.any(np.diff(frame.block.end_ticks) <= 0) or self._is_past(frame.block):
+        frame = SamplesFrame.of(message, first_end_ticks)
+        if np.any(np.diff(frame.end_ticks) <= 0) or self._is_past(frame):
             return [self._refuse(frame)]
         if self._is_next(frame, self._next_index, self._last_end_ticks):
             return [*self._refuse_waiting(), *self._accept(frame)]
@@ -100,7 +94,7 @@ class ConversionAssembler:
         events: list[MeterEvent] = []
         if self._waiting:
             before = self._waiting[-1]
-            place = before.message.first_index + len(before.block.shunt), int(before.block.end_ticks[-1])
+            place = before.message.first_index + len(before.shunt), int(before.end_ticks[-1])
             agrees = self._goes_on if self._is_ahead(self._waiting[0]) else self._is_next
             if not agrees(frame, *place):
                 events += self._refuse_waiting()
@@ -113,11 +107,11 @@ class ConversionAssembler:
         """Whether what is known leaves room for a frame, however far ahead."""
         end_ticks = self._last_end_ticks
         lost = signed_difference(frame.message.first_index, self._next_index, 32)
-        return lost >= 0 and (end_ticks is None or self._has_time_for(frame.block, lost, end_ticks))
+        return lost >= 0 and (end_ticks is None or self._has_time_for(frame, lost, end_ticks))
 
     def _is_near(self, frame: SamplesFrame) -> bool:
         """Whether a frame may follow on what is known, if some frames between them were lost."""
-        if self._last_end_ticks is None and not self._is_near_start(frame.block):
+        if self._last_end_ticks is None and not self._is_near_start(frame):
             return False
         return self._goes_on(frame, self._next_index, self._last_end_ticks)
 
@@ -126,8 +120,8 @@ class ConversionAssembler:
         if frame.message.first_index != index % WRAP:
             return False
         if end_ticks is None:
-            return self._is_near_start(frame.block)
-        distance = int(frame.block.end_ticks[0]) - end_ticks
+            return self._is_near_start(frame)
+        distance = int(frame.end_ticks[0]) - end_ticks
         most = BUS_READING_SHARE if frame.message.flags & Flag.GAP_BEFORE else MISSED_SHARE
         return FASTEST_SHARE * self._nominal_ticks <= distance <= most * self._period_ticks
 
@@ -137,21 +131,21 @@ class ConversionAssembler:
         if not 0 <= lost <= FAR_CONVERSIONS:
             return False
         return end_ticks is None or (
-            self._has_time_for(frame.block, lost, end_ticks)
-            and frame.block.end_ticks[0] - end_ticks <= FAR_CONVERSIONS * self._period_ticks
+            self._has_time_for(frame, lost, end_ticks)
+            and frame.end_ticks[0] - end_ticks <= FAR_CONVERSIONS * self._period_ticks
         )
 
-    def _has_time_for(self, block: Block, lost: int, end_ticks: int) -> bool:
-        """Whether `lost` conversions fit between `end_ticks` and the block."""
-        return int(block.end_ticks[0]) - end_ticks >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
+    def _has_time_for(self, frame: SamplesFrame, lost: int, end_ticks: int) -> bool:
+        """Whether `lost` conversions fit between `end_ticks` and the frame."""
+        return int(frame.end_ticks[0]) - end_ticks >= FASTEST_SHARE * self._nominal_ticks * (lost + 1)
 
-    def _is_near_start(self, block: Block) -> bool:
+    def _is_near_start(self, frame: SamplesFrame) -> bool:
         if self._start_ticks is None:
             return True
-        return 0 <= int(block.end_ticks[0]) - self._start_ticks <= FAR_CONVERSIONS * self._period_ticks
+        return 0 <= int(frame.end_ticks[0]) - self._start_ticks <= FAR_CONVERSIONS * self._period_ticks
 
-    def _is_past(self, block: Block) -> bool:
-        return self._last_end_ticks is not None and not self._has_time_for(block, 0, self._last_end_ticks)
+    def _is_past(self, frame: SamplesFrame) -> bool:
+        return self._last_end_ticks is not None and not self._has_time_for(frame, 0, self._last_end_ticks)
 
     def _believe_waiting(self) -> list[MeterEvent]:
         waiting, self._waiting = self._waiting, []
@@ -163,35 +157,35 @@ class ConversionAssembler:
 
     def _refuse(self, frame: SamplesFrame) -> FaultEvent:
         self.refused_frames += 1
-        return self._fault("frame_refused", self.refused_frames, int(frame.block.end_ticks[0]))
+        return self._fault("frame_refused", self.refused_frames, int(frame.end_ticks[0]))
 
     def _accept(self, frame: SamplesFrame) -> list[MeterEvent]:
         """Samples of a frame that is believed, after the gap before it."""
-        message, block = frame.message, frame.block
+        message = frame.message
         events: list[MeterEvent] = []
         lost = signed_difference(message.first_index, self._next_index, 32)
         if lost < 0 or (
-            self._last_end_ticks is not None and not self._has_time_for(block, lost, self._last_end_ticks)
+            self._last_end_ticks is not None and not self._has_time_for(frame, lost, self._last_end_ticks)
         ):
-            events += self._jump(message, block)
+            events += self._jump(frame)
             lost = 0
         first_index = self._next_index + lost
-        centre_ns = self._centres_ns(block.end_ticks)
-        events += self._bus_reading(message, int(block.end_ticks[0]))
-        events += self._before(message, int(block.end_ticks[0]), int(centre_ns[0]), lost)
-        clipped = self._ends.reached(block.shunt, block.bus)
+        centre_ns = self._centres_ns(frame.end_ticks)
+        events += self._bus_reading(message, int(frame.end_ticks[0]))
+        events += self._before(message, int(frame.end_ticks[0]), int(centre_ns[0]), lost)
+        clipped = self._ends.reached(frame.shunt, frame.bus)
         if message.flags & Flag.OVERFLOW and not clipped.any():
             clipped[:] = True  # the chip's own overflow bit, which the codes do not show
-        events += self._samples(block, centre_ns, clipped)
-        self._next_index = first_index + len(block.shunt)
-        self._shunt_sum = message.shunt_sum + int(block.shunt.sum())
+        events += self._samples(frame, centre_ns, clipped)
+        self._next_index = first_index + len(frame.shunt)
+        self._shunt_sum = message.shunt_sum + int(frame.shunt.sum())
         self._clipped = message.clipped + int(np.count_nonzero(clipped))
-        self._last_end_ticks, self._last_centre_ns = int(block.end_ticks[-1]), int(centre_ns[-1])
+        self._last_end_ticks, self._last_centre_ns = int(frame.end_ticks[-1]), int(centre_ns[-1])
         return events
 
-    def _jump(self, message: SamplesMessage, block: Block) -> list[MeterEvent]:
+    def _jump(self, frame: SamplesFrame) -> list[MeterEvent]:
         """Goes on from another count of conversions; only the time says how many were lost before it."""
-        end_ticks = int(block.end_ticks[0])
+        message, end_ticks = frame.message, int(frame.end_ticks[0])
         self.count_jumps += 1
         events: list[MeterEvent] = [self._fault("count_jump", self.count_jumps, end_ticks)]
         self._next_index, self._clipped = message.first_index, message.clipped
@@ -199,7 +193,7 @@ class ConversionAssembler:
         if self._last_end_ticks is not None and self._last_centre_ns is not None:
             missed = max(0, round((end_ticks - self._last_end_ticks) / self._period_ticks) - 1)
             if missed:
-                centre_ns = int(self._centres_ns(block.end_ticks[:1])[0])
+                centre_ns = int(self._centres_ns(frame.end_ticks[:1])[0])
                 gap = self._gap_before(centre_ns, missed, None, "count of conversions jumped", 0)
                 events.append(self._lose(gap))
             self._last_end_ticks = end_ticks - round(self._period_ticks)
@@ -251,7 +245,7 @@ class ConversionAssembler:
         if not self._waiting:
             return []
         first, last = self._waiting[0], self._waiting[-1]
-        end = last.message.first_index + len(last.block.shunt)
+        end = last.message.first_index + len(last.shunt)
         fits = self._is_ahead(first) and 0 <= signed_difference(conversions, end, 32) <= FAR_CONVERSIONS
         return self._believe_waiting() if fits else self._refuse_waiting()
 
@@ -303,20 +297,20 @@ class ConversionAssembler:
         end_ns = centre_ns - int(period_ns / 2)
         return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
 
-    def _samples(self, block: Block, centre_ns: Int64Array, clipped: BoolArray) -> list[MeterEvent]:
+    def _samples(self, frame: SamplesFrame, centre_ns: Int64Array, clipped: BoolArray) -> list[MeterEvent]:
         """The frame's samples, cut where the distance between two says that conversions were missed."""
         events: list[MeterEvent] = []
-        steps = np.diff(block.end_ticks)
+        steps = np.diff(frame.end_ticks)
         cuts = np.flatnonzero(steps > MISSED_SHARE * self._period_ticks)
         start = 0
-        for cut in [*(int(c) + 1 for c in cuts), len(block.shunt)]:
+        for cut in [*(int(c) + 1 for c in cuts), len(frame.shunt)]:
             part = slice(start, cut)
             if start:
                 missed = round(float(steps[start - 1]) / self._period_ticks) - 1
                 around = int(centre_ns[start - 1]), int(centre_ns[start])
                 events.append(self._lose(Gap.between(*around, missed, "conversion missed by the meter")))
-            amperes, volts = self._scale.current_a(block.shunt[part]), self._scale.voltage_v(block.bus[part])
-            ended = int(np.count_nonzero(self._ends.voltage_reached(block.bus[part])))
+            amperes, volts = self._scale.current_a(frame.shunt[part]), self._scale.voltage_v(frame.bus[part])
+            ended = int(np.count_nonzero(self._ends.voltage_reached(frame.bus[part])))
             events.append(Samples(self._sensor, centre_ns[part], amperes, volts, clipped[part], ended))
             start = cut
         self._measure_period(steps[steps <= MISSED_SHARE * self._period_ticks])

@@ -1,6 +1,7 @@
 """One samples message taken apart: its conversions and their place."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -17,28 +18,20 @@ def signed_difference(later: int, earlier: int, bits: int) -> int:
 
 
 @dataclass(frozen=True)
-class Block:
-    """Conversions of one message; arrays of shape (n,)."""
+class SamplesFrame:
+    """A samples message and its conversions; arrays of shape (n,)."""
 
+    message: SamplesMessage
     end_ticks: Int64Array
     shunt: Int64Array
     bus: Int64Array
 
-
-@dataclass(frozen=True)
-class SamplesFrame:
-    """A samples message and what it holds."""
-
-    message: SamplesMessage
-    block: Block
-
-
-def take_apart(message: SamplesMessage, first_end_ticks: int) -> Block:
-    """Conversions of a message; `first_end_ticks`: its stamp, unwrapped."""
-    items = message.items
-    count = len(items)
-    shunt = items["shunt"].astype(np.int64)
-    after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
-    after_first -= after_first[0]
-    bus = np.full(count, message.bus) if isinstance(message, Shunts) else items["bus"]
-    return Block(first_end_ticks + after_first, shunt, bus.astype(np.int64))
+    @classmethod
+    def of(cls, message: SamplesMessage, first_end_ticks: int) -> Self:
+        """A message taken apart; `first_end_ticks`: its stamp, unwrapped."""
+        items = message.items
+        after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
+        after_first -= after_first[0]
+        bus = np.full(len(items), message.bus) if isinstance(message, Shunts) else items["bus"]
+        shunt = items["shunt"].astype(np.int64)
+        return cls(message, first_end_ticks + after_first, shunt, bus.astype(np.int64))

@@ -6,7 +6,18 @@ from typing import TypeVar
 
 from opjoule.clocks.host_clock import HostClock, now_s
 from opjoule.errors import MeterFault
-from opjoule.meters.messages import VERSION, Ack, Configure, Identity, Message, Result, Start, Status, Stop
+from opjoule.meters.messages import (
+    BAUD,
+    VERSION,
+    Ack,
+    Configure,
+    Identity,
+    Message,
+    Result,
+    Start,
+    Status,
+    Stop,
+)
 from opjoule.meters.serial.assembler import parse
 from opjoule.meters.serial.port import SerialPort
 from opjoule.meters.serial.wire import FrameReader, LinkCounts, encode_frame, protocol_version
@@ -26,13 +37,13 @@ Handler = Callable[[Message, int], None]
 class SerialLink:
     """One open port. `handler` gets each message that comes, with the host's time [host_ns]."""
 
-    def __init__(self, path: str, baud: int, handler: Handler, clock: HostClock) -> None:
-        self.path, self._baud, self._clock = path, baud, clock
+    def __init__(self, path: str, handler: Handler, clock: HostClock) -> None:
+        self.path, self._clock = path, clock
         self._handler = handler
         self._reader = FrameReader()
         self._seq = itertools.count()
         self._bytes = 0
-        self._port = SerialPort(path, baud, clock)
+        self._port = SerialPort(path, clock)
 
     @property
     def counts(self) -> LinkCounts:
@@ -97,7 +108,7 @@ class SerialLink:
         if self._bytes:
             return MeterFault(
                 f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, but no frame: this is not "
-                f"the meter's port, or its rate is not {self._baud} baud"
+                f"the meter's port, or its rate is not {BAUD} baud"
             )
         return MeterFault(
             f"meter on {self.path}: nothing answered in {limit_s:g} s: is it this port, and is the firmware "

@@ -26,7 +26,6 @@ from opjoule.meters.interface import (
 )
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.messages import (
-    BAUD,
     Ack,
     Acquisition,
     ChipKind,
@@ -82,7 +81,6 @@ class SerialMeter:
         self,
         path: str,
         *,
-        baud: int = BAUD,
         settings: SensorSettings | None = None,
         changes: Mapping[str, Any] = NO_CHANGES,
         sensors: tuple[int, ...] = (0,),
@@ -95,7 +93,7 @@ class SerialMeter:
         `genuine`: its chips are known to be their maker's.
         """
         self._shunts, self._genuine, self._clock = shunts, genuine, clock
-        self._path, self._baud, self._sensors = path, baud, sensors
+        self._path, self._sensors = path, sensors
         self._settings, self._changes = settings, changes
         self._link: SerialLink | None = None
         self._identity: Identity | None = None
@@ -111,7 +109,7 @@ class SerialMeter:
 
         Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
         """
-        self._link = SerialLink(self._path, self._baud, self._take, self._clock)
+        self._link = SerialLink(self._path, self._take, self._clock)
         try:
             # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
             self._link.send(Stop(), after=b"\0")
@@ -236,20 +234,13 @@ class SerialMeter:
 
     def _configuration(self, identity: Identity, place: int) -> Configure:
         """Configuration of the meter's sensor number `place`; off if it is not recorded."""
-        if place not in self._sensors:
-            off = SensorSettings(mode=Mode.OFF, shunt_range=0)
-            return Configure(place, off.mode, off.shunt_adc, off.bus_adc, off.shunt_range, 1, off.bus_every)
-        settings = self._chosen(identity, place)
+        if place in self._sensors:
+            settings = self._chosen(identity, place)
+        else:
+            settings = SensorSettings(mode=Mode.OFF, shunt_range=0, samples_per_frame=1)
         samples = min(settings.samples_per_frame, identity.max_samples_per_frame)
-        fields = (
-            settings.mode,
-            settings.shunt_adc,
-            settings.bus_adc,
-            settings.shunt_range,
-            samples,
-            settings.bus_every,
-        )
-        return Configure(place, *fields)
+        adcs = settings.shunt_adc, settings.bus_adc
+        return Configure(place, settings.mode, *adcs, settings.shunt_range, samples, settings.bus_every)
 
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
         chip = self._chip(identity, place)
@@ -351,17 +342,13 @@ def _reset_advice(bits: int) -> str:
 
 
 def _serial(address: Address, wishes: Wishes) -> SerialMeter:
-    sensors = sensor_numbers(address.options)
-    resistors = shunts(address.options, wishes.stated_in)
-    genuine = yes_or_no(GENUINE, address.options)
-    changes = setting_changes(address.options)
     return SerialMeter(
         address.needed_place(),
         settings=wishes.settings,
-        changes=changes,
-        sensors=sensors,
-        shunts=resistors,
-        genuine=genuine,
+        sensors=sensor_numbers(address.options),
+        shunts=shunts(address.options, wishes.stated_in),
+        genuine=yes_or_no(GENUINE, address.options),
+        changes=setting_changes(address.options),  # last: it takes all that is left
         clock=wishes.clock,
     )
 

@@ -16,7 +16,7 @@ _RANGES_MV = {
 }
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
-    "adc": dict(ADC_CODES),
+    "adc": ADC_CODES,
     "range": _RANGES_MV,  # of the shunt voltage [mV]; the chip's narrowest that holds it is taken
 }
 _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
@@ -30,7 +30,6 @@ TOLERANCE_MOST = 0.2
 PPM_MOST = 5000.0
 SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
 """Options of a simulated rig's sensor, as a user with a marked breakout would write them."""
-_YES_OR_NO = {"yes": True, "no": False}
 
 
 def split_options(rest: str) -> tuple[str, dict[str, str]]:
@@ -110,9 +109,9 @@ def _per_k(options: dict[str, str]) -> float:
 def yes_or_no(key: str, options: dict[str, str]) -> bool:
     """Takes KEY=yes or KEY=no out of the options; no where it is not there. Raises: BadInput: neither."""
     text = options.pop(key, "no")
-    if text not in _YES_OR_NO:
+    if text not in ("yes", "no"):
         raise BadInput(f"meter option {key}={text}: write {key}=yes or {key}=no")
-    return _YES_OR_NO[text]
+    return text == "yes"
 
 
 def _origin(ohm: bool, tolerance: bool, stated_in: str) -> str:

@@ -9,6 +9,7 @@ from serial.tools import list_ports
 from opjoule.clocks.host_clock import HostClock
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterGone
+from opjoule.meters.messages import BAUD
 
 READ_BYTES = 1 << 16
 
@@ -16,9 +17,9 @@ READ_BYTES = 1 << 16
 class SerialPort:
     """A serial port, opened for this process alone."""
 
-    def __init__(self, path: str, baud: int, clock: HostClock) -> None:
+    def __init__(self, path: str, clock: HostClock) -> None:
         self.path, self._clock = path, clock
-        self._port = _open(path, baud)
+        self._port = _open(path)
 
     def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
         """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more.
@@ -82,13 +83,13 @@ def is_pseudo_terminal(path: str) -> bool:
     return Path(path).resolve().is_relative_to("/dev/pts")
 
 
-def _open(path: str, baud: int) -> serial.Serial:
+def _open(path: str) -> serial.Serial:
     if not Path(path).exists():
         present = ports_present()
         listed = "ports present: " + ", ".join(present) if present else "no serial port is present"
         raise MeterFault(f"meter port {path}: no such port; {listed}: plug the meter in, or name its port")
     try:
-        return serial.Serial(path, baud, timeout=0, write_timeout=2.0, exclusive=True)
+        return serial.Serial(path, BAUD, timeout=0, write_timeout=2.0, exclusive=True)
     except OSError as fault:
         raise _explain(path, fault) from None
     except ValueError as fault:
