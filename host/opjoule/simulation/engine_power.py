@@ -32,6 +32,7 @@ STEP_NS: Final = 250_000
 """Time over which a part's power is taken as constant: half a sample of the fastest meter."""
 LEAST_BUSY: Final = 0.02
 """Least fraction of its time for which an operation keeps a core busy."""
+_PARTS_OF_MEDIUM: Final = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}
 
 
 @dataclass(frozen=True)
@@ -42,16 +43,6 @@ class _Work:
     end_ns: int
     by_kind: dict[str, Steady]
     """Seconds from base_ns on."""
-
-
-@dataclass(frozen=True)
-class _MediumPiece:
-    """A stretch of the medium's work, and the part that its energy counts for."""
-
-    start_ns: int
-    end_ns: int
-    part: str
-    power_w: float
 
 
 class EnginePower(LoadModel):
@@ -99,12 +90,9 @@ class EnginePower(LoadModel):
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
-        medium = [
-            self._of_medium(stretch)
-            for stretch in self._model.stretches(activity, busy)
-            if stretch.mode is not MediumMode.IDLE
-        ]
-        moments_ns = [moment for piece in medium for moment in (piece.start_ns, piece.end_ns)]
+        stretches = self._model.stretches(activity, busy)
+        medium = [stretch for stretch in stretches if stretch.mode is not MediumMode.IDLE]
+        moments_ns = [moment for stretch in medium for moment in (stretch.start_ns, stretch.end_ns)]
         changes_ns = np.unique([start_ns, *moments_ns, end_ns])
         edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
         parts = self._operations(edge_ns) | self._background(edge_ns, horizon_ns)
@@ -118,12 +106,16 @@ class EnginePower(LoadModel):
             if processor_w := self._model.processor_w(activity):
                 parts[OTHER] = processor_w * step_s
         waited = self._waited(edge_ns, horizon_ns)
-        for piece in medium:
-            inside = (edge_ns[:-1] >= piece.start_ns) & (edge_ns[:-1] < piece.end_ns)
-            drawn_j, of_sync = piece.power_w * step_s * inside, waited * (piece.part != READING)
-            for part, energy_j in ((piece.part, drawn_j * (1.0 - of_sync)), (SYNC, drawn_j * of_sync)):
+        for stretch in medium:
+            part = _PARTS_OF_MEDIUM.get(stretch.mode, WRITE_BACK)
+            inside = (edge_ns[:-1] >= stretch.start_ns) & (edge_ns[:-1] < stretch.end_ns)
+            drawn_j, of_sync = (
+                self._model.medium_w(stretch.mode) * step_s * inside,
+                waited * (part != READING),
+            )
+            for name, energy_j in ((part, drawn_j * (1.0 - of_sync)), (SYNC, drawn_j * of_sync)):
                 if energy_j.any():
-                    parts[part] = parts.get(part, 0.0) + energy_j
+                    parts[name] = parts.get(name, 0.0) + energy_j
         self._course.add(edge_ns, parts)
         power_w = self._model.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
         steps = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
@@ -223,11 +215,6 @@ class EnginePower(LoadModel):
             return np.zeros(edge_ns.size - 1)
         waited = _intervals(syncs, horizon_ns).merged
         return overlap_s(edge_ns.astype(np.int64), waited.start_ns, waited.end_ns) / (np.diff(edge_ns) * 1e-9)
-
-    def _of_medium(self, stretch: MediumStretch) -> _MediumPiece:
-        """Power above idle of one stretch of the medium's work, and the part that it counts for."""
-        part = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}.get(stretch.mode, WRITE_BACK)
-        return _MediumPiece(stretch.start_ns, stretch.end_ns, part, self._model.medium_w(stretch.mode))
 
 
 def _intervals(events: Sequence[Event], horizon_ns: int) -> Intervals:

@@ -243,15 +243,14 @@ class RehearsalRig:
         Args:
             storage: folder for the simulated board's files; made here, and removed in the end.
         """
-        self._open = ExitStack()
         storage.mkdir(parents=True)
-        self._open.callback(shutil.rmtree, storage, ignore_errors=True)
         self.witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
-        try:
+        with ExitStack() as opened:
+            opened.callback(shutil.rmtree, storage, ignore_errors=True)
             power = rig.power
             load = PlayedLoad(power, self.witness, rig.sign)
             simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
-            self._open.callback(simulator.close)
+            opened.callback(simulator.close)
             supply = SimulatedSupply(
                 rig.sensor,
                 load,
@@ -262,9 +261,9 @@ class RehearsalRig:
                 work=simulator.work,
                 course=False,
             )
-            self._open.callback(supply.close)
+            opened.callback(supply.close)
             unheard = LineFifo(supply.folder / "unheard.fifo")
-            self._open.callback(unheard.close)
+            opened.callback(unheard.close)
             wired = rig.plant not in ("dead-sync", "floating-d8")
             self.board = simulated_board(
                 rig.profile,
@@ -279,14 +278,12 @@ class RehearsalRig:
                 slowed=rig.plant != "wrong-medium",
                 probe=partial(PlayingProbe, load),
             )
-            self._open.callback(self.board.close)
+            opened.callback(self.board.close)
             if rig.plant == "floating-d8":
                 hum = Hum(supply.feed.sync)
                 hum.start()
-                self._open.callback(hum.stop)
-        except BaseException:
-            self.close()
-            raise
+                opened.callback(hum.stop)
+            self._open = opened.pop_all()
         self.meter = rig.meter(supply.meter.removeprefix("serial:").partition(",")[0])
 
     def close(self) -> None:

@@ -63,15 +63,14 @@ class TwinRig:
             database: what will be measured; empty for what needs no engine.
             twin_profile: what `measure.py twin --fit` wrote; its board, medium and supply stand for the stated ones.
         """
-        self._open = ExitStack()
         try:
             storage.mkdir(parents=True)  # close() removes it, so it must not exist yet
         except FileExistsError as error:
             raise RigFault(
                 f"{storage} is there already: simulated storage is made and removed by one run"
             ) from error
-        self._open.callback(shutil.rmtree, storage, ignore_errors=True)
-        try:
+        with ExitStack() as opened:
+            opened.callback(shutil.rmtree, storage, ignore_errors=True)
             models = Models.with_profile(twin_profile)
             profile, chance = board.profile, medium_chance(board.medium, seed)
             stated = models.load(board, chance)
@@ -80,19 +79,17 @@ class TwinRig:
             power = PowerModel(stated.board, stated.medium, drawn.supply)
             model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
             simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
-            self._open.callback(simulator.close)
+            opened.callback(simulator.close)
             supply = SimulatedSupply(
                 drawn, model, root=root, truth=truth, seed=seed, medium=power.medium, work=simulator.work
             )
-            self._open.callback(supply.close)
+            opened.callback(supply.close)
             programs = installed_here(root / "build", database)
             self.board = simulated_board(
                 profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
             )
-            self._open.callback(self.board.close)
-        except BaseException:
-            self.close()
-            raise
+            opened.callback(self.board.close)
+            self._open = opened.pop_all()
         self._supply, self._simulator, self._models = supply, simulator, models
         self.meter = supply.meter
 

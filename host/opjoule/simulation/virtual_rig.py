@@ -33,7 +33,7 @@ from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.models import Models
-from opjoule.simulation.power_model import CountedPower, MediumModel
+from opjoule.simulation.power_model import CountedPower
 from opjoule.simulation.supply import SimulatedSupply, drawn_for
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
@@ -50,8 +50,6 @@ class EdgeWire(threading.Thread):
 
     def __init__(self, trace: Path, sync: Path) -> None:
         super().__init__(name="edge-wire", daemon=True)
-        self._trace = trace
-        self._sync = sync
         self._ended = threading.Event()
         # The emulator stamps with the wall clock (microseconds); the rig runs on the monotonic one.
         self._wall_ahead_ns = _wall_ahead_ns()
@@ -158,12 +156,6 @@ def _ahead_ns(probe: Probe) -> int:
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
-def _throttled(stated: MediumModel, name: str) -> MediumModel:
-    """The medium with the rate to which the emulator limits the guest's disk of this name."""
-    rate = float(MEDIA[name][1])
-    return replace(stated, write_bytes_per_s=rate, read_bytes_per_s=rate)
-
-
 class VirtualRig:
     """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
@@ -190,31 +182,30 @@ class VirtualRig:
             sync: carrier of the sync line or "none", in place of the profile's.
             say: told what is going on, one line each.
         """
-        self._open = ExitStack()
         image = get_image(root / "build" / "virtual-board", say)
-        try:
+        with ExitStack() as opened:
             stated = Models.stated().load(board)
             drawn = drawn_for(board.profile, stated.greatest_w, seed)
-            model = CountedPower(stated.board, _throttled(stated.medium, board.medium), drawn.supply)
+            rate = float(MEDIA[board.medium][1])  # to which the emulator limits the guest's disk
+            medium = replace(stated.medium, write_bytes_per_s=rate, read_bytes_per_s=rate)
+            model = CountedPower(stated.board, medium, drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
-            self._open.callback(self._supply.close)
+            opened.callback(self._supply.close)
             place = Path(
-                self._open.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
+                opened.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
             )
             self.meter = self._supply.meter
             self.machine = Machine(image, place / "machine")
-            self._open.callback(self.machine.close)
+            opened.callback(self.machine.close)
             self._edges = EdgeWire(self.machine.edges, self._supply.feed.sync.path)
-            self._open.callback(self._edges.close)
+            opened.callback(self._edges.close)
             self._edges.start()
             options = image.ssh_options(self.machine.port, place / "known_hosts")
             shell = SshConnection(f"{user}@127.0.0.1", options)
-            self._open.callback(shell.close)
-            self.board = self._board(board, shell, root, wanted, sync, disturbance, user)
-            self._open.callback(self.board.close)
-        except BaseException:
-            self.close()
-            raise
+            opened.callback(shell.close)
+            self.board = self._board(board, shell, root, wanted, sync, disturbance, user, opened)
+            opened.callback(self.board.close)
+            self._open = opened.pop_all()
 
     def _board(
         self,
@@ -225,6 +216,7 @@ class VirtualRig:
         sync: str | None,
         disturbance: Disturbance | None,
         user: str,
+        opened: ExitStack,
     ) -> Board:
         profile, medium = board.profile, board.medium
         carrier = sync or profile.sync
@@ -242,7 +234,7 @@ class VirtualRig:
             lambda: _ahead_ns(probes[0]) if probes else None,
             self._edges,
         )
-        self._open.callback(wire.close)
+        opened.callback(wire.close)
 
         def ended() -> None:
             wire.close()

@@ -14,8 +14,9 @@ from opjoule.cli.options import TWINS
 from opjoule.cli.twin.options import TwinOptions
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
+from opjoule.files import write_whole
 from opjoule.simulation.fitting.fit import FittedTwin, fit_twin
-from opjoule.simulation.fitting.page import missing_runs, shown, write_page
+from opjoule.simulation.fitting.page import missing_runs, page_text, shown
 from opjoule.simulation.fitting.profile_text import write_profile
 from opjoule.simulation.fitting.recorded import read_recorded
 
@@ -38,7 +39,7 @@ def run_twin(options: TwinOptions) -> int:
         raise BadInput(f"--out {path}: the page goes there; give a name that ends in .toml")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_profile(path, fitted)
-    write_page(page, fitted, path.name)
+    write_whole(page, page_text(fitted, path.name).encode())
     if options.json:
         print(json.dumps(as_json(fitted, path), indent=1))
     else:

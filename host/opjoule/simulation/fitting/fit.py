@@ -25,19 +25,21 @@ from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 HELD: Final = ("monsoon",)
 """Meters that are the supply, and hold its voltage."""
 READINGS: Final = 20_000
+_SUPPLY: Final = (("supply.open_voltage_v", "V", 0.0), ("supply.resistance_ohm", "ohm", LEAST_OHM))
+"""Parameters with their unit, and the least width of an interval that counts."""
 _SUPPLY_RECORD: Final = "a record with a meter that measures voltage and current of an ordinary supply"
 
 
 def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimate]:
     """Open voltage [V] and resistance [ohm] of the supply, means over the records."""
     lines = [line for line in (_line(one) for one in records) if line]
-    keys = "supply.open_voltage_v", "supply.resistance_ohm"
+    priors = prior.open_voltage_v, prior.resistance_ohm
     if not lines:
         held = any(one.meter in HELD for one in records)
         why = "the meter is the supply, and holds its voltage" if held else "the voltage was not measured"
         return [
-            assumed(keys[0], prior.open_voltage_v, "V", why, _SUPPLY_RECORD),
-            assumed(keys[1], prior.resistance_ohm, "ohm", why, _SUPPLY_RECORD),
+            assumed(key, stated, unit, why, _SUPPLY_RECORD)
+            for (key, unit, _), stated in zip(_SUPPLY, priors, strict=True)
         ]
     values, standard_u = np.array([line[:2] for line in lines]), np.array([line[2:] for line in lines])
     mean = values.mean(axis=0)
@@ -45,19 +47,8 @@ def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimat
     u = np.hypot(standard_u.max(axis=0), between)
     origin = "voltage against current"
     return [
-        fitted_or_prior(
-            keys[0], mean[0], u[0], "V", origin, prior.open_voltage_v, least=0.0, needed_run=_SUPPLY_RECORD
-        ),
-        fitted_or_prior(
-            keys[1],
-            mean[1],
-            u[1],
-            "ohm",
-            origin,
-            prior.resistance_ohm,
-            least=LEAST_OHM,
-            needed_run=_SUPPLY_RECORD,
-        ),
+        fitted_or_prior(key, value, standard, unit, origin, stated, least=least, needed_run=_SUPPLY_RECORD)
+        for (key, unit, least), value, standard, stated in zip(_SUPPLY, mean, u, priors, strict=True)
     ]
 
 
@@ -198,7 +189,8 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     _check(records)
     board_name, medium_name = records[0].board, records[0].medium
     prior = Models.stated()
-    board = prior.boards.get(board_name) or _unknown_board(records)
+    cores = max(one.cores for one in records)  # of a board that models.toml lacks no power is assumed
+    board = prior.boards.get(board_name) or BoardModel((0.0,) * (cores + 1), UNKNOWN_MEMORY_BYTES)
     medium = prior.media.get(medium_name) or prior.media[UNKNOWN_MEDIUM]
     rates = write_rate(records, medium.write_bytes_per_s), read_rate(records, medium.read_bytes_per_s)
     flush = flush_latency(records, rates[0], medium.flush_s)
@@ -228,12 +220,6 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
     model = tuple(replayed(fitted_board, fitted_medium, one) for one in records)
     return FittedTwin(tuple(records), tuple(made), fitted_board, fitted_medium, supply, model)
-
-
-def _unknown_board(records: Sequence[Recorded]) -> BoardModel:
-    """A board that models.toml lacks: no power of its cores is assumed."""
-    cores = max(one.cores for one in records)
-    return BoardModel((0.0,) * (cores + 1), UNKNOWN_MEMORY_BYTES)
 
 
 def _check(records: Sequence[Recorded]) -> None:

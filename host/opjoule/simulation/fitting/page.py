@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.tracks import PhaseSpan, Track
-from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
 from opjoule.report.page import banner, framed, section
 from opjoule.report.panels import chart_series, chart_value
@@ -25,16 +23,10 @@ PAUSE_S = 1.0
 COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_w")
 
 
-def write_page(path: Path, fitted: FittedTwin, profile: str) -> None:
-    """Writes the page, replaced as a whole. `profile`: how the page calls the profile."""
-    write_whole(path, page_text(fitted, profile).encode())
-
-
 def page_text(fitted: FittedTwin, profile: str) -> str:
-    """The page's source."""
+    """The page's source. `profile`: how the page calls the profile."""
     first = fitted.records[0]
-    mark = " (SIMULATED)" if fitted.simulated else ""
-    title = f"Twin of {first.board} with {first.medium}{mark}"
+    title = f"Twin of {first.board} with {first.medium}{_mark(fitted)}"
     track, phases = joined(fitted.records, fitted.model)
     content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels())
     main = [
@@ -138,9 +130,8 @@ def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> d
 def energies_table(fitted: FittedTwin) -> Element:
     """Energy of each kind of phase: measured, the twin's, their ratio."""
     body = [row(*balance.words) for balance in fitted.balances()]
-    return table(
-        ("phase", "time", "measured", "twin", "twin / measured"), body, f"Energy by phase{_mark(fitted)}"
-    )
+    heads = ("phase", "time", "measured", "twin", "twin / measured")
+    return table(heads, body, f"Energy by phase{_mark(fitted)}")
 
 
 def parameters_table(fitted: FittedTwin) -> Element:

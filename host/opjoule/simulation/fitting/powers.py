@@ -157,11 +157,9 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
         shares = [
             medium_shares(timed, stretches, one.windows) for stretches, one in zip(work, records, strict=True)
         ]
-        active = np.concatenate(
-            [busy_and_tail[0][used] for busy_and_tail, used in zip(shares, chosen, strict=True)]
-        )
-        tail = np.concatenate(
-            [busy_and_tail[1][used] for busy_and_tail, used in zip(shares, chosen, strict=True)]
+        active, tail = (
+            np.concatenate([share[used] for share, used in zip(of_records, chosen, strict=True)])
+            for of_records in zip(*shares, strict=True)
         )
         return _solved(seen, np.column_stack([seen.cores, active, tail]), tail_s, records, tail_w)
 
@@ -216,10 +214,8 @@ def _solved(
         fitted[:, -1] = 0.0
     given_w = 0.0 if tail_w is None else tail_w * columns[:, -1]
     weight = np.where(idle, 0.0, seen.weight)
-    gram, moment = (
-        (fitted * weight[:, None]).T @ fitted,
-        (fitted * weight[:, None]).T @ (power_w - given_w),
-    )
+    weighted = (fitted * weight[:, None]).T
+    gram, moment = weighted @ fitted, weighted @ (power_w - given_w)
     for pattern, step_w, count in _signatures(seen, records, matrix.shape[1]):
         gram += count * np.outer(pattern, pattern)
         moment += count * pattern * step_w

@@ -26,11 +26,6 @@ _MEDIUM: Final = (
 
 def write_profile(path: Path, fitted: FittedTwin) -> None:
     """Writes the profile, replaced as a whole."""
-    write_whole(path, profile_text(fitted).encode())
-
-
-def profile_text(fitted: FittedTwin) -> str:
-    """The profile's source."""
     first = fitted.records[0]
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     source = "SIMULATED records" if fitted.simulated else "measured records"
@@ -58,7 +53,7 @@ def profile_text(fitted: FittedTwin) -> str:
             for name in _MEDIUM
         ),
     ]
-    return "\n".join(lines) + "\n"
+    write_whole(path, ("\n".join(lines) + "\n").encode())
 
 
 def _supply(fitted: FittedTwin) -> list[str]:

@@ -112,10 +112,8 @@ def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: 
 
 def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
     """Duration of a sync less its bytes at the medium's rate [s]: the median over windows with syncs."""
-    key, needed_run = (
-        "medium.flush_s",
-        "a synced workload: -p durability=sync, or the run that host/measure.py twin prints",
-    )
+    key = "medium.flush_s"
+    needed_run = "a synced workload: -p durability=sync, or the run that host/measure.py twin prints"
     beyond = [_beyond_s(one.windows, one.syncs, rate.value) for one in records]
     beyond_s = np.concatenate([beyond_of for beyond_of, _ in beyond]) if beyond else np.zeros(0)
     count = sum(len(one.syncs) for one in records)
