@@ -30,7 +30,7 @@ from opjoule.evaluation.logged import read_logs
 from opjoule.evaluation.quantities.attribution import READS
 from opjoule.evaluation.quantities.repeat import SystemSamples
 from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.evaluation.system_samples import read_samples
+from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.run_record import RunRecord
@@ -82,7 +82,7 @@ class Timeline:
             record.run.asked.db or "",
             replace(operations, board_ns=operations.board_ns + later_ns),
             _moved(own, ("board_ns", "end_board_ns"), later_ns),
-            _moved(read_samples(record, 1), ("board_ns",), later_ns),
+            _moved(read_system(record.intact("raw/repeat-1.system.csv")).table, ("board_ns",), later_ns),
             (end_ns - start_ns) * 1e-9,
         )
 

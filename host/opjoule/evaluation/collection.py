@@ -26,7 +26,7 @@ from opjoule.evaluation.faults import TraceFault, check_supply, withhold
 from opjoule.evaluation.logged import LoggedOperations, read_logs
 from opjoule.evaluation.marked_phases import marked_phases, marks_of
 from opjoule.evaluation.repeat_energy import AlignedTrace
-from opjoule.evaluation.result_file import write_result
+from opjoule.evaluation.result_file import result_json
 from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.meters.serial.sensors import BY_LIBRARY
@@ -40,6 +40,7 @@ from opjoule.operations.board_files import (
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
 from opjoule.record.groups import ENERGY, PER_OPERATION
+from opjoule.record.json_file import write_json
 from opjoule.record.phases import SIGNATURE, whole_repeats
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
@@ -83,7 +84,9 @@ def collect(
         if supply is not None:
             operations = None if logged.withheld else logged.table
             drawing = beside.submit(drawn, record, supply.trace, operations) if drawn else None
-            _check_supply(record, evidence, supply, alignment, attempt)
+            if supply.refusal:
+                record.add_fault(supply.refusal)
+            attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
         if alignment is not None and not alignment.passed:
             record.add_fault(
                 "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a "
@@ -186,27 +189,16 @@ def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
         record.update(marked_phases=marked)
 
 
-def _check_supply(
-    record: RunRecord,
-    evidence: Evidence,
-    supply: CorrectedTrace,
-    alignment: Alignment | None,
-    attempt: _Attempt,
-) -> None:
-    if supply.refusal:
-        record.add_fault(supply.refusal)
-    attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
-
-
 def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None) -> Alignment:
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
+    by_interrupt = record.run.found.meter.board in {kind.name.lower() for kind in BY_LIBRARY}
     clocks = ClockEvidence(
         sync_edges(events.table),
         _edges(record),
         evidence.board_exchanges,
         evidence.meter_exchanges,
         _signature(record, evidence.sensor, events, trace),
-        _meter_edge_u_ns(record),
+        INTERRUPT_EDGE_U_NS if by_interrupt else METER_EDGE_U_NS,
         events_damaged=events.damaged,
     )
     alignment = align(clocks, over)
@@ -221,12 +213,6 @@ def _check_clocks(record: RunRecord) -> None:
     for line, withholds in odd_clock_lines(record):
         record.add_fault(line, withholds=(ENERGY, PER_OPERATION) if withholds else ())
     record.update(clocks_checked=True)
-
-
-def _meter_edge_u_ns(record: RunRecord) -> float:
-    """Standard uncertainty of the meter's stamps of sync edges [ns], by what its firmware runs on."""
-    board = record.run.found.meter.board
-    return INTERRUPT_EDGE_U_NS if board in {kind.name.lower() for kind in BY_LIBRARY} else METER_EDGE_U_NS
 
 
 def _signature(
@@ -247,9 +233,9 @@ def _signature(
     def fit() -> SignatureFit:
         good = trace.good
         conversion_ns = round(sensor.seen_fraction * trace.period_ns)
-        fitted = fit_played(
-            trace.meter_ns[good], trace.power_w[good], played, conversion_ns, _load_u_ns(record)
-        )
+        # A simulated load follows its board in steps, of which run.json states the length.
+        load_u_ns = max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
+        fitted = fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
         quality = {
             "peak": fitted.peak,
             "rival": fitted.rival,
@@ -260,14 +246,6 @@ def _signature(
         return fitted
 
     return fit
-
-
-def _load_u_ns(record: RunRecord) -> float:
-    """Standard uncertainty of the time from the board's stamp of a load change to the load itself [ns].
-
-    A simulated load follows its board in steps, of which run.json states the length.
-    """
-    return max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
 
 
 def _result(
@@ -283,7 +261,8 @@ def _result(
         record.add_fault(fault.line, withholds=fault.withholds)
     quantities = wording_of(record.run).quantities
     withheld = withhold(entries, record.withheld, quantities)
-    write_result(record.directory, withheld, simulated=record.simulated, quantities=quantities)
+    contents = result_json(withheld, simulated=record.simulated, quantities=quantities)
+    write_json(record.path("result.json"), contents)
 
 
 def _entries(

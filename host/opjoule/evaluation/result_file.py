@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from opjoule.energy.budget import Budget
 from opjoule.evaluation.quantities.definition import Definition, Quantities
-from opjoule.record.json_file import plain, write_json
+from opjoule.record.json_file import plain
 from opjoule.record.result import RESULT_SCHEMA
 
 _KIND_KEYS: Final = ("count", "identifiable")
@@ -44,17 +43,6 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
     for kind, entry in {} if _is_absent(kinds) else kinds.items():
         _check_keys(f"by_operation.{kind}", entry, _KIND_KEYS)
     return {"schema": plain(RESULT_SCHEMA), "simulated": simulated, **contents}
-
-
-def write_result(
-    directory: Path, entries: Mapping[str, object], *, simulated: bool, quantities: Quantities
-) -> None:
-    """Checks the numbers of a run and writes result.json, whole or not at all.
-
-    Raises: ValueError: as `result_json`.
-    """
-    contents = result_json(entries, simulated=simulated, quantities=quantities)
-    write_json(directory / "result.json", contents)
 
 
 def _is_absent(entry: object) -> bool:

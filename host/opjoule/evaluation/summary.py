@@ -26,11 +26,12 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
-from opjoule.evaluation.system_samples import read_samples, server_usage
+from opjoule.evaluation.system_samples import server_usage
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.operations import schemas
+from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.job_results import job_results
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
@@ -230,8 +231,8 @@ def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat
 def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
     """Samples of the board in one run; a file that was changed is a fault of the record."""
     try:
-        samples = read_samples(record, run.repeat)
-        return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
+        samples = read_system(record.intact(f"raw/repeat-{run.repeat}.system.csv"))
+        return SystemSamples.of_run(samples.table, run.start_board_ns, run.end_board_ns, cores)
     except RecordFault as fault:
         record.add_fault(str(fault))
         return Missing(str(fault))

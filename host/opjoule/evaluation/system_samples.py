@@ -6,11 +6,7 @@ import csv
 from collections.abc import Sequence
 from pathlib import Path
 
-import pyarrow as pa
-
 from opjoule.errors import RecordFault
-from opjoule.operations.board_files import read_system
-from opjoule.record.run_record import RunRecord
 from opjoule.units import Unstated
 
 _REASON = "counters of the server's process on the board, from its start to its end, the load included"
@@ -45,11 +41,3 @@ def _one(file: Path) -> dict[str, float]:
         return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
     except (OSError, ValueError, KeyError, TypeError, csv.Error):
         raise RecordFault(f"{file}: not samples of a server") from None
-
-
-def read_samples(record: RunRecord, repeat: int) -> pa.Table:
-    """The samples around one run.
-
-    Raises: RecordFault: the samples are absent, unreadable, or were changed.
-    """
-    return read_system(record.intact(f"raw/repeat-{repeat}.system.csv")).table

@@ -80,7 +80,7 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
         "seen_share": seen([energy]),
     }
     if reason := no_uncertainty(record, sensor):
-        return {key: _unstated(value, reason) for key, value in entries.items()}
+        return {key: unstated(value, reason) for key, value in entries.items()}
     if near := near_range_warnings(cells, sensor, [(cells.start_ns, cells.end_ns)]) if sensor else []:
         entries["warnings"] = near
     shared = {"shared": {"budget": energy.budget.shared}} if energy.budget.shared else {}
@@ -104,15 +104,19 @@ def _numbers(result: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> 
     duration_s = result.window.duration_s
     voltage_v = result.integrals.voltage_time_vs / duration_s
     voltage_u_v = mean_voltage_u_v(cells, cells.start_ns, cells.end_ns, sensor) if sensor else 0.0
-    energy = result.energy
     return {
-        "energy_j": energy,
-        "power_w": result.power
-        if isinstance(energy, Measured)
-        else Unstated(result.mean_power_w, "W", energy.reason),
+        "energy_j": result.energy,
+        "power_w": mean_power(result),
         "voltage_v": Measured.from_standard(voltage_v, voltage_u_v, "V"),
         "duration_s": Measured.from_standard(duration_s, duration_s * result.timebase.relative_u, "s"),
     }
+
+
+def mean_power(result: EnergyResult) -> Quantity:
+    """Mean power of a window; without an interval where its energy has none."""
+    if isinstance(result.energy, Unstated):
+        return Unstated(result.mean_power_w, "W", result.energy.reason)
+    return result.power
 
 
 def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
@@ -122,7 +126,7 @@ def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
     return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
 
 
-def _unstated(value: Any, reason: str) -> Any:
+def unstated(value: Any, reason: str) -> Any:
     """The value without its uncertainty; a count keeps its own."""
     if isinstance(value, Measured) and value.unit != "1":
         return Unstated(value.value, value.unit, reason)

@@ -100,16 +100,6 @@ class Answer:
             self.record.simulated,
         )
 
-    @property
-    def place(self) -> Path:
-        """The record's directory."""
-        return self.record.directory
-
-    @property
-    def repeats(self) -> int | None:
-        """Number of whole cycles whose mean its numbers are; None without a result."""
-        return self.concluded.repeats
-
     def quantity(self, path: str) -> Quantity:
         """The quantity at a dotted path of result.json."""
         return quantity(self.result, path)

@@ -193,7 +193,7 @@ class OpenedRun:
             idle,
             operations,
             withheld=self._record.withheld,
-            unstated=self._unstated,
+            why_unstated=self._unstated,
         )
 
     def _on_meter(self, start: float | RunPhase, end_s: float | None) -> tuple[int, int]:
@@ -245,14 +245,9 @@ class OpenedRun:
         """
         return Cells.of(self.trace)
 
-    @property
-    def origin_ns(self) -> int:
-        """Origin of the time axis on the meter's clock [ns]."""
-        return self.axis.origin_ns
-
     def meter_ns(self, time_s: float) -> int:
         """A moment of the time axis on the meter's clock [ns]."""
-        return self.origin_ns + round(time_s * 1e9)
+        return self.axis.origin_ns + round(time_s * 1e9)
 
     @property
     def _bounds(self) -> ErrorBounds:

@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.energy.window import Window, window_energy_j
 from opjoule.evaluation.quantities.repeat import NO_IDLE
+from opjoule.evaluation.trace_result import mean_power, unstated
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
-from opjoule.units import Measured, Missing, Quantity, Unstated
+from opjoule.units import Measured, Missing, Quantity
 
 NO_OPERATION = "no operation began in it"
 
@@ -41,7 +42,7 @@ def stretch_energy(
     operations: int,
     *,
     withheld: Mapping[str, str],
-    unstated: str = "",
+    why_unstated: str = "",
 ) -> StretchEnergy:
     """Energy, mean power and energy per operation of one window of a trace.
 
@@ -49,7 +50,7 @@ def stretch_energy(
         window: on the meter's clock [ns].
         idle: idle power around it; None if it is not known.
         withheld: group of figures -> the fault that makes them wrong, as run.json has it.
-        unstated: why no uncertainty is stated; empty where it is.
+        why_unstated: why no uncertainty is stated; empty where it is.
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
     """
     result = window_energy_j(cells, window, sensor)
@@ -63,19 +64,13 @@ def stretch_energy(
         "duration_s": seconds,
         "energy_j": energy,
         "marginal_energy_j": above,
-        "power_w": _withheld(_power(result), withheld, (ENERGY,)),
+        "power_w": _withheld(mean_power(result), withheld, (ENERGY,)),
         "energy_per_operation_j": _withheld(_over(energy, operations), withheld, (PER_OPERATION,)),
         "marginal_energy_per_operation_j": _withheld(_over(above, operations), withheld, (PER_OPERATION,)),
     }
-    return StretchEnergy(
-        operations=operations, **{key: _unstated(of, unstated) for key, of in figures.items()}
-    )
-
-
-def _power(result: EnergyResult) -> Quantity:
-    if isinstance(result.energy, Unstated):
-        return Unstated(result.mean_power_w, "W", result.energy.reason)
-    return result.power
+    if why_unstated:
+        figures = {key: unstated(of, why_unstated) for key, of in figures.items()}
+    return StretchEnergy(operations=operations, **figures)
 
 
 def _over(energy: Quantity, operations: int) -> Quantity:
@@ -87,7 +82,3 @@ def _over(energy: Quantity, operations: int) -> Quantity:
 def _withheld(of: Quantity, withheld: Mapping[str, str], rests_on: Sequence[str]) -> Quantity:
     why = next((withheld[group] for group in rests_on if group in withheld), "")
     return Missing(f"withheld: {why}", of.unit) if why else of
-
-
-def _unstated(of: Quantity, why: str) -> Quantity:
-    return Unstated(of.value, of.unit, why) if why and isinstance(of, Measured) else of

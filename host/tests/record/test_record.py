@@ -7,8 +7,9 @@ import json
 import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import BadInput, RecordFault
-from opjoule.evaluation.result_file import result_json, write_result
+from opjoule.evaluation.result_file import result_json
 from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.record.json_file import write_json
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, with_digest
 from opjoule.units import Measured, Missing, exact
@@ -112,7 +113,7 @@ def entries():
 
 
 def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
-    write_result(tmp_path, entries(), simulated=True, quantities=YCSB)
+    write_json(tmp_path / "result.json", result_json(entries(), simulated=True, quantities=YCSB))
     result = read_result(tmp_path).numbers
     assert result["simulated"] is True and result["schema"] == {"name": "result", "version": 2}
     assert result["energy_j"] == {"value": 10.0, "u": 0.1, "unit": "J"}

@@ -219,7 +219,8 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
             _check(bundle, packed)
             with replacing(folder) as temporary:
                 packed.extractall(temporary)
-            return _root(json.loads(packed.read(CRATE)))
+            crate: dict[str, Any] = json.loads(packed.read(CRATE))
+            return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise BadInput(f"{bundle} is not a bundle of runs.py, or it is damaged: {error}") from None
 
@@ -235,17 +236,10 @@ def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
     if lost := sorted(names ^ set(expected)):
         raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
     for name in sorted(names):
-        if _sha256(packed, name) != expected[name]:
+        with packed.open(name) as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # reads as a file does
+        if digest != expected[name]:
             raise BadInput(f"{bundle}: {name} was changed since it was packed")
-
-
-def _sha256(packed: zipfile.ZipFile, name: str) -> str:
-    with packed.open(name) as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # reads as a file does
-
-
-def _root(crate: Mapping[str, Any]) -> dict[str, Any]:
-    return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
 
 
 def newest(records: Iterable[Path]) -> Iterator[str]:
