@@ -27,10 +27,9 @@ def _enum(enum: Definition) -> list[str]:
 
 
 def _format(fields: list[Field]) -> str:
-    codes = "".join(
+    return "".join(
         (str(field.count) if field.count > 1 else "") + STRUCT_CODES[field.wire] for field in fields
     )
-    return f'"<{codes}"'
 
 
 def _members(fields: list[Field]) -> list[str]:
@@ -46,22 +45,17 @@ def _members(fields: list[Field]) -> list[str]:
 def _message(message: Definition) -> list[str]:
     fields, items = message["fields"], message["items"]
     name = class_name(message)
+    traits = f"Packed, kind=0x{message['type']:02X}"
+    traits += f', form="{_format(fields)}"' if fields else ""
+    if items:
+        entries = ", ".join(f"{field.name} <{field.wire[0]}{SIZES[field.wire]}" for field in items)
+        traits += f', item="{entries}"'
+    head = f"class {name}({traits}):"
     out = [
         f"@dataclass(frozen=True, slots=True{', eq=False' if items else ''})",
-        f"class {name}(Packed):",
+        head if len(head) <= 110 else f"class {name}(\n    {traits}\n):",
         _wrapped(message["about"], "    "),
-        "",
-        f"    TYPE: ClassVar[int] = 0x{message['type']:02X}",
-        f"    FIELDS: ClassVar[struct.Struct] = struct.Struct({_format(fields)})",
     ]
-    if any(field.count > 1 for field in fields):
-        out.append(f"    COUNTS: ClassVar[tuple[int, ...]] = {tuple(field.count for field in fields)}")
-    if items:
-        entries = ", ".join(f'("{field.name}", "<{field.wire[0]}{SIZES[field.wire]}")' for field in items)
-        line = f"    ITEM: ClassVar[np.dtype[np.void]] = np.dtype([{entries}])"
-        if len(line) > 110:
-            line = f"    ITEM: ClassVar[np.dtype[np.void]] = np.dtype(\n        [{entries}]\n    )"
-        out.append(line)
     out += ["", *_members(fields)] if fields else []
     if items:
         out += [
@@ -80,10 +74,9 @@ def python_messages(definition: Definition, notice: str) -> str:
         f"{notice}",
         '"""',
         "",
-        "import struct",
         "from dataclasses import dataclass",
         "from enum import IntEnum, IntFlag",
-        "from typing import ClassVar, get_args",
+        "from typing import get_args",
         "",
         "import numpy as np",
         "from numpy.typing import NDArray",

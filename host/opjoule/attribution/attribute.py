@@ -6,7 +6,7 @@ Source: docs/method/attribution.md.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
@@ -46,7 +46,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     Args:
         works: repeats of the same work on the same board, one or more.
     """
-    works = _alike(works)
+    if not all(work.storage for work in works):  # one fit holds all of them
+        works = [replace(work, storage=None) for work in works]
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
     ends = np.cumsum([0, *(len(run.windows) for run in runs)]).tolist()
     windows_of = [slice(first, end) for first, end in itertools.pairwise(ends)]
@@ -67,7 +68,9 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     with ThreadPoolExecutor(AT_ONCE) as pool:
         first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in media.rivals]))
-        seen_j = _seen_j(runs, media.best, energies_of)
+        seen = [run.seen for run in runs if run.seen]
+        operations_seen = len(seen) == len(runs)  # else the meter saw all
+        seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
         fitted = first.result()
     whole, *by_run = [
         _split(_with_rivals(fit, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
@@ -110,13 +113,6 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
         window_ns(work.cells.period_ns, latency_ns, span_ns)
         for work, latency_ns in zip(works, latencies_ns, strict=True)
     ]
-
-
-def _alike(works: Sequence[Work]) -> Sequence[Work]:
-    """The works with their storage sensors, or all without where one has none: one fit holds all of them."""
-    if all(work.storage for work in works):
-        return works
-    return [replace(work, storage=None) for work in works]
 
 
 def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
@@ -162,7 +158,6 @@ def _attribution(
         activities,
         whole,
         len(run.windows),
-        float(np.mean(run.windows.duration_s)),
         tail_length_s,
         course,
         alone,
@@ -223,16 +218,6 @@ def _media(
     far, free = columns.sets.far, columns.sets.free
     likelihood = Likelihood(columns.matrix[:, far], free[far], above_j, columns.group)
     return medium_models(known, likelihood.deviance)
-
-
-def _seen_j(
-    runs: Sequence[RunWindows],
-    medium: MediumColumns,
-    energies_of: Callable[[PartColumns], Float64Array],
-) -> Float64Array | None:
-    """The parts' energies if operations are counted as the meter saw them; None if it saw all."""
-    seen = [run.seen for run in runs if run.seen]
-    return energies_of(PartColumns.joined(seen).with_medium(medium)) if len(seen) == len(runs) else None
 
 
 def _reasons(

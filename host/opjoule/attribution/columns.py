@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import Enum, auto
 from typing import Final
 
 import numpy as np
@@ -57,23 +56,6 @@ WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 
 
-class ColumnRole(Enum):
-    """Role of a column of the regression."""
-
-    COUNT = auto()
-    """Operations of a kind."""
-    LONGER_NEAR = auto()
-    """How much longer than usual they took in their neighbourhood."""
-    LONGER_FAR = auto()
-    """How much longer than usual they took beside the same background work."""
-    ACTIVITY_FAR = auto()
-    ACTIVITY_NEAR = auto()
-    USUAL_TIME = auto()
-
-
-_NEAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
-_FAR: Final = {ColumnRole.COUNT, ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_FAR}
-_FREE: Final = {ColumnRole.LONGER_FAR, ColumnRole.ACTIVITY_NEAR, ColumnRole.USUAL_TIME}
 NEIGHBOURS_U: Final = 0.02
 """Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
 
@@ -175,33 +157,29 @@ class PartColumns:
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns in the order of `roles`, shape (n, p)."""
+        """All columns, shape (n, p): three of each kind, the activities between and within groups, the usual time."""
         activities = [column[:, None] for column in self.of_activity.values()]
         return np.concatenate(
             [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
         )
 
     @property
-    def roles(self) -> tuple[ColumnRole, ...]:
-        """Role of each of the p columns."""
-        activities = len(self.of_activity)
-        of_kind = (ColumnRole.COUNT, ColumnRole.LONGER_NEAR, ColumnRole.LONGER_FAR) * len(self.of_kind)
-        return (
-            *of_kind,
-            *(ColumnRole.ACTIVITY_FAR,) * activities,
-            *(ColumnRole.ACTIVITY_NEAR,) * activities,
-            ColumnRole.USUAL_TIME,
-        )
-
-    @property
     def sets(self) -> ColumnSets:
-        """Sets of columns by role."""
-        near, far, free, count = (
-            np.array([role in chosen for role in self.roles])
-            for chosen in (_NEAR, _FAR, _FREE, {ColumnRole.COUNT})
+        """Sets of columns, in the order of `matrix`."""
+
+        def marked(
+            count: int, near: int, far: int, activity_far: int, activity_near: int, usual: int
+        ) -> BoolArray:
+            activities = (activity_far,) * len(self.of_activity) + (activity_near,) * len(self.of_activity)
+            return np.array([*(count, near, far) * len(self.of_kind), *activities, usual], np.bool_)
+
+        return ColumnSets(
+            near=marked(1, 1, 0, 0, 1, 1),
+            far=marked(1, 0, 1, 1, 0, 0),
+            free=marked(0, 0, 1, 0, 1, 1),
+            count=marked(1, 0, 0, 0, 0, 0),
+            strays=np.where(marked(0, 0, 0, 0, 0, 1), self.strays, 0.0),
         )
-        strays = [self.strays if role is ColumnRole.USUAL_TIME else 0.0 for role in self.roles]
-        return ColumnSets(near, far, free, count, np.array(strays))
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These and the columns of the medium."""

@@ -45,7 +45,6 @@ class Attribution:
     whole: Share
     """Energy above idle of run and settle: the board's, and that of a medium with a supply and a sensor of its own."""
     windows: int
-    window_s: float
     tail_length_s: float | None
     course: EnergyCourse
     alone: Share | None = None

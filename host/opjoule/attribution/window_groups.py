@@ -121,23 +121,20 @@ def groups(
     beside = stretch * duration_s.size + (place - begins[stretch]) // near_windows(duration_s.size)
     near = np.unique(beside * states + state, return_inverse=True)[1]
     _, first, of_window = np.unique(stretch * states + state, return_index=True, return_inverse=True)
+    blocks = min(max(float(duration_s.sum()) / BLOCK_S, BLOCKS_MIN), BLOCKS_MAX)
     return Groups(
         near.astype(np.int64),
         of_window.astype(np.int64),
         state,
         settling[first],
         duration_s,
-        stretch // _block_stretches(begins.size, float(duration_s.sum())),
+        stretch // max(round(begins.size / blocks), 1),
     )
 
 
 def near_windows(count: int) -> int:
     """Windows that are neighbours, of so many."""
     return min(max(count // NEAR_MIN, 2), NEAR)
-
-
-def _block_stretches(count: int, lasted_s: float) -> int:
-    return max(round(count / min(max(lasted_s / BLOCK_S, BLOCKS_MIN), BLOCKS_MAX)), 1)
 
 
 @dataclass(frozen=True)

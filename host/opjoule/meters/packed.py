@@ -1,5 +1,6 @@
 """What all messages between a meter and the host have in common: how their fields travel."""
 
+import re
 import struct
 from dataclasses import dataclass, fields
 from itertools import chain, islice
@@ -14,9 +15,19 @@ class Packed:
 
     TYPE: ClassVar[int]
     FIELDS: ClassVar[struct.Struct]
-    COUNTS: ClassVar[tuple[int, ...]] = ()
-    """Values of each field before the items; empty: one each."""
+    COUNTS: ClassVar[list[int]]
+    """Values of each field before the items."""
     ITEM: ClassVar[np.dtype[np.void]]
+
+    def __init_subclass__(cls, kind: int | None = None, form: str = "", item: str = "") -> None:
+        """Takes its type, the format of its fields, and "NAME FORMAT, ..." of its items."""
+        if kind is None:
+            return  # dataclass() makes a class with slots a second time, from its attributes
+        cls.TYPE, cls.FIELDS = kind, struct.Struct(f"<{form}")
+        cls.COUNTS = [int(count or 1) for count, _ in re.findall(r"(\d*)([A-Za-z])", form)]
+        if item:
+            parts: list[Any] = [tuple(part.split(" ")) for part in item.split(", ")]
+            cls.ITEM = np.dtype(parts)
 
     def pack(self) -> bytes:
         """The fields as they travel, without type, seq and CRC."""
@@ -33,7 +44,5 @@ class Packed:
         if len(fixed) < cls.FIELDS.size or (rest if item is None else len(rest) % item.itemsize):
             raise ValueError(f"{cls.__name__}: a body of {len(body)} bytes")
         left = iter(cls.FIELDS.unpack(fixed))
-        values: list[Any] = [
-            next(left) if count == 1 else tuple(islice(left, count)) for count in cls.COUNTS
-        ] or list(left)
+        values: list[Any] = [next(left) if count == 1 else tuple(islice(left, count)) for count in cls.COUNTS]
         return cls(*values, *([] if item is None else [np.frombuffer(rest, dtype=item)]))
