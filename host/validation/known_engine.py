@@ -82,7 +82,7 @@ class Timeline:
             record.run.asked.db or "",
             replace(operations, board_ns=operations.board_ns + later_ns),
             _moved(own, ("board_ns", "end_board_ns"), later_ns),
-            _moved(read_system(record.intact("raw/repeat-1.system.csv")).table, ("board_ns",), later_ns),
+            _moved(read_system(record.intact("raw/repeat-1.system.csv")), ("board_ns",), later_ns),
             (end_ns - start_ns) * 1e-9,
         )
 

@@ -76,12 +76,12 @@ class DeskRecording:
         """What a finished recording has left in its folder. Raises: RecordFault: a file of it is damaged."""
         raw = folder / "raw"
         systems = {
-            path.name.removesuffix(".system.csv"): read_system(path).table
+            path.name.removesuffix(".system.csv"): read_system(path)
             for path in sorted(raw.glob("*.system.csv"))
             if path.stat().st_size
         }
         events = {
-            path.name.removesuffix(".events.jsonl"): read_events(path).table
+            path.name.removesuffix(".events.jsonl"): read_events(path)
             for path in sorted(raw.glob("*.events.jsonl"))
         }
         return cls(

@@ -175,7 +175,7 @@ def _operations(record: RunRecord, logged: LoggedOperations) -> None:
 def _tables(record: RunRecord, events: BoardEvents) -> None:
     """events.parquet and system.parquet."""
     write_parquet(record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)])
-    parts = [read_system(path).table for path in record.raw_files("*.system.csv") if path.stat().st_size]
+    parts = [read_system(path) for path in record.raw_files("*.system.csv") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
     write_parquet(record.path("system.parquet"), schemas.SYSTEM, [table.cast(schemas.SYSTEM)])
 

@@ -61,7 +61,7 @@ class BoardEvents:
 
         Raises: RecordFault: one of them is damaged.
         """
-        return cls({path.name: read_events(path).table for path in record.raw_files("*.events.jsonl")})
+        return cls({path.name: read_events(path) for path in record.raw_files("*.events.jsonl")})
 
     @property
     def table(self) -> pa.Table:

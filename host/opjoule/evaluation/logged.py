@@ -33,8 +33,6 @@ class LoggedOperations:
     """A line for each log that cannot be relied on."""
     withheld: str
     """Why no figure per operation can be given: the fault of a run's log; empty where all of them are sound."""
-    torn_bytes: int
-    """Cut off at the end of a log whose loader did not come to its end."""
 
 
 def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
@@ -45,7 +43,7 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     """
     summaries = record.run.loader
     tags = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
-    tables, faults, withheld, torn_bytes = [], [], "", 0
+    tables, faults, withheld = [], [], ""
     for tag in sorted(tag for tag in tags | summaries.keys() if _TAG.fullmatch(tag)):
         path, summary = record.path(f"raw/{tag}.oplog"), summaries.get(tag)
         if summary is None and path.stat().st_size < FILE_HEADER.size:
@@ -60,10 +58,9 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
             withheld = withheld or (faults[-1] if counts else "")
             continue
         tables.append(log.operations)
-        torn_bytes += log.torn_bytes
     marked = marked_operations(events)
     table = OperationTable.concatenate([*tables, *([marked] if len(marked) else [])]).sorted()
-    return LoggedOperations(table, tuple(faults), withheld, torn_bytes)
+    return LoggedOperations(table, tuple(faults), withheld)
 
 
 def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSummary, path: Path) -> None:

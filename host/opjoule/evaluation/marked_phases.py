@@ -39,7 +39,7 @@ def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
 
     Raises: RecordFault: the host's file was changed since the run.
     """
-    heard = [read_events(path).table for path in record.raw_files(MARKS_FILE)]
+    heard = [read_events(path) for path in record.raw_files(MARKS_FILE)]
     once = dict.fromkeys(_marks(pa.concat_tables([events, *heard])))
     return sorted(once, key=lambda mark: mark.board_ns)
 

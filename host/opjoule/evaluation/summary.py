@@ -232,7 +232,7 @@ def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missi
     """Samples of the board in one run; a file that was changed is a fault of the record."""
     try:
         samples = read_system(record.intact(f"raw/repeat-{run.repeat}.system.csv"))
-        return SystemSamples.of_run(samples.table, run.start_board_ns, run.end_board_ns, cores)
+        return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
     except RecordFault as fault:
         record.add_fault(str(fault))
         return Missing(str(fault))

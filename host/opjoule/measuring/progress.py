@@ -97,17 +97,10 @@ class PhaseProgress:
             finally:
                 self._notes = None
 
-    def _note(self, **entry: str | float) -> None:
+    def record(self, **entry: str | float) -> None:
+        """Notes the `operations` done, a `temperature_c`, or the `board_ns` at which a phase begins or ends."""
         if notes := self._notes:
             notes.add(**entry)
-
-    def operations(self, done: float) -> None:
-        """So many operations of the phase are done."""
-        self._note(operations=done)
-
-    def temperature(self, celsius: float) -> None:
-        """The board has this temperature."""
-        self._note(temperature_c=celsius)
 
     def expect(self, phases: Sequence[Expected]) -> None:
         """These phases are to come: what is left is told from now on."""
@@ -117,17 +110,13 @@ class PhaseProgress:
         """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
         self._title = description
         self._pace.begin(description, total)
-        self._note(phase=description)
+        self.record(phase=description)
         self._note_time()
         if self._task is None:
             self._print_line("")
             return
         self._progress.remove_task(self._task)
         self._task = self._progress.add_task(description, total=total)
-
-    def reached(self, board_ns: int) -> None:
-        """Where the phase begins on the board's clock; called once more, where it ends."""
-        self._note(board_ns=board_ns)
 
     def advance_to(self, done: float) -> None:
         """The phase stands at `done`."""
@@ -159,7 +148,7 @@ class PhaseProgress:
         remaining = (
             {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
         )
-        self._note(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
+        self.record(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
 
     def _print_line(self, share: str) -> None:
         self._line_s = time.monotonic()

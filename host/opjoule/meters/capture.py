@@ -58,8 +58,6 @@ class CaptureSummary:
     losses: Losses = field(default_factory=Losses)
     ended: str | None = None
     """the fault that ended the capture before it was told to; None if there was none"""
-    input_ended: bool = False
-    """a simulated meter has played its profile to the end"""
 
     def fault_lines(self) -> list[str]:
         """The capture's faults for the run record, a line each."""
@@ -194,8 +192,8 @@ class Capture:
             try:
                 self._drain()
                 self._record(self._meter.stop())
-            except InputEnded:
-                self.summary.input_ended = True
+            except InputEnded:  # a simulated meter has played its profile to the end
+                pass
             except MeterFault as fault:
                 self.summary.ended = str(fault)
                 self._leave_gap(str(fault))

@@ -1,6 +1,6 @@
 """Text files that loader and probe write on the board: events (JSON lines) and system samples (CSV).
 
-Both may end inside a line when their writer was killed: such a last line is left out and counted.
+Both may end inside a line when their writer was killed: such a last line is left out.
 """
 
 from __future__ import annotations
@@ -36,15 +36,6 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 @dataclass(frozen=True)
-class LoaderFile:
-    """The rows of one text file."""
-
-    table: pa.Table
-    torn_bytes: int
-    """Length of an unfinished last line."""
-
-
-@dataclass(frozen=True)
 class BoardEdges:
     """Sync edges as the board made them, each array of shape (n,)."""
 
@@ -54,25 +45,23 @@ class BoardEdges:
     """Standard uncertainty of each edge's time on the board's clock [ns]."""
 
 
-def read_events(path: Path) -> LoaderFile:
+def read_events(path: Path) -> pa.Table:
     """Background activity and sync edges, one JSON object a line, sorted by start.
 
     Raises: RecordFault: the file is absent, or a whole line of it is not an event.
     """
-    lines, torn_bytes = _lines(path)
-    rows = [_event(path, number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+    lines = enumerate(_lines(path), start=1)
+    rows = [_event(path, number, line) for number, line in lines if line.strip()]
     rows.sort(key=lambda row: row.board_ns)
-    return LoaderFile(
-        pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=schemas.EVENTS), torn_bytes
-    )
+    return pa.Table.from_pylist([msgspec.structs.asdict(row) for row in rows], schema=schemas.EVENTS)
 
 
-def read_system(path: Path) -> LoaderFile:
+def read_system(path: Path) -> pa.Table:
     """System samples, one CSV row each under a header line.
 
     Raises: RecordFault: the file is absent, lacks a column, or a whole line of it is not a sample.
     """
-    lines, torn_bytes = _lines(path)
+    lines = _lines(path)
     if not lines:
         raise RecordFault(f"{path}: empty, expected a header line of system samples")
     header = lines[0].split(",")
@@ -83,7 +72,7 @@ def read_system(path: Path) -> LoaderFile:
     if table is None:  # slower, and names the line that is wrong
         rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
         table = pa.Table.from_pylist(rows, schema=schemas.SYSTEM)
-    return LoaderFile(table, torn_bytes)
+    return table
 
 
 def marked_operations(events: pa.Table) -> OperationTable:
@@ -136,13 +125,13 @@ def _edges(events: pa.Table, kind: str) -> BoardEdges:
     )
 
 
-def _lines(path: Path) -> tuple[list[str], int]:
+def _lines(path: Path) -> list[str]:
+    """Whole lines of a file."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as fault:
         raise RecordFault(f"{path}: {fault.strerror}") from None
-    *lines, unfinished = text.split("\n")
-    return lines, len(unfinished.encode())
+    return text.split("\n")[:-1]
 
 
 def _numbers(lines: list[str]) -> pa.Table | None:

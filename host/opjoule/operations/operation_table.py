@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final
 
@@ -28,10 +28,6 @@ class Latency:
     p95: float
     p99: float
     max: float
-
-    def to_json(self) -> dict[str, float]:
-        """Mean, p50, p95, p99 and max [s]."""
-        return asdict(self)
 
 
 def latency_s(duration_ns: Int64Array) -> Latency | None:

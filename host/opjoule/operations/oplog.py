@@ -36,18 +36,10 @@ class OperationLog:
     """Contents of an operation log."""
 
     operations: OperationTable
-    created_board_ns: int
-    blocks: int
     torn_bytes: int
     """Bytes after the last whole block: the end of a log whose writer was killed."""
     fault: OperationLogFault | None
     """The corruption at which reading stopped; always None with strict=True."""
-
-
-@dataclass(frozen=True)
-class _FileHeader:
-    created_board_ns: int
-    block_bytes: int
 
 
 @dataclass(frozen=True)
@@ -87,42 +79,39 @@ def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
 
 
 def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
-    header = _file_header(path, data)
+    block_bytes_max = _block_bytes_max(path, data)
     blocks: list[LogBlock] = []
     fault, torn_bytes, end = None, 0, FILE_HEADER.size
     try:
-        for block in _blocks(path, data, header):
+        for block in _blocks(path, data, block_bytes_max):
             blocks.append(block)
             end = block.payload_end
-    except OperationLogFault as found:
-        fault = found
+    except OperationLogFault as corruption:
+        fault = corruption
     except _Torn:
         torn_bytes = len(data) - end
     table, decoded, decode_fault = _decode(path, data, blocks)
-    if (
-        decode_fault is not None
-        and fault is None
-        and decoded == len(blocks) - 1
-        and _at_end(blocks[-1], data)
-    ):
+    only_the_last = decoded == len(blocks) - 1 and blocks[-1].payload_end == len(data)
+    if decode_fault is not None and fault is None and only_the_last:
         torn_bytes, decode_fault = len(data) - blocks[-1].offset, None
     fault = decode_fault or fault
     if fault is not None and strict:
         raise fault
-    return OperationLog(table.sorted(), header.created_board_ns, decoded, torn_bytes, fault)
+    return OperationLog(table.sorted(), torn_bytes, fault)
 
 
-def _file_header(path: Path, data: mmap.mmap) -> _FileHeader:
+def _block_bytes_max(path: Path, data: mmap.mmap) -> int:
+    """Longest payload of a block, from the file's header, which is checked."""
     if len(data) < FILE_HEADER.size:
         raise RecordFault(f"operation log {path} is cut off inside its header ({len(data)} bytes)")
-    magic, version, block_bytes, created_board_ns, _, crc32 = FILE_HEADER.unpack_from(data, 0)
+    magic, version, block_bytes, _, _, crc32 = FILE_HEADER.unpack_from(data, 0)
     if magic != MAGIC:
         raise RecordFault(f"{path} is not an operation log: it does not begin with OPJLOG1")
     if version != VERSION:
         raise RecordFault(f"operation log {path}: version {version}, this program reads version {VERSION}")
     if not _is_sealed(data[: FILE_HEADER.size], crc32):
         raise OperationLogFault(path, 0, "checksum does not match the file's header")
-    return _FileHeader(created_board_ns, block_bytes)
+    return int(block_bytes)
 
 
 def _is_sealed(header: bytes, crc32: int) -> bool:
@@ -132,7 +121,7 @@ def _is_sealed(header: bytes, crc32: int) -> bool:
     return zlib.crc32(plain) == crc32
 
 
-def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[LogBlock]:
+def _blocks(path: Path, data: mmap.mmap, block_bytes_max: int) -> Iterator[LogBlock]:
     """Headers of all whole blocks; the next one's place follows from the one before."""
     offset, number = FILE_HEADER.size, 0
     while offset < len(data):
@@ -153,16 +142,12 @@ def _blocks(path: Path, data: mmap.mmap, header: _FileHeader) -> Iterator[LogBlo
             raise OperationLogFault(path, offset, "checksum does not match the block's header")
         if sequence != number:
             raise OperationLogFault(path, offset, f"block number {sequence} stands where {number} belongs")
-        if size > header.block_bytes:
-            raise OperationLogFault(path, offset, f"block of {size} bytes, limit {header.block_bytes}")
+        if size > block_bytes_max:
+            raise OperationLogFault(path, offset, f"block of {size} bytes, limit {block_bytes_max}")
         if payload_at + size > len(data):
             raise _Torn
         yield LogBlock(offset, thread, records, base_board_ns, crc32, payload_at, payload_at + size)
         offset, number = payload_at + size, number + 1
-
-
-def _at_end(block: LogBlock, data: mmap.mmap) -> bool:
-    return block.payload_end == len(data)
 
 
 def _decode(

@@ -44,7 +44,7 @@ def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
     monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
     load = PlayedLoad(drawn().power, Witness(1.0, 0.0))
     start_ns, end_ns = load.play_signature("0110010", 20, tmp_path)
-    found = load_changes(read_events(tmp_path / "played-1.events.jsonl").table)
+    found = load_changes(read_events(tmp_path / "played-1.events.jsonl"))
     assert ((found.board_ns - start_ns) // MS).tolist() == [20, 60, 100, 120]
     assert found.level.tolist() == [1, 0, 1, 0] and end_ns - start_ns == 140 * MS
 

@@ -244,7 +244,7 @@ def test_the_boards_clock_was_slewed(slewed):
 
 def matched_edges(out: Path, board_to_meter: ClockMap) -> tuple[np.ndarray, np.ndarray]:
     """The sync line's edges as the board logged them, and as the meter saw them; they are 0.5 s and more apart."""
-    logs = [read_events(path).table for path in sorted((out / "raw").glob("*.events.jsonl"))]
+    logs = [read_events(path) for path in sorted((out / "raw").glob("*.events.jsonl"))]
     board_ns = sync_edges(pa.concat_tables(logs).sort_by("board_ns")).board_ns
     meter_ns = read_edges(out).meter_ns
     expected_ns = board_to_meter.to_target(board_ns)

@@ -43,7 +43,7 @@ def test_printed_lines_bound_a_phase_and_say_that_it_has_settled():
 def events(tmp_path, *lines):
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    return read_events(path).table
+    return read_events(path)
 
 
 def test_marked_operations_keep_the_names_of_their_kinds(tmp_path):

@@ -124,13 +124,12 @@ def test_events_are_sorted_and_their_sync_edges_found(tmp_path):
     path = tmp_path / "events.jsonl"
     path.write_text("".join(json.dumps(line) + "\n" for line in EVENT_LINES) + '{"event": "syn')
     read = read_events(path)
-    assert read.torn_bytes == 14
-    assert read.table.column("event").to_pylist() == ["sync-edge", "flush", "compaction"]
-    assert read.table.column("detail").to_pylist() == [None, '{"bytes": 4096}', "level 0 to 1"]
-    edges = sync_edges(read.table)
+    assert read.column("event").to_pylist() == ["sync-edge", "flush", "compaction"]
+    assert read.column("detail").to_pylist() == [None, '{"bytes": 4096}', "level 0 to 1"]
+    edges = sync_edges(read)
     assert (edges.board_ns.tolist(), edges.level.tolist(), edges.u_ns.tolist()) == ([100], [1], [250.0])
-    write_parquet(tmp_path / "events.parquet", EVENTS, [read.table])
-    assert read_parquet(tmp_path / "events.parquet", "events", 1).equals(read.table)
+    write_parquet(tmp_path / "events.parquet", EVENTS, [read])
+    assert read_parquet(tmp_path / "events.parquet", "events", 1).equals(read)
 
 
 def test_a_bad_event_names_file_and_line(tmp_path):
@@ -152,19 +151,19 @@ def test_system_samples_are_read_in_any_column_order(tmp_path):
     path = tmp_path / "system.csv"
     path.write_text("\n".join(system_lines(3)) + "\n77,1")
     read = read_system(path)
-    assert read.torn_bytes == 4 and len(read.table) == 3
-    assert read.table.column("rss_anon_bytes").to_pylist() == [9, 109, 209]
+    assert len(read) == 3
+    assert read.column("rss_anon_bytes").to_pylist() == [9, 109, 209]
     backwards = [",".join(reversed(line.split(","))) for line in system_lines(3)]
     path.write_text("\n".join(backwards) + "\n")
-    assert read_system(path).table.equals(read.table)
+    assert read_system(path).equals(read)
 
 
 def test_system_samples_that_are_not_written_as_the_probe_does_are_read_one_by_one(tmp_path):
     path = tmp_path / "system.csv"
     path.write_text("\n".join(system_lines(3)) + "\n")
-    usual = read_system(path).table
+    usual = read_system(path)
     path.write_text("\n".join(system_lines(3)).replace(",109", ", +109") + "\n")
-    assert read_system(path).table.equals(usual)
+    assert read_system(path).equals(usual)
 
 
 @pytest.mark.parametrize(

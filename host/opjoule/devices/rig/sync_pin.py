@@ -19,8 +19,6 @@ class SyncPin:
     line: int
     name: str
     """As the board's maker calls it; empty where the kernel knows none."""
-    consumer: str
-    """Who had it before; empty for nobody."""
     direction: str
     """in or out, before it was requested."""
     interface: str
