@@ -67,7 +67,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
         first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
-        rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in media.rivals]))
+        rivals = (*media.alike, *media.placed, *media.held)
+        rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # else the meter saw all
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None

@@ -140,11 +140,6 @@ class MediumModels:
     held: Sequence[MediumColumns] = ()
     """The medium draws another part of its tail's power in pauses that are cut short."""
 
-    @property
-    def rivals(self) -> tuple[MediumColumns, ...]:
-        """All but the best."""
-        return (*self.alike, *self.placed, *self.held)
-
 
 @dataclass(frozen=True)
 class MediumRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.energy.budget import Budget
@@ -16,55 +17,45 @@ _FLUSHED_S: Final = 1.5
 """Wait until the trace of the last repeat is on disk (trace/journal.py flushes once a second) [s]."""
 
 
+@dataclass(frozen=True)
 class Until:
     """Decides after each repeat; why it ended is in run.json under `until_u`."""
 
-    def __init__(
-        self,
-        record: RunRecord,
-        headline: str,
-        wanted: float,
-        limit: int,
-        result: Callable[[], Mapping[str, Any]],
-    ) -> None:
-        """Keeps what it decides on.
-
-        Args:
-            headline: key of the study's headline in result.json.
-            wanted: relative expanded uncertainty of the headline.
-            result: the numbers of all repeats so far, as build_result() gives them.
-        """
-        self._record = record
-        self._headline = headline
-        self._wanted = wanted
-        self._limit = limit
-        self._result = result
+    record: RunRecord
+    headline: str
+    """Key of the study's headline in result.json."""
+    wanted: float
+    """Its relative expanded uncertainty."""
+    limit: int
+    """Most repeats."""
+    result: Callable[[], Mapping[str, Any]]
+    """Gives the numbers of all repeats so far, as build_result() does."""
 
     def __call__(self, repeats: int) -> bool:
         """Whether `repeats` are enough."""
         time.sleep(_FLUSHED_S)
         try:
-            result = self._result()
+            result = self.result()
         except OpJouleError:
-            return self._ended(repeats, None, "the limit of repeats") if repeats >= self._limit else False
-        headline, budget = result.get(self._headline), result.get("marginal_budget")
+            return self._ended(repeats, None, "the limit of repeats") if repeats >= self.limit else False
+        headline, budget = result.get(self.headline), result.get("marginal_budget")
         if not isinstance(headline, Measured):
             return self._ended(repeats, None, str(getattr(headline, "reason", "there is no such figure")))
         reached = headline.relative_u
-        if reached <= self._wanted:
+        if reached <= self.wanted:
             return self._ended(repeats, reached, "")
         shared = shared_u(budget) if isinstance(budget, Budget) else 0.0
-        if shared > self._wanted * abs(result["marginal_energy_j"].value):
+        if shared > self.wanted * abs(result["marginal_energy_j"].value):
             share = 100 * shared / abs(result["marginal_energy_j"].value)
             why = (
                 f"the uncertainty that all repeats share is already ±{share:.2g} %; calibrate the "
                 "sensor, or measure more work"
             )
             return self._ended(repeats, reached, why)
-        return self._ended(repeats, reached, "the limit of repeats") if repeats >= self._limit else False
+        return self._ended(repeats, reached, "the limit of repeats") if repeats >= self.limit else False
 
     def _ended(self, repeats: int, reached: float | None, why: str) -> bool:
-        self._record.update(until_u=UntilOutcome(self._wanted, reached, repeats, why))
+        self.record.update(until_u=UntilOutcome(self.wanted, reached, repeats, why))
         return True
 
 

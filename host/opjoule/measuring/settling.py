@@ -99,30 +99,18 @@ class Unsettled:
     """Idle power that is measured from here on is not that of a board at rest."""
 
 
+@dataclass
 class Settling:
     """Waits on one board and one meter."""
 
-    def __init__(
-        self,
-        pending_write_bytes: Callable[[], int],
-        history: PowerHistory,
-        limit_s: float,
-        *,
-        check: Callable[[], None],
-        show: Callable[[float, float | None], None],
-    ) -> None:
-        """Keeps what it waits on.
-
-        Args:
-            limit_s: longest wait for a medium that does not get on, and for the power to come to rest [s].
-            show: called with the seconds waited so far, and those that remain, None where nothing tells them.
-        """
-        self._pending_write_bytes = pending_write_bytes
-        self._history = history
-        self._limit_s = limit_s
-        self._check = check
-        self._show = show
-        self._started_s = 0.0
+    pending_write_bytes: Callable[[], int]
+    history: PowerHistory
+    limit_s: float
+    """Longest wait for a medium that does not get on, and for the power to come to rest [s]."""
+    check: Callable[[], None]
+    show: Callable[[float, float | None], None]
+    """Called with the seconds waited so far, and those that remain, None where nothing tells them."""
+    _started_s: float = 0.0
 
     def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
         """Waits until writes are on the medium and the power is back at rest; what was not, or None.
@@ -139,14 +127,14 @@ class Settling:
     def _await_written(self, level_bytes: int) -> Unsettled | None:
         """A medium that gets on with its writes is waited for, however many they are."""
         write_back = WriteBack(level_bytes, time.monotonic())
-        while (pending := self._pending_write_bytes()) > level_bytes:
+        while (pending := self.pending_write_bytes()) > level_bytes:
             now_s = time.monotonic()
             write_back.see(pending, now_s)
             self._look(write_back.remaining_s)
-            if write_back.stands_still_s(now_s) > self._limit_s:
+            if write_back.stands_still_s(now_s) > self.limit_s:
                 line = (
                     f"{pending / 1e6:.0f} MB still wait to be written to the medium, hardly fewer than "
-                    f"{self._limit_s:g} s ago. A program goes on writing, or the medium hangs: end the "
+                    f"{self.limit_s:g} s ago. A program goes on writing, or the medium hangs: end the "
                     "program, or look for the medium's errors in the board's kernel log (dmesg)"
                 )
                 return Unsettled(line, pollutes_idle=True)
@@ -155,27 +143,27 @@ class Settling:
 
     def _await_rest(self, rest: Rest, level_bytes: int) -> Unsettled | None:
         """Where the power does not come to rest, the board is asked now and then whether its medium still writes."""
-        ask_again_s = min(_ASK_AGAIN_S, self._limit_s / 2)
-        limit_s = time.monotonic() + self._limit_s
-        asked_s, since_ns = time.monotonic(), self._history.end_ns
-        while not ((now := calm(self._history, rest, since_ns)) and now.quiet):
+        ask_again_s = min(_ASK_AGAIN_S, self.limit_s / 2)
+        limit_s = time.monotonic() + self.limit_s
+        asked_s, since_ns = time.monotonic(), self.history.end_ns
+        while not ((now := calm(self.history, rest, since_ns)) and now.quiet):
             now_s = time.monotonic()
             self._look(None)
             if now_s > limit_s:
-                return _not_at_rest(now, rest, self._limit_s)
+                return _not_at_rest(now, rest, self.limit_s)
             if now_s - asked_s > ask_again_s:
                 asked_s = now_s
-                if self._pending_write_bytes() > level_bytes:
+                if self.pending_write_bytes() > level_bytes:
                     if left := self._await_written(level_bytes):
                         return left
-                    asked_s, since_ns = time.monotonic(), self._history.end_ns
+                    asked_s, since_ns = time.monotonic(), self.history.end_ns
                     limit_s += asked_s - now_s
             time.sleep(_POLL_S)
         return None
 
     def _look(self, remaining_s: float | None) -> None:
-        self._check()
-        self._show(time.monotonic() - self._started_s, remaining_s)
+        self.check()
+        self.show(time.monotonic() - self._started_s, remaining_s)
 
 
 def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:

@@ -9,7 +9,8 @@ from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.file import RigSupply
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.kinds import ShuntOf
-from opjoule.meters.registry import address_of, named_shunt, named_voltage
+from opjoule.meters.registry import address_of
+from opjoule.meters.serial.options import shunts
 
 RIG_FILE: Final = "rig.toml"
 SIMULATED_RIG: Final = "the simulated rig"
@@ -138,15 +139,17 @@ def stated_in(meter: str | None) -> str:
 
 
 def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply) -> SupplyPath:
-    """What is known before the meter is opened.
+    """What is known before the meter is opened: shunt and voltage as far as its name tells.
 
     Args:
         meter: its name; `stated_in`: where the user wrote it.
     Raises: BadInput: as open_meter().
     """
-    shunt = named_shunt(meter, stated_in)
-    stated_v = named_voltage(meter) or supply.voltage_v
-    unknown = OF_THE_DRIVER if address_of(meter).kind.shunt_of is ShuntOf.DRIVER else OWN_SHUNT
+    address = address_of(meter)
+    kind = address.kind
+    shunt = shunts(address.options, stated_in)[0] if kind.shunt_of is ShuntOf.USER else None
+    stated_v = (address.take_number("voltage") if kind.states_voltage else None) or supply.voltage_v
+    unknown = OF_THE_DRIVER if kind.shunt_of is ShuntOf.DRIVER else OWN_SHUNT
     return SupplyPath(
         profile=profile,
         supply_v=stated_v or profile.nominal_voltage_v,

@@ -93,7 +93,10 @@ class Km003cSource(Source):
         while answer and answer[1] != self._number:  # answers a request that was given up
             answer = self._link.read(ANSWER_S)
         if not answer:
-            self._unanswered(self._link)
+            self._counts["unanswered"] += 1
+            self._silent += 1
+            if self._silent >= UNANSWERED_MAX:
+                raise MeterGone(f"km003c: {self._link.place} has stopped answering: plug it in again")
             return None
         self._silent = 0
         values = _values(answer)
@@ -115,12 +118,6 @@ class Km003cSource(Source):
     def error_bounds(self) -> ErrorBounds:
         """Bounds that are assumed."""
         return km003c_sensor()
-
-    def _unanswered(self, link: UsbLink) -> None:
-        self._counts["unanswered"] += 1
-        self._silent += 1
-        if self._silent >= UNANSWERED_MAX:
-            raise MeterGone(f"km003c: {link.place} has stopped answering: plug it in again")
 
     def _drain(self) -> None:
         """Throws away what an earlier program had asked for."""

@@ -136,7 +136,9 @@ class Ppk2Assembler(StreamAssembler):
         for cut in [*np.flatnonzero(missing).tolist(), words.size]:
             events += self._run(words[start:cut])
             if cut < words.size:
-                self._skip(int(missing[cut]))
+                self._lost += int(missing[cut])
+                self._next += int(missing[cut])
+                self._waiting = np.empty(0, np.uint32)  # a part of a block goes with them
             start = cut
         return events + self._arrivals.exchanges(self._next * SAMPLE_NS, arrival_ns)
 
@@ -149,12 +151,6 @@ class Ppk2Assembler(StreamAssembler):
         end_ns = np.array([(self._next + samples) * SAMPLE_NS], np.int64)
         missing_ns = self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64))
         return round(missing_ns / (COUNTER * SAMPLE_NS)) * COUNTER
-
-    def _skip(self, missing: int) -> None:
-        """Samples that did not arrive; a part of a block goes with them."""
-        self._lost += missing
-        self._next += missing
-        self._waiting = np.empty(0, np.uint32)
 
     def _run(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
         """Samples without a break: whole blocks become samples of the trace, the rest waits."""

@@ -5,16 +5,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
-from opjoule.energy.error_bounds import ErrorBounds, Shunt
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters import fnirsi, joulescope, km003c, ppk2
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter, MeterIdentity
-from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
+from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
 from opjoule.meters.polled import hwmon, pmic, rapl
 from opjoule.meters.serial import meter as serial
-from opjoule.meters.serial.options import sensor_numbers, shunts
+from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.storage_meter import WithStorageMeter
 
 _ROWS: Final = (
@@ -90,16 +90,6 @@ def open_meters(
     return WithStorageMeter(board, open_meter(storage), address_of(storage).kind.stamp_width_ns)
 
 
-def named_shunt(name: str, stated_in: str) -> Shunt | None:
-    """The shunt of the board's supply as far as the meter's name tells, before it is opened.
-
-    Returns: None for a meter that does not leave it to the user.
-    Raises: BadInput: as open_meter().
-    """
-    address = address_of(name)
-    return shunts(address.options, stated_in)[0] if address.kind.shunt_of is ShuntOf.USER else None
-
-
 def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
     """Names of the sensors that a meter records, in their order: its label, else its own serial number.
 
@@ -116,15 +106,6 @@ def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
         return tuple(label and f"{label}@0x{identity.sensors[place].address:02x}" for place in places)
     number = re.sub(r"[^A-Za-z0-9_.-]", "-", identity.serial_number)
     return (label or (f"{address.kind.name}-{number}" if number else ""),)
-
-
-def named_voltage(name: str) -> float | None:
-    """The voltage [V] of the board's supply that a meter's name states; None if it does not say.
-
-    Raises: BadInput: as open_meter().
-    """
-    address = address_of(name)
-    return address.take_number("voltage") if address.kind.states_voltage else None
 
 
 def import_sensors() -> dict[str, Callable[[], ErrorBounds]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 from contextlib import suppress
+from dataclasses import KW_ONLY, InitVar, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -43,43 +44,36 @@ def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
 
 
+@dataclass(eq=False)
 class SimulatedSupply:
     """Runs rig-sim from its making to close(); the feed is what it follows, `meter` its address."""
 
-    def __init__(
-        self,
-        imperfections: Imperfections,
-        model: LoadModel,
-        *,
-        root: Path,
-        truth: Path,
-        seed: int,
-        course: bool = True,
-        medium: MediumModel | None = None,
-        work: MediumWork | None = None,
-    ) -> None:
-        """Starts everything.
+    imperfections: Imperfections
+    model: LoadModel
+    _: KW_ONLY
+    root: InitVar[Path]
+    truth: Path
+    """Where the simulator's truth goes, in the record's folder, with the rest that it alone knows."""
+    seed: int
+    """What the rig was drawn from; of its noise."""
+    course: bool = True
+    """Keep the true energy over time, which is on this computer's clock."""
+    medium: MediumModel | None = None
+    """The one that was drawn, for the record; None where none was."""
+    work: InitVar[MediumWork | None] = None
+    """When that medium works; None where the model asks for none."""
 
-        Args:
-            medium: the one that was drawn, for the record; None where none was.
-            work: when that medium works; None where the model asks for none.
-            truth: where the simulator's truth goes, in the record's folder, with the rest that it alone knows.
-            seed: what the rig was drawn from; of its noise.
-            course: keep the true energy over time, which is on this computer's clock.
-        """
+    def __post_init__(self, root: Path, work: MediumWork | None) -> None:
+        """Starts everything."""
         self._temporary = folder_in_memory()
         self.folder = Path(self._temporary.name)
-        self._truth = truth
-        self._course = course
-        self._seed, self._imperfections, self._medium = seed, imperfections, medium
-        self._model = model
-        model.begin(self.folder)
-        self.feed = Feed(self.folder, model, work)
+        self.model.begin(self.folder)
+        self.feed = Feed(self.folder, self.model, work)
         options = [
             *("--live", str(self.feed.live), "--delay-ms", str(DELAY_NS // 1_000_000)),
             *("--pace", "1", "--truth", str(self.folder / "truth.json")),
-            *("--seed", str(seed), "--course", str(self.folder / "course.csv")),
-            *self._imperfections.options(),
+            *("--seed", str(self.seed), "--course", str(self.folder / "course.csv")),
+            *self.imperfections.options(),
         ]
         self._end_reported = False
         try:
@@ -87,10 +81,10 @@ class SimulatedSupply:
             self._simulator = RigSimulator(root, self.folder, options)
         except BaseException:  # nobody else can end what nobody has yet
             self.feed.abandon()
-            model.end()
+            self.model.end()
             self._temporary.cleanup()
             raise
-        self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={imperfections.meter_name}"
+        self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={self.imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
         """Facts about the simulation for run.json; the drawn errors stay hidden, as those of a real rig are."""
@@ -114,25 +108,25 @@ class SimulatedSupply:
 
     def _tell(self) -> None:
         """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
-        record = self._truth.parent
-        if self._truth.exists() or not (record / "run.json").exists():
+        record = self.truth.parent
+        if self.truth.exists() or not (record / "run.json").exists():
             return
         if not (self.folder / "truth.json").exists():
             return
-        copied = {"truth.json": self._truth, **({"course.csv": record / COURSE} if self._course else {})}
+        copied = {"truth.json": self.truth, **({"course.csv": record / COURSE} if self.course else {})}
         if (self.folder / PARTS).exists():
             copied[PARTS] = record / PARTS
         for name, target in copied.items():
             with replacing(target) as temporary:
                 shutil.copyfile(self.folder / name, temporary)
-        self._imperfections.write(record / IMPERFECTIONS, self._seed, self._medium)
+        self.imperfections.write(record / IMPERFECTIONS, self.seed, self.medium)
 
     def close(self) -> None:
         """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
         for fault in self.faults():  # nobody has asked since it ended
             print(f"rig-sim: {fault}", file=sys.stderr, flush=True)
         self.feed.stop()
-        self._model.end()
+        self.model.end()
         self._simulator.end(_STOP_LIMIT_S)
         with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
             self._tell()

@@ -120,7 +120,11 @@ def test_nothing_is_known_of_a_medium_to_which_nothing_went():
     models = medium_models(
         [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299))
     )
-    assert not models.rivals and not models.best.written_bytes.any() and models.best.tail_length_s is None
+    assert (
+        not (models.alike or models.placed or models.held)
+        and not models.best.written_bytes.any()
+        and models.best.tail_length_s is None
+    )
 
 
 RUN_S, EACH_J = 40.0, {"read": 45e-6, "update": 385e-6}

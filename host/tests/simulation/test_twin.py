@@ -238,8 +238,8 @@ def test_the_truth_of_another_run_is_not_written_over(tmp_path):
     (folder / "truth.json").write_text("of the second run")
     (folder / "course.csv").write_text("")
     supply = SimulatedSupply.__new__(SimulatedSupply)  # nothing else of it is needed
-    supply.folder, supply._truth, supply._course = folder, record / "simulator-truth.json", True
-    supply._imperfections, supply._seed, supply._medium = Imperfections.draw(1), 1, None
+    supply.folder, supply.truth, supply.course = folder, record / "simulator-truth.json", True
+    supply.imperfections, supply.seed, supply.medium = Imperfections.draw(1), 1, None
     supply._tell()
     assert (record / "simulator-truth.json").read_text() == "of the first run"
     assert [each.name for each in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]

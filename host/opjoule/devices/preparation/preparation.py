@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -51,17 +52,17 @@ def plan_for(
     return plan, state.blocks
 
 
+@dataclass(eq=False)
 class Preparation:
     """Preparation of a board that has no settings: only the directory on its medium is made."""
 
-    def __init__(self, shell: Shell, storage: str) -> None:
-        self._shell = shell
-        self._storage = storage
+    shell: Shell
+    storage: str
 
     def prepare(self) -> list[str]:
         """Brings the board into its measuring state; returns what was done, one line each."""
-        make_storage(self._shell, self._storage, "free some space, or start anew")
-        return [f"directory {self._storage}"]
+        make_storage(self.shell, self.storage, "free some space, or start anew")
+        return [f"directory {self.storage}"]
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
         """The state gate, to be started once prepare() is done; None where there is no state to watch."""
@@ -83,42 +84,29 @@ class Preparation:
         """Lets others have the board."""
 
 
+@dataclass(eq=False)
 class BoardPreparation(Preparation):
     """Preparation of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
 
-    def __init__(
-        self,
-        profile: Profile,
-        shell: Shell,
-        board: BoardFacts,
-        medium: Medium,
-        *,
-        sync: str | None,
-        wanted: StateSettings,
-        cpufreq: str,
-        journal: str = JOURNAL,
-        history: Path | None = None,
-    ) -> None:
-        """Asks for the board's lock; nothing is changed yet.
+    profile: Profile
+    board: BoardFacts
+    medium: Medium
+    _: KW_ONLY
+    sync: str | None
+    """The sync line's carrier, which the user must be able to open; None for none."""
+    wanted: StateSettings
+    cpufreq: str
+    journal: str = JOURNAL
+    """The board's folder that says what has to be undone."""
+    history: Path | None = None
+    """Host file with earlier speeds of the media; None for no comparison."""
 
-        Args:
-            sync: the sync line's carrier, which the user must be able to open; None for none.
-            journal: the board's folder that says what has to be undone.
-            history: host file with earlier speeds of the media; None for no comparison.
-        """
-        self._profile = profile
-        super().__init__(shell, medium.path)
-        self._board = board
-        self._medium = medium
-        self._sync = sync
-        self._wanted = wanted
-        self._cpufreq = cpufreq
-        self._journal = journal
-        self._history = history
+    def __post_init__(self) -> None:
+        """Asks for the board's lock; nothing is changed yet."""
         self._blocks = BlockDevices({})
         self._storage_number = ""
         self._locked = False
-        self._lock = BoardLock(shell, board.work)
+        self._lock = BoardLock(self.shell, self.board.work)
 
     def plan(self) -> PreparePlan:
         """What prepare() would change now.
@@ -126,7 +114,7 @@ class BoardPreparation(Preparation):
         Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
         """
         plan, self._blocks = plan_for(
-            self._shell, self._board, self._medium, self._wanted, self._cpufreq, self._sync
+            self.shell, self.board, self.medium, self.wanted, self.cpufreq, self.sync
         )
         return plan
 
@@ -138,8 +126,8 @@ class BoardPreparation(Preparation):
         self._lock.confirm()  # what another measurement has changed must not be undone under it
         self._locked = True
         done = []
-        if self._board.journal_left:
-            undone, left = undo_changes(self._shell, self._board, self._journal)
+        if self.board.journal_left:
+            undone, left = undo_changes(self.shell, self.board, self.journal)
             done = [f"left by an earlier run: {line}" for line in undone + left]
         plan = self.plan()
         done += plan.lines()
@@ -153,37 +141,37 @@ class BoardPreparation(Preparation):
                     )
                 if outcome != "done":
                     done.append(f"FAILED: {step.about}: {' '.join(why)}")
-        remedy = f"mend [device.{self._profile.name}.storage] in rig.toml"
-        self._storage_number = device_number(make_storage(self._shell, self._medium.path, remedy))
+        remedy = f"mend [device.{self.profile.name}.storage] in rig.toml"
+        self._storage_number = device_number(make_storage(self.shell, self.medium.path, remedy))
         return done
 
     def _make(self, steps: list[Change]) -> dict[str, list[str]]:
-        return make_changes(self._shell, self._board.rights, steps, self._journal)
+        return make_changes(self.shell, self.board.rights, steps, self.journal)
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
         """The state gate of this measurement; `steering` reads how the board's clock is steered."""
         device = self._blocks.by_number(self._storage_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
-        storage = self._storage
+        storage = self.storage
         known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [storage]
         return StateWatch(
-            self._shell,
-            self._profile,
+            self.shell,
+            self.profile,
             storage=storage,
-            identity=" ".join(part for part in [self._board.values.get("hostname", ""), *known] if part),
-            cpufreq=self._cpufreq,
-            history=self._history,
+            identity=" ".join(part for part in [self.board.values.get("hostname", ""), *known] if part),
+            cpufreq=self.cpufreq,
+            history=self.history,
             discipline=steering,
         )
 
     @property
     def keeps_files(self) -> bool:
         """Not on a file system that is made anew each time."""
-        return self._wanted.file_system != "new"
+        return self.wanted.file_system != "new"
 
     def before_run(self) -> None:
         """Drops the page cache, if the state asks for it and the user may."""
-        if self._wanted.page_cache == "drop" and self._board.rights != "none":
+        if self.wanted.page_cache == "drop" and self.board.rights != "none":
             self._make([Change("page cache dropped", ("drop_page_cache",))])
 
     def restore(self) -> list[str]:
@@ -191,11 +179,11 @@ class BoardPreparation(Preparation):
         if not self._locked:
             return []
         try:
-            if not self._shell.is_up() and not self._shell.reconnect(RECONNECT_S):
+            if not self.shell.is_up() and not self.shell.reconnect(RECONNECT_S):
                 return [
-                    f"the board is out of reach ({self._shell.why_down()}): restore it with measure.py restore"
+                    f"the board is out of reach ({self.shell.why_down()}): restore it with measure.py restore"
                 ]
-            return undo_changes(self._shell, self._board, self._journal)[1]
+            return undo_changes(self.shell, self.board, self.journal)[1]
         except RigFault as error:
             return [f"the board could not be restored: {error}; run measure.py restore"]
 

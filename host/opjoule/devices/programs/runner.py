@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from opjoule.devices.connection.fetching import fetch_files
@@ -17,24 +18,18 @@ _MAKE_FIFO = 'mkdir -p -- "$1" && mkfifo -- "$2"'
 _RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
 
 
+@dataclass
 class Runner:
     """Runs programs on one board for one session."""
 
-    def __init__(
-        self, shell: Shell, probe: str, folder: str, *, pin: str = "", under: Sequence[str] = ()
-    ) -> None:
-        """Nothing is run yet.
-
-        Args:
-            pin: processors that programs are kept on, as taskset -c takes them; empty for all.
-            under: a command of the board that starts each program, with the program behind it.
-        """
-        self._shell = shell
-        self._probe = probe
-        self.folder = folder
-        self._pin = ["--pin", pin] if pin else []
-        self._under = under
-        self._copied: dict[Path, str] = {}
+    shell: Shell
+    probe: str
+    folder: str
+    pin: str = ""
+    """Processors that programs are kept on, as taskset -c takes them; empty for all."""
+    under: Sequence[str] = ()
+    """A command of the board that starts each program, with the program behind it."""
+    _copied: dict[Path, str] = field(default_factory=dict)
 
     def start(
         self,
@@ -63,8 +58,9 @@ class Runner:
             part for option, end in (files or {}).items() for part in (option, f"{folder}/{tag}.{end}")
         ]
         marked = ["--phase", phase] if phase else []
+        pin = ["--pin", self.pin] if pinned and self.pin else []
         keeper = [
-            self._probe,
+            self.probe,
             "run",
             "--dir",
             self.folder,
@@ -73,13 +69,13 @@ class Runner:
             "--serve",
             f"{self.folder}/{PROBE_FOLDER}/marks",
         ]
-        keeper += ["--silence-s", str(SILENCE_S), *(self._pin if pinned else []), *marked, "--", *self._under]
+        keeper += ["--silence-s", str(SILENCE_S), *pin, *marked, "--", *self.under]
         if not stream:
-            return WorkloadRun(self._shell, [*keeper, *command, *options], folder, raw)
+            return WorkloadRun(self.shell, [*keeper, *command, *options], folder, raw)
         fifo = f"{folder}/operations"
-        made = self._shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
+        made = self.shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
         made.checked(f"cannot make {fifo} on the board")
-        run = WorkloadRun(self._shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
+        run = WorkloadRun(self.shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
         assert raw
         run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
         return run
@@ -97,7 +93,7 @@ class Runner:
         if file not in self._copied:
             target = f"{self.files_folder}/{file.name}"
             mode = "700" if os.access(file, os.X_OK) else "600"
-            copied = self._shell.run(["sh", "-c", _RECEIVE, "sh", target, mode], feed=file.read_bytes())
+            copied = self.shell.run(["sh", "-c", _RECEIVE, "sh", target, mode], feed=file.read_bytes())
             copied.checked(f"cannot copy {file} to the board")
             self._copied[file] = target
         return self._copied[file]
@@ -108,4 +104,4 @@ class Runner:
         Raises: LinkFault, DeviceFault: they did not arrive.
         """
         names = [f"{name}.events.jsonl", f"{name}.system.csv"]
-        fetch_files(self._shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)
+        fetch_files(self.shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)

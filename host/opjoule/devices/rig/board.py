@@ -91,8 +91,9 @@ def board_on(
     session = new_session()
     facts = read_facts(shell, journal=journal, session=session)
     lasting = BoardPreparation(
-        profile,
         shell,
+        medium.path,
+        profile,
         facts,
         medium,
         sync=sync,

@@ -106,38 +106,28 @@ class StateReport:
     """What was done to the board's clock."""
 
 
+@dataclass(kw_only=True)
 class StateWatch:
     """Reads the board's state at the start, every few seconds, and at the end."""
 
-    def __init__(
-        self,
-        shell: Shell,
-        profile: Profile,
-        *,
-        storage: str,
-        identity: str,
-        cpufreq: str,
-        history: Path | None,
-        discipline: Callable[[], dict[str, Any]] | None = None,
-        hwmon: str = HWMON,
-    ) -> None:
-        """Nothing is read yet; the watching shell is started.
+    shell: Shell = field(kw_only=False)
+    profile: Profile = field(kw_only=False)
+    storage: str
+    """Directory on the medium, which exists when start() is called."""
+    identity: str
+    """What tells this medium from others, for the comparison with its earlier speed."""
+    cpufreq: str
+    history: Path | None
+    """Host file with the earlier speeds of all media; None for no comparison."""
+    discipline: Callable[[], dict[str, Any]] | None = None
+    """Reads how the board's clock is steered, before and after."""
+    hwmon: str = HWMON
 
-        Args:
-            storage: directory on the medium, which exists when start() is called.
-            identity: what tells this medium from others, for the comparison with its earlier speed.
-            history: host file with the earlier speeds of all media; None for no comparison.
-            discipline: reads how the board's clock is steered, before and after.
-        """
-        self._discipline = discipline
+    def __post_init__(self) -> None:
+        """Nothing is read yet; the watching shell is started."""
         self._flags = PowerFlags()
-        self._shell = shell
-        self._profile = profile
-        self._storage = storage
-        self._identity = identity
-        self._history = history
-        arguments = [profile.temperature, profile.throttled, cpufreq, hwmon]
-        self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", *arguments])
+        arguments = [self.profile.temperature, self.profile.throttled, self.cpufreq, self.hwmon]
+        self._dialogue = Dialogue(self.shell, ["sh", "-c", _WATCH, "sh", *arguments])
         self._dialogue.start()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="state-watch", daemon=True)
@@ -146,7 +136,7 @@ class StateWatch:
         """Called with each temperature as it is read."""
         self.report = StateReport(
             limits={
-                "temperature_c": profile.temperature_limit_c,
+                "temperature_c": self.profile.temperature_limit_c,
                 "others_cpu_fraction": OTHERS_LIMIT,
                 "free_bytes": FREE_LIMIT_BYTES,
                 "medium_speed_change": SPEED_CHANGE_LIMIT,
@@ -159,19 +149,19 @@ class StateWatch:
         Raises: LinkFault: the connection is gone.
         """
         free_bytes, speed = self._medium_speed()  # first: a card goes on drawing power for a second after it
-        others, second = quiet_stretch(self._read, partial(own_busy_ticks, self._shell), self._stop.wait)
+        others, second = quiet_stretch(self._read, partial(own_busy_ticks, self.shell), self._stop.wait)
         self.report.before = {
             **second.to_json(),
             "others_cpu_fraction": round(others, 4),
             "free_bytes": free_bytes,
-            "medium": self._identity,
+            "medium": self.identity,
             "medium_speed": asdict(speed) if speed else None,
         }
-        if self._discipline:
-            self.report.before["clock"] = self._discipline()
+        if self.discipline:
+            self.report.before["clock"] = self.discipline()
         self.report.broken += broken_before(others, free_bytes)
-        if speed and self._history:
-            self.report.broken += compare_speed(self._history, self._identity, speed)
+        if speed and self.history:
+            self.report.broken += compare_speed(self.history, self.identity, speed)
         self._thread.start()
 
     def stop(self) -> StateReport:
@@ -182,8 +172,8 @@ class StateWatch:
         try:
             last = self._read()
             self.report.after = {**last.to_json(), "free_bytes": self._medium_speed(0)[0]}
-            if self._discipline:
-                self.report.after["clock"] = self._discipline()
+            if self.discipline:
+                self.report.after["clock"] = self.discipline()
                 clocks = self.report.before.get("clock", {}), self.report.after["clock"]
                 self.report.notes += steered(*clocks)
                 self.report.broken += broken_by_steering(*clocks)
@@ -192,7 +182,7 @@ class StateWatch:
         finally:
             self._dialogue.close()
         self.report.during = [reading.to_json() for reading in self._readings]
-        self.report.broken += broken_by_readings(self._readings, self._profile.temperature_limit_c)
+        self.report.broken += broken_by_readings(self._readings, self.profile.temperature_limit_c)
         self.report.notes += fan_notes(self._readings)
         self.report.broken += self._flags.broken()
         self.report.flags_seen = self.flags_seen()
@@ -225,7 +215,7 @@ class StateWatch:
 
     def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:
         """Free bytes of the medium, and its speed over a file of `mib`; no speed where it takes no direct access."""
-        ran = self._shell.run(["sh", "-c", _SPEED, "sh", self._storage, str(mib)], limit_s=300)
+        ran = self.shell.run(["sh", "-c", _SPEED, "sh", self.storage, str(mib)], limit_s=300)
         blocks = ran.text().split()
         free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
         rates = [int(count) / max(float(seconds), 1e-9) for count, seconds in _COPIED.findall(ran.err)]

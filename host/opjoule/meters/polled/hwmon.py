@@ -1,7 +1,7 @@
 """Sensors that Linux drives itself: INA2xx by hwmon (ina2xx) or industrial I/O (ina2xx-adc), POWER-Z by hwmon."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -59,41 +59,34 @@ class _Files:
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
 
 
+@dataclass(eq=False)
 class HwmonSource(Source):
     """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
+
+    wanted: str = ""
+    hwmon: Path = HWMON
+    iio: Path = IIO
+    shunt: Shunt | None = field(default=None, kw_only=True)
+    """The one that is soldered in; currents are corrected where the driver was told another."""
+    genuine: bool = field(default=False, kw_only=True)
+    """The chip is known to be its maker's."""
+    _files: _Files | None = field(default=None, init=False)
 
     period_s = PERIOD_S
     mean_since_last = False
 
-    def __init__(
-        self,
-        wanted: str = "",
-        hwmon: Path = HWMON,
-        iio: Path = IIO,
-        *,
-        shunt: Shunt | None = None,
-        genuine: bool = False,
-    ) -> None:
-        """`shunt`: the one that is soldered in; currents are corrected where the driver was told another.
-
-        `genuine`: the chip is known to be its maker's.
-        """
-        self._wanted, self._hwmon, self._iio, self._shunt = wanted, hwmon, iio, shunt
-        self._genuine = genuine
-        self._files: _Files | None = None
-
     def open(self) -> MeterIdentity:
         """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
-        channels = [*_hwmon(self._hwmon), *_iio(self._iio)]
+        channels = [*_hwmon(self.hwmon), *_iio(self.iio)]
         chosen = [
             channel
             for channel in channels
-            if self._wanted in {"", channel.chip, channel.place.name, str(channel.place)}
+            if self.wanted in {"", channel.chip, channel.place.name, str(channel.place)}
         ]
         if not chosen:
             listed = ", ".join(f"{channel.chip} at {channel.place.name}" for channel in channels) or "none"
             raise MeterFault(
-                f"hwmon: no INA2xx or POWER-Z{' called ' + self._wanted if self._wanted else ''} (found: {listed}): "
+                f"hwmon: no INA2xx or POWER-Z{' called ' + self.wanted if self.wanted else ''} (found: {listed}): "
                 "load its driver (dtoverlay or modprobe ina2xx)"
             )
         if len(chosen) > 1:
@@ -114,7 +107,7 @@ class HwmonSource(Source):
                 f"at most one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: short "
                 "bursts are missed",
                 f"current in steps of {self._files.current_a * self._factor * 1e3:g} mA",
-                *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self._shunt)]),
+                *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self.shunt)]),
                 ON_BOARD,
             ),
         )
@@ -139,7 +132,7 @@ class HwmonSource(Source):
     def _factor(self) -> float:
         """True current by that of the driver, which divides by the shunt it was told."""
         driver_ohm = self._files.shunt_ohm if self._files else None
-        return driver_ohm / self._shunt.ohm if driver_ohm and self._shunt else 1.0
+        return driver_ohm / self.shunt.ohm if driver_ohm and self.shunt else 1.0
 
     def error_bounds(self) -> ErrorBounds:
         """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
@@ -147,8 +140,8 @@ class HwmonSource(Source):
             return _POWERZ_BOUNDS
         driver_ohm = self._files.shunt_ohm if self._files else None
         origin = "the driver's shunt_resistor" if driver_ohm else "assumed: the driver does not state it"
-        shunt = (driver_ohm and self._shunt) or Shunt(driver_ohm or Shunt.ohm, origin=origin)
-        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self._genuine)
+        shunt = (driver_ohm and self.shunt) or Shunt(driver_ohm or Shunt.ohm, origin=origin)
+        bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self.genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)

@@ -102,7 +102,7 @@ class _Writer:
         track = self.track(name, unit)
         known = np.isfinite(values)
         for at_s, value in zip(bounds_s[:-1][known].tolist(), values[known].tolist(), strict=True):
-            self._event(_ns(at_s), track, _COUNTER, _double(44, value))
+            self._event(_ns(at_s), track, _COUNTER, _varint(44 << 3 | 1) + struct.pack("<d", value))
 
     def _event(self, at_ns: int, track: int, kind: int, more: bytes = b"") -> None:
         event = _number(9, kind) + _number(11, track) + more
@@ -204,10 +204,6 @@ def _varint(value: int) -> bytes:
 
 def _number(field: int, value: int) -> bytes:
     return _varint(field << 3) + _varint(value)
-
-
-def _double(field: int, value: float) -> bytes:
-    return _varint(field << 3 | 1) + struct.pack("<d", value)
 
 
 def _bytes(field: int, value: bytes) -> bytes:
