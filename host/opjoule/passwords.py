@@ -31,7 +31,7 @@ def masked(text: str) -> str:
     if not _HINT.search(text):
         return text
     for pattern in _PATTERNS:
-        text = pattern.sub(lambda found: found["kept"] + _shown(found["word"]), text)
+        text = pattern.sub(lambda match: match["kept"] + _shown(match["word"]), text)
     return text
 
 

@@ -22,5 +22,5 @@ def script_name(argv: Sequence[str] | None = None) -> str:
         argv: the command line behind the script; None: this program's.
     """
     words = sys.argv[1:] if argv is None else argv
-    own = f"{words[0]}.py" if words and words[0].isidentifier() else MEASURE
-    return own if (HOST / own).is_file() else MEASURE
+    script = f"{words[0]}.py" if words and words[0].isidentifier() else MEASURE
+    return script if (HOST / script).is_file() else MEASURE

@@ -21,26 +21,26 @@ def check_keys(entry: Entry, known: Iterable[str]) -> None:
 
 def table(entry: Entry, key: str) -> Entry:
     """The table [key]; empty where there is none. Raises: BadInput: it is something else."""
-    found = entry.get(key, {})
-    if not isinstance(found, dict):
+    value = entry.get(key, {})
+    if not isinstance(value, dict):
         raise BadInput(f"{key} is not a table: write [{key}]")
-    return found
+    return value
 
 
 def tables(entry: Entry, key: str) -> tuple[Entry, ...]:
     """All tables [[key]]. Raises: BadInput: it is something else."""
-    found = entry.get(key, [])
-    if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+    values = entry.get(key, [])
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
         raise BadInput(f"{key} is not a list of tables: write [[{key}]]")
-    return tuple(found)
+    return tuple(values)
 
 
 def axis_values(name: str, values: Any) -> tuple[str, ...]:
     """The values of an axis, as texts. Raises: BadInput: none, or one twice."""
     if not isinstance(values, list) or not values:
         raise BadInput(f"[axes] {name}: give a list of values")
-    texts = tuple(str(each) for each in values)
-    if len(set(texts)) < len(texts) or not all(each.strip() for each in texts):
+    texts = tuple(map(str, values))
+    if len(set(texts)) < len(texts) or not all(text.strip() for text in texts):
         raise BadInput(f"[axes] {name}: name each value once")
     return texts
 
@@ -62,20 +62,20 @@ def check_match(match: Any, axes: Mapping[str, Sequence[str]]) -> None:
 def matches(match: Entry, cell: Mapping[str, str]) -> bool:
     """Has a cell the values that are named, one or a list for each axis?"""
     return all(
-        cell.get(name) in [str(each) for each in (wanted if isinstance(wanted, list) else [wanted])]
+        cell.get(name) in [str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
         for name, wanted in match.items()
     )
 
 
 def where_values(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
     """What the tables [[where]] that fit a cell say beside their `when`; later ones win."""
-    found: dict[str, Any] = {}
-    for each in special:
-        if matches(each["when"], cell):
-            found |= {key: value for key, value in each.items() if key != "when"}
-    return found
+    values: dict[str, Any] = {}
+    for entry in special:
+        if matches(entry["when"], cell):
+            values |= {key: value for key, value in entry.items() if key != "when"}
+    return values
 
 
 def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
     """Each combination of the axes' values: axis -> value."""
-    return [dict(zip(values, each, strict=True)) for each in itertools.product(*values.values())]
+    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]

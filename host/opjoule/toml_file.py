@@ -121,7 +121,7 @@ def _expected(words: str) -> str:
 
 def toml_floats(values: Sequence[float]) -> str:
     """An array of TOML."""
-    return f"[{', '.join(toml_float(each) for each in values)}]"
+    return f"[{', '.join(map(toml_float, values))}]"
 
 
 def toml_string(words: str) -> str:

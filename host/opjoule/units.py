@@ -38,8 +38,8 @@ def coverage_factor(excess_kurtosis: float) -> float:
     Returns: k to three decimals, with which 95.2 to 95.9 of 100 of any sum of rectangles and a normal error are held.
     Source: JCGM 100:2008, G.1.3 and G.2; by moments after R. Willink, Metrologia 42 (2005), 329-343.
     """
-    found = round(float(np.interp(excess_kurtosis, _EXCESS, _FACTORS)), 3)
-    return found if found < COVERAGE_FACTOR else COVERAGE_FACTOR  # this very object: msgspec then omits it
+    k = round(float(np.interp(excess_kurtosis, _EXCESS, _FACTORS)), 3)
+    return k if k < COVERAGE_FACTOR else COVERAGE_FACTOR  # this very object: msgspec then omits it
 
 
 def excess_kurtosis(parts: Iterable[tuple[float, float]]) -> float:
@@ -176,7 +176,7 @@ def from_json(entry: Mapping[str, Any]) -> Quantity:
 
 def k_words(numbers: Iterable[Quantity]) -> str:
     """ "k = 2", or "k = 1.93 to 2": the coverage factors of what is stated, for beside it."""
-    known = sorted({f"{each.k:.3g}" for each in numbers if isinstance(each, Measured)}) or ["2"]
+    known = sorted({f"{number.k:.3g}" for number in numbers if isinstance(number, Measured)}) or ["2"]
     return f"k = {' to '.join(dict.fromkeys((known[0], known[-1])))}"
 
 

@@ -67,22 +67,23 @@ class KnownSensors:
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
         names = sensor_ids(name, identity)
         bounds = {
-            number: replace(each, sensor_id=names[number] if number < len(names) else each.sensor_id)
-            for number, each in delivered.items()
+            number: replace(sensor, sensor_id=names[number] if number < len(names) else sensor.sensor_id)
+            for number, sensor in delivered.items()
         }
         if wire:
             bounds[0] = bounds[0].wired(wire.sense_ohm)
-        found = {}
+        applied = {}
         if calibrations:
-            found = {
+            applied = {
                 number: calibration
-                for number, each in bounds.items()
-                if (calibration := calibrations.of(each, simulated=identity.simulated))
+                for number, sensor in bounds.items()
+                if (calibration := calibrations.of(sensor, simulated=identity.simulated))
             }
             bounds |= {
-                number: each.of(bounds[number], calibrations.temperature_c) for number, each in found.items()
+                number: calibration.of(bounds[number], calibrations.temperature_c)
+                for number, calibration in applied.items()
             }
-        return cls(bounds, found, meter.number if isinstance(meter, WithStorageMeter) else None)
+        return cls(bounds, applied, meter.number if isinstance(meter, WithStorageMeter) else None)
 
     def of_storage(self, medium: Medium) -> StorageSensor | None:
         """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
@@ -104,12 +105,12 @@ class KnownSensors:
     @property
     def warnings(self) -> list[str]:
         """Warnings of old calibrations, and of those made at another temperature; a line each."""
-        return [line for each in self.found.values() for line in each.warnings]
+        return [line for calibration in self.found.values() for line in calibration.warnings]
 
     def entries(self) -> dict[str, Any]:
         """`sensor` of run.json, `further_sensors` and `found.calibrations` where there are some."""
-        other_sensors = {number: each for number, each in self.bounds.items() if number}
-        titles = {self.bounds[number].sensor_id: each.file.title for number, each in self.found.items()}
+        other_sensors = {number: sensor for number, sensor in self.bounds.items() if number}
+        titles = {self.bounds[number].sensor_id: used.file.title for number, used in self.found.items()}
         return {
             "sensor": self.bounds[0],
             **({"further_sensors": other_sensors} if other_sensors else {}),

@@ -56,7 +56,7 @@ def expected_phases(plan: Plan) -> list[Expected]:
     controls = [step for step in steps if step.role is Role.CONTROL]
     phases = [Expected("rest", "rest", plan.idle_s)]
     for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
-        phases += [_expected(plan, each, in_blocks=number == plan.repeats) for each in repeat]
+        phases += [_expected(plan, step, in_blocks=number == plan.repeats) for step in repeat]
     phases += [_expected(plan, control) for control in controls]
     return [phase for phase in phases if phase.length_s != 0.0]
 
@@ -84,7 +84,7 @@ class Pace:
         self._phase_s = self._began_s
         self._total: float | None = None
         self._done = 0.0
-        self._told_s: float | None = None
+        self._stated_s: float | None = None
         self._took_s: dict[str, list[float]] = defaultdict(list)
 
     def expect(self, phases: Sequence[Expected]) -> None:
@@ -97,11 +97,11 @@ class Pace:
         if self._current:
             self._took_s[self._current.name].append(now_s - self._phase_s)
         shown = title.split(" (", maxsplit=1)[0].strip()
-        places = [place for place, each in enumerate(self._to_come) if each.shown == shown]
+        places = [place for place, phase in enumerate(self._to_come) if phase.shown == shown]
         self._current = None
         if places:
             self._current, self._to_come = self._to_come[places[0]], self._to_come[places[0] + 1 :]
-        self._phase_s, self._total, self._done, self._told_s = now_s, total, 0.0, None
+        self._phase_s, self._total, self._done, self._stated_s = now_s, total, 0.0, None
 
     def stand(self, done: float) -> None:
         """The phase stands at `done` of its total."""
@@ -109,7 +109,7 @@ class Pace:
 
     def wait(self, remaining_s: float | None) -> None:
         """The phase waits for something, which tells how long it takes yet [s], or does not."""
-        self._total, self._told_s = None, remaining_s
+        self._total, self._stated_s = None, remaining_s
 
     @property
     def elapsed_s(self) -> float:
@@ -136,7 +136,7 @@ class Pace:
         if share is not None and share >= TELLING_SHARE and in_it_s >= TELLING_S:
             return in_it_s * (1.0 - share) / share
         length_s = self._length_s(self._current) if self._current else None
-        return self._told_s if length_s is None else max(length_s - in_it_s, 0.0)
+        return self._stated_s if length_s is None else max(length_s - in_it_s, 0.0)
 
     def _length_s(self, phase: Expected) -> float | None:
         took_s = self._took_s.get(phase.name)

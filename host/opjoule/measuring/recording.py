@@ -53,13 +53,13 @@ class Recording:
     ) -> None:
         ends: list[Callable[[], object]] = [self._watch.stop] if self._watch else []
         ends += [self.capture.stop, self._journal.close, self._exchanges.close, self._seals.stop]
-        found = [error] if isinstance(error, OSError) else []
+        failures = [error] if isinstance(error, OSError) else []
         for end in ends:
             try:
                 end()
-            except OSError as one:
-                found.append(one)
-        for line in dict.fromkeys(of_system(one) for one in found):
+            except OSError as failure:
+                failures.append(failure)
+        for line in dict.fromkeys(map(of_system, failures)):
             self._record.add_fault(line)
-        if found and error is None:
-            raise found[0]
+        if failures and error is None:
+            raise failures[0]
