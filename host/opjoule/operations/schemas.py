@@ -8,71 +8,61 @@ import pyarrow as pa
 
 from opjoule.trace.schemas import with_version
 
+
+def _schema(name: str, version: int, **columns: pa.DataType) -> pa.Schema:
+    """The schema of a file with these columns."""
+    return with_version(pa.schema(list(columns.items())), name, version)
+
+
 OPERATIONS_VERSION: Final = 1
-OPERATIONS: Final = with_version(
-    pa.schema(
-        [
-            ("board_ns", pa.int64()),
-            ("duration_ns", pa.int64()),
-            ("kind", pa.dictionary(pa.int8(), pa.string())),
-            ("thread", pa.uint16()),
-            ("bytes", pa.int64()),
-            ("ok", pa.bool_()),
-        ]
-    ),
+OPERATIONS: Final = _schema(
     "operations",
     OPERATIONS_VERSION,
+    board_ns=pa.int64(),
+    duration_ns=pa.int64(),
+    kind=pa.dictionary(pa.int8(), pa.string()),
+    thread=pa.uint16(),
+    bytes=pa.int64(),
+    ok=pa.bool_(),
 )
 
 EVENTS_VERSION: Final = 1
-EVENTS: Final = with_version(
-    pa.schema(
-        [
-            ("board_ns", pa.int64()),
-            ("end_board_ns", pa.int64()),
-            ("event", pa.string()),
-            ("level", pa.int8()),
-            ("u_ns", pa.float64()),
-            ("detail", pa.string()),
-        ]
-    ),
+EVENTS: Final = _schema(
     "events",
     EVENTS_VERSION,
+    board_ns=pa.int64(),
+    end_board_ns=pa.int64(),
+    event=pa.string(),
+    level=pa.int8(),
+    u_ns=pa.float64(),
+    detail=pa.string(),
 )
 
 SYSTEM_VERSION: Final = 2
-SYSTEM: Final = with_version(
-    pa.schema(
-        [
-            ("board_ns", pa.int64()),
-            ("cpu_busy_s", pa.float64()),
-            ("process_cpu_s", pa.float64()),
-            ("process_read_bytes", pa.int64()),
-            ("process_written_bytes", pa.int64()),
-            ("device_read_bytes", pa.int64()),
-            ("device_written_bytes", pa.int64()),
-            ("dirty_bytes", pa.int64()),
-            ("rss_bytes", pa.int64()),
-            ("rss_anon_bytes", pa.int64()),
-        ]
-    ),
+SYSTEM: Final = _schema(
     "system",
     SYSTEM_VERSION,
+    board_ns=pa.int64(),
+    cpu_busy_s=pa.float64(),
+    process_cpu_s=pa.float64(),
+    process_read_bytes=pa.int64(),
+    process_written_bytes=pa.int64(),
+    device_read_bytes=pa.int64(),
+    device_written_bytes=pa.int64(),
+    dirty_bytes=pa.int64(),
+    rss_bytes=pa.int64(),
+    rss_anon_bytes=pa.int64(),
 )
 
 ATTRIBUTION_VERSION: Final = 1
-ATTRIBUTION: Final = with_version(
-    pa.schema(
-        [
-            ("repeat", pa.int32()),
-            ("board_ns", pa.int64()),
-            ("end_board_ns", pa.int64()),
-            ("part", pa.string()),
-            ("energy_j", pa.float64()),
-        ]
-    ),
+ATTRIBUTION: Final = _schema(
     "attribution",
     ATTRIBUTION_VERSION,
+    repeat=pa.int32(),
+    board_ns=pa.int64(),
+    end_board_ns=pa.int64(),
+    part=pa.string(),
+    energy_j=pa.float64(),
 )
 
 BY_NAME: Final = {"attribution": ATTRIBUTION, "operations": OPERATIONS, "events": EVENTS, "system": SYSTEM}

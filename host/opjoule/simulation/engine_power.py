@@ -22,7 +22,7 @@ from opjoule.simulation.loader_files import Event, LoaderFiles, PhaseOperations
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.simulation.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
 from opjoule.simulation.part_powers import PartPowers, own_stretches
-from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
+from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
 from opjoule.simulation.supply import PARTS
 from opjoule.trace.power_trace import Float64Array
 
@@ -77,9 +77,7 @@ class EnginePower(LoadModel):
         """As of every model."""
         self._course.close()
 
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
+    def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """Rows at changes of the medium's mode, and every STEP_NS while an operation or activity is at work."""
         blocks, events = self._files.more()
         for block in blocks:

@@ -117,6 +117,10 @@ class Activity:
         return max((self.end_board_ns - self.start_board_ns) * 1e-9, 1e-9)
 
 
+Rows = list[tuple[int, float, float]]
+"""Current [A] and voltage [V] from a moment on [board_ns], each."""
+
+
 class LoadModel:
     """Turns activity into supply current and voltage."""
 
@@ -126,10 +130,8 @@ class LoadModel:
     def begin(self, folder: Path) -> None:
         """Called once, before all else; `folder`: files of the board's programs, and of the model."""
 
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
-        """Current and voltage from moments inside one interval on: (board_ns, current [A], voltage [V]) each.
+    def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
+        """Current and voltage from moments inside one interval on.
 
         Args:
             later: the intervals that are known to follow.
@@ -175,9 +177,7 @@ class PowerModel(LoadModel):
             return 0.0
         return self.medium.tail_w if mode is MediumMode.TAIL else self.medium.active_w
 
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
+    def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """A row at each change of what the medium does."""
         board_w = self.rest_w + self.processor_w(activity)
         return [
@@ -189,9 +189,7 @@ class PowerModel(LoadModel):
 class CountedPower(PowerModel):
     """Power of a virtual board, of whose medium only counters are known."""
 
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
+    def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """The medium is busy from the interval's start on, for as long as its bytes take at its rates."""
         span_ns = activity.end_board_ns - activity.start_board_ns
         writes_ns = round(1e9 * activity.written_bytes / self.medium.write_bytes_per_s)

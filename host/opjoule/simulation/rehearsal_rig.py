@@ -31,7 +31,7 @@ from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.simulation.medium_work import MediumStretch
 from opjoule.simulation.planted_faults import BETWEEN_OHM, SHUNT_OHM, DrawnRig
-from opjoule.simulation.power_model import Activity, LoadModel, PowerModel
+from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
 from opjoule.simulation.rig import simulated_board
 from opjoule.simulation.supply import SimulatedSupply
 
@@ -170,9 +170,7 @@ class PlayedLoad(LoadModel):
         time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
         return start_ns, end_ns
 
-    def rows(
-        self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]
-    ) -> list[tuple[int, float, float]]:
+    def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """A row at each change of what the medium does, and of the pattern."""
         model, rows = self._model, []
         busy_cores = activity.cpu_s / activity.span_s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
@@ -30,47 +32,32 @@ def recover(
         board refuses.
     """
     board = read_facts(shell, journal=journal)
-    lock = BoardLock(shell, board.work, wait_s=2 * SILENCE_S)  # a lost connection lets go within SILENCE_S
-    try:
-        lock.confirm()
-        return _recover(shell, board, storage, fetched, journal, kept=kept)
-    finally:
-        lock.close()
-
-
-def _recover(
-    shell: Shell, board: BoardFacts, storage: list[str], fetched: Path, journal: str, *, kept: bool
-) -> tuple[list[str], list[str]]:
     done: list[str] = []
-    sessions = find_sessions(shell, [board.work])
-    for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
-        target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
-        target.mkdir(parents=True, exist_ok=True)
-        names = stop_and_fetch(shell, folder, target)
-        done.append(f"files of an interrupted run fetched to {target}: {', '.join(sorted(names)) or 'none'}")
     left: list[str] = []
-    for folder in sessions + find_sessions(shell, storage):
-        try:
-            done += [f"removed {gone}" for gone in remove_sessions(shell, [folder])]
-        except DeviceFault as error:
-            left.append(f"NOT removed: {error}")
-    done += _kept(shell, storage, left, remove=kept)  # while the media are still mounted
-    undone, not_undone = undo_changes(shell, board, journal)
+    # a lost connection lets go of the lock within SILENCE_S
+    with closing(BoardLock(shell, board.work, wait_s=2 * SILENCE_S)) as lock:
+        lock.confirm()
+        sessions = find_sessions(shell, [board.work])
+        for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
+            target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
+            target.mkdir(parents=True, exist_ok=True)
+            names = ", ".join(sorted(stop_and_fetch(shell, folder, target))) or "none"
+            done.append(f"files of an interrupted run fetched to {target}: {names}")
+        made = sessions + find_sessions(shell, storage)
+        databases = find_kept(shell, storage)  # while the media are still mounted
+        removals = [partial(remove_sessions, shell, [folder]) for folder in made]
+        removals += [partial(remove_kept, shell, [database]) for database in databases if kept]
+        for remove in removals:
+            try:
+                done += [f"removed {gone}" for gone in remove()]
+            except DeviceFault as error:
+                left.append(f"NOT removed: {error}")
+        if not kept:
+            done += [
+                f"kept for --reset copy, restore --kept removes it: {database}" for database in databases
+            ]
+        undone, not_undone = undo_changes(shell, board, journal)
     return done + undone, left + not_undone
-
-
-def _kept(shell: Shell, storage: list[str], left: list[str], *, remove: bool) -> list[str]:
-    """A line for each kept database; one that could not be removed goes to `left`."""
-    databases = find_kept(shell, storage)
-    if not remove:
-        return [f"kept for --reset copy, restore --kept removes it: {database}" for database in databases]
-    done = []
-    for database in databases:
-        try:
-            done += [f"removed {gone}" for gone in remove_kept(shell, [database])]
-        except DeviceFault as error:
-            left.append(f"NOT removed: {error}")
-    return done
 
 
 def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
