@@ -20,11 +20,7 @@ class ProgressNotes:
     """
 
     def __init__(self, path: Path, history: PowerHistory) -> None:
-        """Makes the file.
-
-        Args:
-            history: of the trace that is being recorded.
-        """
+        """`history`: of the trace that is being recorded."""
         self._file = path.open("x", encoding="utf-8")
         self._history = history
         self._lock = threading.Lock()

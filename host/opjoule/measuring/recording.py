@@ -26,11 +26,7 @@ class Recording:
     def __init__(
         self, record: RunRecord, meter: Meter, board_exchange: Callable[[], Exchange] | None = None
     ) -> None:
-        """Makes the files.
-
-        Args:
-            board_exchange: one round trip between host and board; None without a board.
-        """
+        """`board_exchange`: one round trip between host and board; None without a board."""
         self._record = record
         raw = record.directory / "raw"
         self._journal = TraceJournal(record.directory)

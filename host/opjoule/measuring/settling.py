@@ -28,11 +28,7 @@ class WriteBack:
     """Follows the pending writes of one board down to a level; times are of one clock [s]."""
 
     def __init__(self, level_bytes: int, now_s: float) -> None:
-        """Begins to follow.
-
-        Args:
-            level_bytes: pending writes at which all is written.
-        """
+        """`level_bytes`: pending writes at which all is written."""
         self._level_bytes = level_bytes
         self._least_bytes = math.inf
         self._progress_s = now_s

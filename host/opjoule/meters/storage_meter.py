@@ -38,7 +38,6 @@ class LiveClock:
     """A meter's clock against the host's, fitted to the latest exchanges."""
 
     def __init__(self) -> None:
-        """Nothing is known yet."""
         self._stamps: deque[tuple[int, int, int]] = deque(maxlen=EXCHANGES_KEPT)
         self._line: tuple[float, float, float] | None = None
         """rate (meter by host), host_ns and meter_ns of one moment"""

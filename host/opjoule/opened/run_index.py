@@ -48,7 +48,6 @@ class RunIndex:
     """The records in or below one folder. Safe from several threads."""
 
     def __init__(self, folder: Path) -> None:
-        """Nothing is read yet."""
         self.folder = folder
         self.total = 0
         """Records that `runs` gives, known once it has given the first."""

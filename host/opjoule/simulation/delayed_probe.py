@@ -23,12 +23,7 @@ class DelayedProbe(Probe):
         faults: Callable[[], list[str]] = lambda: [],
         warnings: Callable[[], list[str]] = lambda: [],
     ) -> None:
-        """Starts a probe.
-
-        Args:
-            faults: what has gone wrong in the simulation since it was last called.
-            warnings: where the simulation was not as it should be.
-        """
+        """`faults`: of the simulation since it was last called; `warnings`: where it was not as it should be."""
         self._feed, self._call_ended = feed, ended
         self._simulation_faults, self._simulation_warnings = faults, warnings
         super().__init__(*started)

@@ -51,11 +51,7 @@ class EnginePower(LoadModel):
     hold_ns = HOLD_NS
 
     def __init__(self, model: PowerModel, seed: int, *, one_thread: bool) -> None:
-        """Draws what each part costs.
-
-        Args:
-            one_thread: the engine does its background work on one thread.
-        """
+        """Draws what each part costs; `one_thread`: the engine does its background work on one thread."""
         self._model = model
         self._rng = np.random.default_rng([seed, 1])  # independent of the rig's errors
         self._most_w = model.board.power_w(np.inf) - model.board.power_w(0.0)

@@ -71,11 +71,7 @@ class Feed:
     """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
 
     def __init__(self, folder: Path, model: LoadModel, medium: MediumWork | None = None) -> None:
-        """Prepares the FIFOs; start() starts carrying.
-
-        Args:
-            medium: the simulated medium's work; None where the model asks for none.
-        """
+        """`medium`: the simulated medium's work; None where the model asks for none."""
         self.system = LineFifo(folder / "system.fifo")
         self.sync = LineFifo(folder / "sync.fifo")
         self.live = folder / "live.fifo"

@@ -83,11 +83,7 @@ class MediumCourse:
     """Follows one medium: busy, then in its tail, then idle."""
 
     def __init__(self, tail_s: float) -> None:
-        """The medium is idle.
-
-        Args:
-            tail_s: for how long a tail lasts after the medium was busy.
-        """
+        """`tail_s`: for how long a tail lasts after the medium was busy."""
         self._tail_ns = round(tail_s * 1e9)
         self._busy_until_ns: int | None = None
 

@@ -44,12 +44,7 @@ class Witness:
     """Delay of its readings, longer than that of any row of the feed; its clock runs the rig's delay behind."""
 
     def __init__(self, gain: float, before_ohm: float) -> None:
-        """A meter without readings so far.
-
-        Args:
-            gain: factor between true and read current.
-            before_ohm: resistance between its voltage terminals and the board's.
-        """
+        """`gain`: read over true current; `before_ohm`: resistance between its voltage terminals and the board's."""
         self._gain, self._before_ohm = gain, before_ohm
         self._rows: deque[tuple[int, float, float]] = deque(maxlen=200_000)
         self._lock = threading.Lock()
@@ -135,11 +130,7 @@ class PlayedLoad(LoadModel):
     """The board's power model with patterns added; a second meter sees the same current."""
 
     def __init__(self, model: PowerModel, witness: Witness, sign: int = 1) -> None:
-        """A model without a pattern so far.
-
-        Args:
-            sign: -1 for a sensor whose inputs are exchanged.
-        """
+        """`sign`: -1 for a sensor whose inputs are exchanged."""
         self._model, self._witness, self._sign = model, witness, sign
         self._lock = threading.Lock()
         self._changes: list[tuple[int, int]] = []
@@ -236,11 +227,7 @@ class RehearsalRig:
     """Gives the meter's name, the board and a second meter; close() ends everything."""
 
     def __init__(self, rig: DrawnRig, *, root: Path, storage: Path) -> None:
-        """Starts everything.
-
-        Args:
-            storage: folder for the simulated board's files; made here, and removed in the end.
-        """
+        """`storage`: folder for the simulated board's files; made here, and removed in the end."""
         storage.mkdir(parents=True)
         self.witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
         with ExitStack() as opened:

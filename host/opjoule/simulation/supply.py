@@ -64,7 +64,6 @@ class SimulatedSupply:
     """When that medium works; None where the model asks for none."""
 
     def __post_init__(self, root: Path, work: MediumWork | None) -> None:
-        """Starts everything."""
         self._temporary = folder_in_memory()
         self.folder = Path(self._temporary.name)
         self.model.begin(self.folder)
