@@ -99,7 +99,7 @@ def read_compared(
         condition or {},
         None if condition is None else record.directory.parent,
         rank,
-        answer.subject.name,
+        answer.wording.subject(record.run),
         record.status,
         record.run.found.started_utc or "",
         answer.trace_only,

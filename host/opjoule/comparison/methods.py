@@ -45,7 +45,7 @@ def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
 
 def _said(answer: Answer) -> dict[str, str]:
     """Phrases from one record, by their place in the paragraph."""
-    run, name = answer.run, answer.subject.device
+    run, name = answer.run, answer.run.asked.device or "unknown board"
     facts, model = run.found, run.found.device.model
     return {
         "versions": f"{facts.opjoule}{f' ({facts.commit[:12]})' if facts.commit else ''}",

@@ -34,23 +34,6 @@ class Banner:
 
 
 @dataclass(frozen=True)
-class Subject:
-    """Subject of a run: system, board and medium."""
-
-    name: str
-    device: str
-    storage: str
-    simulated: bool
-
-    @property
-    def title(self) -> str:
-        """For example "LevelDB on rpi4 (SIMULATED), sd"."""
-        mark = " (SIMULATED)" if self.simulated else ""
-        medium = f", {self.storage}" if self.storage else ""
-        return f"{self.name} on {self.device}{mark}{medium}"
-
-
-@dataclass(frozen=True)
 class Answer:
     """A record with its result; `result` is empty and `problem` says why where there is no result.json."""
 
@@ -82,23 +65,13 @@ class Answer:
 
     @property
     def title(self) -> str:
-        """Subject of the run; the meter or file for a trace on its own."""
+        """Subject of the run, as "LevelDB on rpi4 (SIMULATED), sd"; the meter or file for a trace on its own."""
+        asked, mark = self.run.asked, " (SIMULATED)" if self.record.simulated else ""
         if self.trace_only:
-            asked = self.run.asked
-            mark = " (SIMULATED)" if self.record.simulated else ""
             return f"Power trace from {asked.meter or asked.imported_file or 'an unknown meter'}{mark}"
-        return self.subject.title
-
-    @property
-    def subject(self) -> Subject:
-        """System, board and medium of the run."""
-        asked = self.run.asked
-        return Subject(
-            self.wording.subject(self.run),
-            asked.device or "unknown board",
-            self.run.found.storage or asked.storage or "",
-            self.record.simulated,
-        )
+        storage = self.run.found.storage or asked.storage
+        medium = f", {storage}" if storage else ""
+        return f"{self.wording.subject(self.run)} on {asked.device or 'unknown board'}{mark}{medium}"
 
     def quantity(self, path: str) -> Quantity:
         """The quantity at a dotted path of result.json."""
@@ -130,11 +103,11 @@ class Answer:
             if not isinstance(number := self.quantity(definition.key), Missing)
         ]
         if parts:
-            return f"{self.subject.title}: {'; '.join(parts)} ({self.covers})."
+            return f"{self.title}: {'; '.join(parts)} ({self.covers})."
         headline = self.quantities.headline
         lacking = self.quantity(headline.key)
         why = self.problem or (lacking.reason if isinstance(lacking, Missing) else "")
-        return f"{self.subject.title}: no {headline.label}: {why}"
+        return f"{self.title}: no {headline.label}: {why}"
 
     @property
     def covers(self) -> str:

@@ -233,10 +233,10 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | 
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
         elif medium.startswith("ssd-usb") and profile.supply_note:
             yield Finding(f"{name} {medium}", True, profile.supply_note)
-    counter = heard.listener if heard and heard.has_sync_input else None
-    played = pulses if pulses is not None else PULSES if counter else 0
+    edges = heard.listener.wait_for_edges if heard and heard.has_sync_input else None
+    played = pulses if pulses is not None else PULSES if edges else 0
     answered = False
-    for finding in examine_board(name, device, ROOT / "build", pulses=played, counter=counter):
+    for finding in examine_board(name, device, ROOT / "build", pulses=played, edges=edges):
         answered |= finding.well
         yield finding
     if heard and answered:

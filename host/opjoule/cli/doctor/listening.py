@@ -52,11 +52,6 @@ class Listener:
         self._ended = True
         self._thread.join()
 
-    def edges(self) -> int:
-        """Sync edges so far."""
-        with self._heard:
-            return self._edges
-
     def wait_for_edges(self, count: int, limit_s: float) -> int:
         """Sync edges so far, as soon as there are `count` or the time is over."""
         with self._heard:

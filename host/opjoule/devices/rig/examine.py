@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.connection.steps import JOURNAL, as_root
@@ -25,6 +25,8 @@ PULSES: Final = 3
 _EDGES_LIMIT_S: Final = 2.0
 """From the last pulse to its last edge: the meter's line and this computer's load."""
 _FLAGS = script("power_flags.sh")
+EdgesSoFar = Callable[[int, float], int]
+"""Sync edges that a meter has seen, as soon as there are so many or the time is over [s]."""
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,14 @@ class Finding:
     remedy: str = ""
 
 
-class EdgeCounter(Protocol):
-    """A meter that listens to the sync line meanwhile."""
-
-    def edges(self) -> int:
-        """Sync edges so far."""
-        ...
-
-    def wait_for_edges(self, count: int, limit_s: float) -> int:
-        """Sync edges so far, as soon as there are `count` or the time is over."""
-        ...
-
-
 def examine_board(
-    name: str, described: RigDevice, builds: Path, *, pulses: int = 0, counter: EdgeCounter | None = None
+    name: str, described: RigDevice, builds: Path, *, pulses: int = 0, edges: EdgesSoFar | None = None
 ) -> Iterator[Finding]:
     """Connection, rights, loader, left-over changes, sync line and each medium of one board.
 
     Args:
         pulses: played on the sync line; 0 only asks the kernel for it, and leaves its level alone.
-        counter: counts the edges that arrive; None where no meter listens.
+        edges: tells the edges that arrive; None where no meter listens.
     """
     try:
         shell = open_shell(described)
@@ -69,7 +59,7 @@ def examine_board(
         yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
         profile = find_profile(name)
-        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, counter)
+        yield from _sync(name, shell, board, builds, described.sync or profile.sync, pulses, edges)
         yield _under_voltage(name, shell, profile)
         for medium in described.storage:
             yield _medium(name, shell, board, described, medium)
@@ -104,11 +94,11 @@ def _sync(
     builds: Path,
     sync: str,
     pulses: int,
-    counter: EdgeCounter | None,
+    edges: EdgesSoFar | None,
 ) -> Iterator[Finding]:
     if not sync.startswith("gpio:"):
         return
-    before = counter.edges() if counter else 0
+    before = edges(0, 0.0) if edges else 0
     try:
         program = install_programs(shell, builds, board.machine, board.cache).probe
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
@@ -122,10 +112,10 @@ def _sync(
         yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
     about = pin.about() if pin else f"{sync}, about which the kernel says nothing"
-    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not counter else ""
+    played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not edges else ""
     yield Finding(f"{name} sync", True, about + played)
-    if pulses and counter:
-        arrived = counter.wait_for_edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
+    if pulses and edges:
+        arrived = edges(before + 2 * pulses, _EDGES_LIMIT_S) - before
         yield edges_finding(name, 2 * pulses, arrived)
     if "denied" in board.values.get("gpio", "") and board.rights == "none":
         remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
