@@ -31,6 +31,7 @@ from opjoule.measuring.recording import Recording
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
@@ -71,7 +72,9 @@ def measure(
     Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
     """
     stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked.get("meter"))
-    meter = open_meters(meter_address, storage_meter, plan.board.profile.supply_voltage_v, stated)
+    meter = open_meters(
+        meter_address, storage_meter, Wishes(supply_v=plan.board.profile.supply_voltage_v, stated_in=stated)
+    )
     record: RunRecord | None = None
     try:
         plan.study.check(board)

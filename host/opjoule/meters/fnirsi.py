@@ -133,7 +133,8 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
     def _connect(self) -> MeterIdentity:
         model, self._device = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
         self._model = model.name
-        self._begin(self._device)
+        for code in (0x81, 0x82, 0x82 if model.name in LATER else 0x83):
+            self._device.write(command(code))
         self._await_first(self._device)
         pace = "25" if model.name in INTERPOLATED else "100"
         reason = (
@@ -187,10 +188,6 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         while time.monotonic() < until_s and link.read(2 * PACKET_NS * 1e-9):
             pass
         return events
-
-    def _begin(self, link: UsbLink) -> None:
-        for code in (0x81, 0x82, 0x82 if self._model in LATER else 0x83):
-            link.write(command(code))
 
     def _ask_on(self, link: UsbLink) -> None:
         link.write(command(0x83))

@@ -147,7 +147,7 @@ class Meter(Protocol):
         """Connects, and asks the meter who it is."""
 
     def configure(self) -> None:
-        """Brings the meter's settings into effect; only while it is not running."""
+        """Brings the meter's settings into effect, if it has any; only while it is not running."""
 
     def start(self) -> None:
         """Starts sampling; indexes begin at 0."""

@@ -4,11 +4,9 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters import fnirsi, joulescope, km003c, ppk2
-from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
@@ -29,6 +27,7 @@ _ROWS: Final = (
     pmic.KIND,
 )
 """One row a kind; each stands in the file of its meter."""
+_NO_WISHES: Final = Wishes()
 KINDS: Final[Mapping[str, MeterKind]] = {kind.name: kind for kind in _ROWS}
 
 
@@ -49,15 +48,8 @@ def address_of(name: str) -> Address:
     return Address(name, kind, *kind.split(rest))
 
 
-def open_meter(
-    name: str,
-    *,
-    settings: SensorSettings | None = None,
-    supply_v: tuple[float, float] | None = None,
-    stated_in: str = Wishes.stated_in,
-    clock: HostClock = MONOTONIC,
-) -> Meter:
-    """The meter of this name, not yet connected; the other arguments are those of Wishes.
+def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
+    """The meter of this name, not yet connected.
 
     Args:
         name: KIND[:PLACE][,KEY=VALUE...].
@@ -65,24 +57,19 @@ def open_meter(
     """
     address = address_of(name)
     address.take_label()
-    meter = address.kind.make(address, Wishes(settings, supply_v, stated_in, clock))
+    meter = address.kind.make(address, wishes)
     if address.options:
         unused, written = next(iter(address.options)), address.kind.written
         raise BadInput(f"meter '{name}': unknown option '{unused}'; write {written}")
     return meter
 
 
-def open_meters(
-    name: str,
-    storage: str | None,
-    supply_v: tuple[float, float] | None = None,
-    stated_in: str = Wishes.stated_in,
-) -> Meter:
+def open_meters(name: str, storage: str | None, wishes: Wishes = _NO_WISHES) -> Meter:
     """The board's meter, together with one in its medium's supply where `storage` names one; else as open_meter().
 
     Raises: BadInput: as open_meter(); both names are the same, or that of the medium's meter supplies it.
     """
-    board = open_meter(name, supply_v=supply_v, stated_in=stated_in)
+    board = open_meter(name, wishes)
     if storage is None:
         return board
     if storage == name:

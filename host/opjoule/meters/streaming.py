@@ -1,13 +1,13 @@
 """Meters that send by themselves and cannot be asked for their time: a sample was measured before it arrived."""
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, Final, Generic, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
-from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterIdentity, Samples
 from opjoule.trace.power_trace import Gap, Int64Array
 
 EXCHANGE_PERIOD_NS: Final = 200_000_000
@@ -110,8 +110,8 @@ Device = TypeVar("Device")
 Assembler = TypeVar("Assembler", bound=StreamAssembler)
 
 
-class StreamingMeter(ABC, Generic[Device, Assembler]):
-    """A meter that sends by itself; see Meter for the contract."""
+class StreamingMeter(Meter, Generic[Device, Assembler]):
+    """A meter that sends by itself: nothing is asked, and exchanges come from `read`; see Meter for the contract."""
 
     def __init__(self, name: str, bounds: Callable[[], ErrorBounds]) -> None:
         """`name`: of its kind, for messages."""
@@ -130,12 +130,6 @@ class StreamingMeter(ABC, Generic[Device, Assembler]):
     @abstractmethod
     def _connect(self) -> MeterIdentity:
         """Sets `_device`."""
-
-    def configure(self) -> None:
-        """Does nothing: this meter has no settings."""
-
-    def clock_exchange(self) -> None:
-        """Nothing to ask: arrival is the evidence, and exchanges come from `read` by themselves."""
 
     def close(self) -> None:
         """Gives the device back; what it supplies stays on."""

@@ -20,6 +20,7 @@ from opjoule.evaluation.faults import NO_LIMIT, NOT_MEASURED, check_supply
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.supply_path import local_meter_warning
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.opened.answer import open_answer
 from opjoule.record.run import LeastVoltageFound
@@ -140,7 +141,9 @@ def test_doctor_says_shunt_and_drop(tmp_path):
 
 def test_the_opened_meter_states_its_shunt_for_the_record():
     with SoftwareMeter() as device:
-        meter = open_meter(f"serial:{device.path},shunt=0.02,shunt_tolerance=0.5%", stated_in="--meter")
+        meter = open_meter(
+            f"serial:{device.path},shunt=0.02,shunt_tolerance=0.5%", Wishes(stated_in="--meter")
+        )
         meter.open()
         shunt = meter.error_bounds().shunt
         meter.close()

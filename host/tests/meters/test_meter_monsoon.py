@@ -9,6 +9,7 @@ from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
@@ -186,7 +187,7 @@ def test_a_stream_without_calibration_ends_with_its_reason():
 )
 def test_a_setting_that_would_harm_or_mean_nothing_is_refused_before_connecting(name, complaint):
     with pytest.raises(BadInput, match=complaint):
-        open_meter(name, supply_v=(4.75, 5.25))
+        open_meter(name, Wishes(supply_v=(4.75, 5.25)))
 
 
 def software(settings=None, **arguments):

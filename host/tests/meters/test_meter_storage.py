@@ -149,7 +149,7 @@ def test_the_uncertainty_of_its_stamps_is_among_its_bounds():
 
 def test_both_are_closed_if_one_does_not_open(monkeypatch):
     board = Scripted(1.0, 0, step(0))
-    monkeypatch.setattr("opjoule.meters.registry.open_meter", lambda name, **_: board)
+    monkeypatch.setattr("opjoule.meters.registry.open_meter", lambda name, *_: board)
     plug_in(monkeypatch)
     from opjoule.meters.fnirsi import FnirsiMeter
 

@@ -6,6 +6,7 @@ from opjoule.errors import MeterFault
 from opjoule.meters import capture, messages
 from opjoule.meters.capture import Capture
 from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import Gap
@@ -16,7 +17,7 @@ PAIRS = SensorSettings(mode=messages.Mode.PAIRS)  # what the software meter spea
 
 def record(device, directory, until):
     """Captures until `until(capture)`; gives the summary."""
-    meter = open_meter(f"serial:{device.path}", settings=PAIRS)
+    meter = open_meter(f"serial:{device.path}", Wishes(PAIRS))
     meter.open()
     meter.configure()
     journal = TraceJournal(directory)

@@ -16,6 +16,7 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.meters.serial import link as serial_link
 from opjoule.meters.serial import meter as serial_meter
@@ -38,7 +39,7 @@ def opened():
     meters = []
 
     def make(path, **options):
-        meters.append(open_meter(f"serial:{path}", **{"settings": PAIRS, **options}))
+        meters.append(open_meter(f"serial:{path}", Wishes(**{"settings": PAIRS, **options})))
         return meters[-1]
 
     yield make

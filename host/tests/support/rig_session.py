@@ -18,6 +18,7 @@ from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_edges, read_trace
 from opjoule.trace.power_trace import PowerTrace
@@ -104,7 +105,7 @@ class RunningRig:
 
     def meter(self, options: str = "", settings: SensorSettings | None = None) -> Meter:
         """The serial meter on its port, not yet open; `options` as they follow the port in a meter's name."""
-        return open_meter(f"serial:{self.port}{options}", settings=settings, clock=self.clock)
+        return open_meter(f"serial:{self.port}{options}", Wishes(settings, clock=self.clock))
 
     def capture(
         self,

@@ -25,6 +25,7 @@ from opjoule.errors import OpJouleError
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
 from opjoule.meters.interface import Meter, Samples
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
 from opjoule.meters.serial.options import sensor_numbers
@@ -139,7 +140,7 @@ def _port(rig: Rig) -> Iterator[Finding]:
 
 def _meter(rig: Rig) -> Iterator[Finding]:
     known, shunt, period_s = None, None, 0.0
-    with closing(open_meter(rig.meter, stated_in=RIG_FILE)) as meter:
+    with closing(open_meter(rig.meter, Wishes(stated_in=RIG_FILE))) as meter:
         identity = meter.open()
         if identity.sensors:
             shunt = meter.error_bounds().shunt

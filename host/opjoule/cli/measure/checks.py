@@ -20,6 +20,7 @@ from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.errors import BadInput
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.supply_path import stated_in
+from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meters
 from opjoule.scripts import ROOT
 from opjoule.studies.command.study import CommandStudy
@@ -58,7 +59,7 @@ def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]],
     rig = read_rig(options.rig)
     described_medium(rig, plan.board)
     storage_meter = options.storage_meter or rig.storage_meter
-    open_meters(options.meter or rig.meter, storage_meter, stated_in=stated_in(options.meter))
+    open_meters(options.meter or rig.meter, storage_meter, Wishes(stated_in=stated_in(options.meter)))
     check_sync(options.sync or rig.device(plan.board.profile.name).sync or plan.board.profile.sync)
     return rig
 

@@ -17,7 +17,7 @@ import numpy as np
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import MeterFault
-from opjoule.meters.interface import GapEvent, Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterIdentity, Samples
 from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
@@ -72,7 +72,7 @@ class Source(ABC):
         """Releases it; may be called twice."""
 
 
-class PolledMeter:
+class PolledMeter(Meter):
     """A source behind the meter interface, polled by a thread; see Meter for the contract.
 
     Its clock is the host's monotonic clock since start.
@@ -99,9 +99,6 @@ class PolledMeter:
     def open(self) -> MeterIdentity:
         """Finds the source."""
         return self._source.open()
-
-    def configure(self) -> None:
-        """Does nothing: this meter has no settings."""
 
     def start(self) -> None:
         """Starts polling."""

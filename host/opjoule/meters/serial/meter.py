@@ -1,11 +1,9 @@
 """The meter behind a serial port that speaks the protocol of messages.toml."""
 
 import contextlib
-import dataclasses
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict
-from types import MappingProxyType
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Final
 
 from opjoule.clocks.exchanges import Exchange
@@ -63,13 +61,13 @@ IDENTIFY_LIMIT_S = 15.0
 """An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
 LATE_LIMIT_S = 300.0
 """A simulated meter on a computer that is too slow for it is late; the command to stop comes when its time does."""
-NO_CHANGES: Mapping[str, Any] = MappingProxyType({})
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
 NS_PER_S = 1_000_000_000
 _CHIP_CODES = frozenset(ChipKind)
 
 
+@dataclass
 class SerialMeter:
     """A meter on a serial port; see Meter for the contract.
 
@@ -77,24 +75,18 @@ class SerialMeter:
     what comes out, the next has 1, and so on.
     """
 
-    def __init__(
-        self,
-        path: str,
-        *,
-        settings: SensorSettings | None = None,
-        changes: Mapping[str, Any] = NO_CHANGES,
-        sensors: tuple[int, ...] = (0,),
-        shunts: tuple[Shunt, ...] = (Shunt(),),
-        genuine: bool = False,
-        clock: HostClock = MONOTONIC,
-    ) -> None:
-        """`shunts`: of the sensors in their order; the last one counts for those that follow.
+    path: str
+    settings: SensorSettings | None = None
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    """Settings in place of those that suit controller and chip."""
+    sensors: tuple[int, ...] = (0,)
+    shunts: tuple[Shunt, ...] = (Shunt(),)
+    """Of the sensors in their order; the last one counts for those that follow."""
+    genuine: bool = False
+    """Its chips are known to be their maker's."""
+    clock: HostClock = MONOTONIC
 
-        `genuine`: its chips are known to be their maker's.
-        """
-        self._shunts, self._genuine, self._clock = shunts, genuine, clock
-        self._path, self._sensors = path, sensors
-        self._settings, self._changes = settings, changes
+    def __post_init__(self) -> None:
         self._link: SerialLink | None = None
         self._identity: Identity | None = None
         self._assembler: Assembler | None = None
@@ -109,7 +101,7 @@ class SerialMeter:
 
         Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
         """
-        self._link = SerialLink(self._path, self._take, self._clock)
+        self._link = SerialLink(self.path, self._take, self.clock)
         try:
             # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
             self._link.send(Stop(), after=b"\0")
@@ -125,10 +117,10 @@ class SerialMeter:
         Raises: MeterFault: the meter refuses them. BadInput: its chip has no such setting.
         """
         link, identity = self._opened()
-        for place in self._sensors:
+        for place in self.sensors:
             self._times(identity, place)
         for place in range(len(identity.items)):
-            if place not in self._sensors and identity.items["chip"][place] == ChipKind.NONE:
+            if place not in self.sensors and identity.items["chip"][place] == ChipKind.NONE:
                 continue
             command = self._configuration(identity, place)
             self._expect_done(command, link.command(command))
@@ -146,7 +138,7 @@ class SerialMeter:
                 ns_per_tick,
                 code_ends(identity.controller, self._chip(identity, place), self._chosen(identity, place)),
             )
-            for number, place in enumerate(self._sensors)
+            for number, place in enumerate(self.sensors)
         }
         self._events.clear()
         self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
@@ -161,14 +153,14 @@ class SerialMeter:
         """
         link, _ = self._opened()
         if not self._events and self._reset is None and not self._input_ended:
-            link.pump(timeout_s, gather=now_s(self._clock) >= self._sharp_until_s)
+            link.pump(timeout_s, gather=now_s(self.clock) >= self._sharp_until_s)
         if self._reset is not None and not self._events:
             bits = self._reset.reset_cause
             raise MeterFault(
-                f"meter on {self._path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
+                f"meter on {self.path}: was reset in mid-run ({_causes(bits)}): {_reset_advice(bits)}"
             )
         if self._input_ended and not self._events:
-            raise InputEnded(f"meter on {self._path}: the simulator's input has ended")
+            raise InputEnded(f"meter on {self.path}: the simulator's input has ended")
         return self._handed_out()
 
     def clock_exchange(self) -> None:
@@ -178,9 +170,9 @@ class SerialMeter:
         if self._reset is not None or self._input_ended:
             return
         token = next(self._tokens) & 0xFFFFFFFF
-        self._sharp_until_s = now_s(self._clock) + REPLY_LIMIT_S
+        self._sharp_until_s = now_s(self.clock) + REPLY_LIMIT_S
         if self._assembler is not None:
-            self._assembler.requested(token, self._clock.now_ns())
+            self._assembler.requested(token, self.clock.now_ns())
         with contextlib.suppress(MeterGone):
             link.send(Clock(token))
 
@@ -188,7 +180,7 @@ class SerialMeter:
         """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
         link, _ = self._opened()
         command = Stop()
-        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self._path) else ANSWER_LIMIT_S
+        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self.path) else ANSWER_LIMIT_S
         self._expect_done(command, link.command(command, limit_s))
         link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
         return self._handed_out()
@@ -200,11 +192,11 @@ class SerialMeter:
 
     def error_bounds(self) -> ErrorBounds:
         """Error bounds of its first sensor with the present settings: the data sheet's."""
-        return self._bounds(self._sensors[0])
+        return self._bounds(self.sensors[0])
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Number, from 1, of each further sensor -> its error bounds, the data sheet's."""
-        return {number: self._bounds(place) for number, place in enumerate(self._sensors) if number}
+        return {number: self._bounds(place) for number, place in enumerate(self.sensors) if number}
 
     @property
     def losses(self) -> Losses:
@@ -229,12 +221,12 @@ class SerialMeter:
 
     def _opened(self) -> tuple[SerialLink, Identity]:
         if self._link is None or self._identity is None:
-            raise MeterFault(f"meter on {self._path}: not open")
+            raise MeterFault(f"meter on {self.path}: not open")
         return self._link, self._identity
 
     def _configuration(self, identity: Identity, place: int) -> Configure:
         """Configuration of the meter's sensor number `place`; off if it is not recorded."""
-        if place in self._sensors:
+        if place in self.sensors:
             settings = self._chosen(identity, place)
         else:
             settings = SensorSettings(mode=Mode.OFF, shunt_range=0, samples_per_frame=1)
@@ -244,16 +236,16 @@ class SerialMeter:
 
     def _chosen(self, identity: Identity, place: int) -> SensorSettings:
         chip = self._chip(identity, place)
-        settings = self._settings or default_settings(identity.controller, chip, len(self._sensors))
-        changes = dict(self._changes)
+        settings = self.settings or default_settings(identity.controller, chip, len(self.sensors))
+        changes = dict(self.changes)
         if "range_mv" in changes:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
-        return dataclasses.replace(settings, **changes)
+        return replace(settings, **changes)
 
     def _shunt(self, identity: Identity, place: int) -> Shunt:
         if built_in := self._chip(identity, place).own_shunt:
             return built_in
-        return self._shunts[min(self._sensors.index(place), len(self._shunts) - 1)]
+        return self.shunts[min(self.sensors.index(place), len(self.shunts) - 1)]
 
     def _times(self, identity: Identity, place: int) -> ConversionTimes:
         return read_times(identity.controller, self._chip(identity, place), self._chosen(identity, place))
@@ -267,28 +259,28 @@ class SerialMeter:
         range_code = self._chosen(identity, place).shunt_range
         seen_fraction = self._times(identity, place).seen_fraction
         return self._chip(identity, place).error_bounds(
-            range_code, seen_fraction, self._shunt(identity, place), genuine=self._genuine
+            range_code, seen_fraction, self._shunt(identity, place), genuine=self.genuine
         )
 
     def _chip(self, identity: Identity, place: int) -> Chip:
         if place >= len(identity.items):
             count = f"{len(identity.items)} sensors found"
-            raise MeterFault(f"meter on {self._path}: no sensor {place} ({count}): check the wiring")
+            raise MeterFault(f"meter on {self.path}: no sensor {place} ({count}): check the wiring")
         code = int(identity.items["chip"][place])
         if code not in ChipKind._value2member_map_:
-            raise MeterFault(f"meter on {self._path}: sensor chip {code} is unknown here: update OpJoule")
+            raise MeterFault(f"meter on {self.path}: sensor chip {code} is unknown here: update OpJoule")
         return chip_of(ChipKind(code))
 
     def _describe(self, identity: Identity) -> MeterIdentity:
         if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
             raise MeterFault(
-                f"meter on {self._path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
+                f"meter on {self.path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
             )
         number = bytes(identity.device_id)
         sensors = zip(identity.items["chip"], identity.items["address"], strict=True)
         return MeterIdentity(
             kind="serial",
-            place=self._path,
+            place=self.path,
             protocol_version=identity.protocol_version,
             firmware_version=".".join(str(part) for part in identity.firmware_version),
             board=_name(ControllerKind, identity.controller),
@@ -297,13 +289,13 @@ class SerialMeter:
             tick_hz=identity.tick_hz,
             sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
-            simulated=is_pseudo_terminal(self._path),
+            simulated=is_pseudo_terminal(self.path),
             notes=self._notes(identity),
         )
 
     def _notes(self, identity: Identity) -> tuple[str, ...]:
         """Notes on its sensors' chips, for the user."""
-        known = [place for place in self._sensors if place < len(identity.items)]
+        known = [place for place in self.sensors if place < len(identity.items)]
         kinds = [
             ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES
         ]
@@ -315,13 +307,13 @@ class SerialMeter:
             return
         reason = _name(Result, ack.result).replace("_", " ")
         if ack.result == Result.BAD_VALUE:
-            names = [field.name for field in dataclasses.fields(command)]
-            field = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
-            reason = f"cannot do {field} = {getattr(command, field, '?')}"
+            names = [known.name for known in fields(command)]
+            name = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
+            reason = f"cannot do {name} = {getattr(command, name, '?')}"
         elif ack.result == Result.SENSOR_FAILED:
             fault = _name(Fault, ack.detail)
             reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
-        raise MeterFault(f"meter on {self._path}: {type(command).__name__.lower()} refused: {reason}")
+        raise MeterFault(f"meter on {self.path}: {type(command).__name__.lower()} refused: {reason}")
 
 
 def _name(kind: type[ControllerKind] | type[ChipKind] | type[Result] | type[Fault], code: int) -> str:
