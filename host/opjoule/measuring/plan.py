@@ -7,7 +7,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
+
+import msgspec
 
 from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.errors import BadInput
@@ -26,6 +28,8 @@ SETTLE_LIMIT_S: Final = 60.0
 RUN_S = 10
 """Length of a run where nothing is asked for."""
 LEAD_IN_MAX_S = 10.0
+_PLAIN: Final = ("idle_s", "repeats", "settle_limit_s", "simulated", "signature", "until_u", "repeats_limit")
+"""Fields of a plan that are written as they are."""
 
 
 @dataclass(frozen=True)
@@ -119,13 +123,7 @@ class Plan:
             "study": self.study.to_json(),
             "device": self.board.profile.name,
             "storage": self.board.medium,
-            "idle_s": self.idle_s,
-            "repeats": self.repeats,
-            "settle_limit_s": self.settle_limit_s,
-            "simulated": self.simulated,
-            "signature": self.signature,
-            "until_u": self.until_u,
-            "repeats_limit": self.repeats_limit,
+            **{name: getattr(self, name) for name in _PLAIN},
             **({"twin_profile": asdict(self.twin_profile)} if self.twin_profile else {}),
         }
 
@@ -142,16 +140,11 @@ class Plan:
             raise BadInput(
                 f"the plan is of version {entry['schema']['version']}; this OpJoule knows {PLAN_VERSION}"
             )
+        kinds = get_type_hints(cls)
         return cls(
             study=study,
             board=find_profile(entry["device"]).with_medium(entry["storage"]),
-            idle_s=float(entry["idle_s"]),
-            repeats=int(entry["repeats"]),
-            settle_limit_s=float(entry["settle_limit_s"]),
-            simulated=bool(entry["simulated"]),
-            signature=entry["signature"],
-            until_u=entry["until_u"],
-            repeats_limit=int(entry["repeats_limit"]),
+            **{name: msgspec.convert(entry[name], kinds[name]) for name in _PLAIN},
             twin_profile=TwinProfile(**entry["twin_profile"]) if "twin_profile" in entry else None,
             asked=dict(asked),
         )
