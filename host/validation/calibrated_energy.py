@@ -129,7 +129,7 @@ def points(
 def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) -> ErrorBounds:
     """The sensor with the calibration that these points give, from its file."""
     fitted = calibrate(taken, reference, DELIVERED, "")
-    sensor = CalibratedSensor(DELIVERED.sensor_id, DELIVERED.model, Shunt.ohm, DELIVERED.current_max_a)
+    sensor = CalibratedSensor(DELIVERED.sensor_id, DELIVERED.model, DELIVERED.current_max_a, Shunt.ohm)
     now = datetime.now(UTC)
     file = new_file(fitted, sensor, reference, simulated=True, date_utc=now, temperature_c=23.0)
     write_calibration(folder, file)

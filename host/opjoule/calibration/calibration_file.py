@@ -47,16 +47,17 @@ COLUMNS: Final = "reading, its u, reference, its u, reference minus line"
 WARMTH: Final = ", warmth of the shunt [A^2]"
 WITHIN_K: Final = 5.0
 """Assumed distance of the room's temperature from that of the calibration, if it is not stated [K]."""
+_Number = Annotated[float, Meta(ge=-1e300, le=1e300, description="a number")]
 
 
 @dataclass(frozen=True)
 class CalibratedSensor:
     """A sensor and its settings: another range of the same chip has another gain and another zero."""
 
-    sensor_id: str
+    id: Annotated[str, Meta(pattern=f"^{SENSOR_NAME.pattern}$", description="the name of a sensor")]
     model: str
-    shunt_ohm: float | None
-    current_max_a: float
+    current_max_a: _Number
+    shunt_ohm: _Number | None = None
 
 
 @dataclass(frozen=True)
@@ -102,7 +103,7 @@ class CalibrationFile:
     def title(self) -> str:
         """Sensor, date and reference, in words."""
         simulated = "SIMULATED, " if self.simulated else ""
-        return f"{self.sensor.sensor_id}, {simulated}{self.date_utc:%Y-%m-%d}, against {self.reference}"
+        return f"{self.sensor.id}, {simulated}{self.date_utc:%Y-%m-%d}, against {self.reference}"
 
 
 def new_file(
@@ -141,15 +142,7 @@ def new_file(
 
 
 _ANEW: Final = "host/calibrate.py writes a new one"
-_Number = Annotated[float, Meta(ge=-1e300, le=1e300, description="a number")]
 _Numbers = tuple[_Number, ...]
-
-
-class _Sensor(Struct):
-    id: Annotated[str, Meta(pattern=f"^{SENSOR_NAME.pattern}$", description="the name of a sensor")]
-    model: str
-    current_max_a: _Number
-    shunt_ohm: _Number | None = None
 
 
 class _Reference(Struct):
@@ -203,7 +196,7 @@ class _File(Struct, kw_only=True):
     temperature_c: _Number | None = None
     gain_per_k: _Number
     notes: tuple[str, ...] = ()
-    sensor: _Sensor
+    sensor: CalibratedSensor
     reference: _Reference
     current: _Line
     voltage: _Line | None = None
@@ -259,7 +252,7 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
     except np.linalg.LinAlgError:
         raise ValueError("uncertainty.covariance must be positive definite") from None
     file = CalibrationFile(
-        sensor=CalibratedSensor(sensor.id, sensor.model, sensor.shunt_ohm, sensor.current_max_a),
+        sensor=sensor,
         simulated=entry.simulated,
         date_utc=date_utc,
         temperature_c=entry.temperature_c,
@@ -289,7 +282,7 @@ def _points(table: _Points | None) -> tuple[FilePoint, ...]:
 
 def write_calibration(folder: Path, file: CalibrationFile) -> Path:
     """Writes SENSOR.toml; the sensor's former one goes to the folder `earlier`. Its path."""
-    path = folder / f"{file.sensor.sensor_id}.toml"
+    path = folder / f"{file.sensor.id}.toml"
     folder.mkdir(parents=True, exist_ok=True)
     if path.exists():
         try:
@@ -298,7 +291,7 @@ def write_calibration(folder: Path, file: CalibrationFile) -> Path:
             stamp = f"unreadable-{file.date_utc:%Y%m%dT%H%M%SZ}"
         earlier = folder / EARLIER
         earlier.mkdir(exist_ok=True)
-        path.replace(earlier / f"{file.sensor.sensor_id}-{stamp}.toml")
+        path.replace(earlier / f"{file.sensor.id}-{stamp}.toml")
     write_whole(path, to_toml(file).encode())
     return path
 
@@ -337,7 +330,7 @@ def to_toml(file: CalibrationFile) -> str:
 def _head_lines(file: CalibrationFile) -> list[str]:
     sensor = file.sensor
     return [
-        f"# Corrections of sensor {sensor.sensor_id} and their uncertainty: docs/how-to/calibrate.md.",
+        f"# Corrections of sensor {sensor.id} and their uncertainty: docs/how-to/calibrate.md.",
         "# It is applied whenever a trace of this sensor is read; what was recorded stays as it was.",
         *(["# SIMULATED: for this simulated sensor only."] if file.simulated else []),
         f"schema = {SCHEMA}",
@@ -348,7 +341,7 @@ def _head_lines(file: CalibrationFile) -> list[str]:
         f"notes = [{', '.join(toml_string(note) for note in file.notes)}]",
         "",
         "[sensor]",
-        f"id = {toml_string(sensor.sensor_id)}",
+        f"id = {toml_string(sensor.id)}",
         f"model = {toml_string(sensor.model)}",
         *([] if sensor.shunt_ohm is None else [f"shunt_ohm = {toml_float(sensor.shunt_ohm)}"]),
         f"current_max_a = {toml_float(sensor.current_max_a)}  # the range that it was set to",

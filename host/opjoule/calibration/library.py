@@ -57,8 +57,8 @@ def find_calibration(
 def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simulated: bool) -> None:
     """Raises CalibrationFault for a calibration that says nothing of this sensor as it is set now."""
     sensor = file.sensor
-    if sensor.sensor_id != bounds.sensor_id:
-        _refuse(path, f"is for sensor {sensor.sensor_id}, and this is {bounds.sensor_id}")
+    if sensor.id != bounds.sensor_id:
+        _refuse(path, f"is for sensor {sensor.id}, and this is {bounds.sensor_id}")
     if file.simulated != simulated:
         kinds = {True: "a simulated", False: "a real"}
         _refuse(path, f"is for {kinds[file.simulated]} sensor, and this is {kinds[simulated]} one")

@@ -19,7 +19,7 @@ SOON = WHEN + timedelta(days=10)
 def test_a_file_is_read_as_it_was_written(tmp_path):
     file = made('a "good" DMM\\ №7 \x7f\n')
     read = read_calibration(write_calibration(tmp_path / "calibration", file))
-    assert (read.sensor.sensor_id, read.date_utc, read.reference) == (SENSOR_ID, WHEN, file.reference)
+    assert (read.sensor.id, read.date_utc, read.reference) == (SENSOR_ID, WHEN, file.reference)
     assert read.sensor.current_max_a == pytest.approx(file.sensor.current_max_a, rel=1e-9)
     assert read.temperature_c == 22.5 and not read.simulated and len(read.current) == len(read.voltage) == 6
     assert read.calibration.current.gain == pytest.approx(file.calibration.current.gain, rel=1e-9)

@@ -111,7 +111,7 @@ def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states
     assert status == 0, told
     told = json.loads(out)
     file = read_calibration(Path(told["file"]))
-    assert told["simulated"] and file.simulated and file.sensor.sensor_id == sensor
+    assert told["simulated"] and file.simulated and file.sensor.id == sensor
     assert file.temperature_c == 23.0 and len(file.current) == len(file.voltage) == len(LOADS_A)
     for current_a in (0.3, 1.0):
         read_a = current_a / GAIN - OFFSET_A / GAIN
@@ -254,7 +254,7 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     assert abs(held["calibrated_error"]) < min(held["calibrated_u"], abs(held["delivered_error"]) / 3)
     assert held["delivered_error"] == pytest.approx(true_error, abs=1e-3)
     file = read_calibration(Path(found["file"]))
-    assert file.simulated and file.sensor.sensor_id == "simulated-197@0x40"
+    assert file.simulated and file.sensor.id == "simulated-197@0x40"
     assert (tmp_path / "keep/simulator-truth.json").exists()
 
 

@@ -62,7 +62,7 @@ def known(folder, name=NAME, temperature_c=22.0):
 def folder(tmp_path):
     bounds = OneSensor().error_bounds()
     fitted = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), bounds, "")
-    sensor = CalibratedSensor(SENSOR_ID, "INA219", 0.1, bounds.current_max_a)
+    sensor = CalibratedSensor(SENSOR_ID, "INA219", bounds.current_max_a, 0.1)
     file = new_file(
         fitted, sensor, bench_reference(), simulated=False, date_utc=datetime.now(UTC), temperature_c=22.0
     )

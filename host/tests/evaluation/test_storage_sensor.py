@@ -67,7 +67,7 @@ def known(recorded, calibrations):
     bounds = replace(meter.further_error_bounds()[1], sensor_id="bench-1@0x41")
     true = TrueSensor(gain=1 / (1 + READS_TOO_MUCH))
     made = calibrate(points(true, TrueReference(bench_reference())), bench_reference(), bounds, "")
-    sensor = CalibratedSensor(bounds.sensor_id, "INA219", 0.1, bounds.current_max_a)
+    sensor = CalibratedSensor(bounds.sensor_id, "INA219", bounds.current_max_a, 0.1)
     file = new_file(
         made, sensor, bench_reference(), simulated=True, date_utc=datetime.now(UTC), temperature_c=22.0
     )

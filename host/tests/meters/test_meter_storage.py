@@ -240,7 +240,7 @@ def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path,
         out = process.stdout.read()
     assert process.returncode == 0, told
     file = read_calibration(Path(json.loads(out)["file"]))
-    assert file.sensor.sensor_id == "fnirsi-FN1"
+    assert file.sensor.id == "fnirsi-FN1"
     line = file.calibration.current
     for amperes in (0.2, 1.0, 1.4):
         assert line.offset + line.gain * (amperes * GAIN + OFFSET_A) == pytest.approx(amperes, abs=5e-4)

@@ -15,6 +15,6 @@ WHEN = datetime(2026, 5, 3, 14, 5, 6, tzinfo=UTC)
 def made(name="DMM 7", **changes):
     taken = points(TrueSensor(1.01, -1e-3, 0.998), TrueReference(bench_reference(name)))
     fitted = calibrate(taken, bench_reference(name), BOUNDS, "")
-    sensor = CalibratedSensor(SENSOR_ID, "INA219", 0.1, BOUNDS.current_max_a)
+    sensor = CalibratedSensor(SENSOR_ID, "INA219", BOUNDS.current_max_a, 0.1)
     conditions = {"simulated": False, "date_utc": WHEN, "temperature_c": 22.5}
     return new_file(fitted, sensor, bench_reference(name), **{**conditions, **changes})

@@ -62,7 +62,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
     shunt_per_k = stated_per_k if options.shunt_ppm is None else options.shunt_ppm * 1e-6
     file = new_file(
         fitted,
-        CalibratedSensor(bounds.sensor_id, bounds.model, shunt_ohm, bounds.current_max_a),
+        CalibratedSensor(bounds.sensor_id, bounds.model, bounds.current_max_a, shunt_ohm),
         setup.reference,
         simulated=setup.sensor.identity.simulated,
         date_utc=datetime.now(UTC).replace(microsecond=0),
@@ -224,7 +224,7 @@ def run_show(options: CalibrationsOptions) -> int:
     now_utc = datetime.now(UTC)
     if options.json:
         entries = [
-            {"file": str(path), "sensor": file.sensor.sensor_id, "date_utc": file.date_utc.isoformat()}
+            {"file": str(path), "sensor": file.sensor.id, "date_utc": file.date_utc.isoformat()}
             for path, file in files
         ]
         print(json.dumps(entries))
