@@ -148,6 +148,7 @@ class Meter(Protocol):
 
     def configure(self) -> None:
         """Brings the meter's settings into effect, if it has any; only while it is not running."""
+        return
 
     def start(self) -> None:
         """Starts sampling; indexes begin at 0."""
@@ -157,6 +158,7 @@ class Meter(Protocol):
 
     def clock_exchange(self) -> None:
         """Begins a round trip; its result comes from `read` as an Exchange, unless it is lost."""
+        return
 
     def stop(self) -> list[MeterEvent]:
         """Stops sampling; gives the events that were still on their way, to the last conversion."""

@@ -73,6 +73,16 @@ class Answer:
         medium = f", {storage}" if storage else ""
         return f"{self.wording.subject(self.run)} on {asked.device or 'unknown board'}{mark}{medium}"
 
+    @property
+    def place(self) -> Path:
+        """The record's directory."""
+        return self.record.directory
+
+    @property
+    def repeats(self) -> int | None:
+        """Number of whole cycles whose mean its numbers are; None without a result."""
+        return self.concluded.repeats
+
     def quantity(self, path: str) -> Quantity:
         """The quantity at a dotted path of result.json."""
         return quantity(self.result, path)

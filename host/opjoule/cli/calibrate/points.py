@@ -26,6 +26,7 @@ from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.recording import Recording
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import open_meter
+from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace
 
@@ -120,7 +121,7 @@ def recording_alone(
         record = RunRecord.create(directory, asked, simulated=identity.simulated)
         record.update(found={"meter": identity, "warnings": sensors.warnings})
         record.update(**sensors.entries())
-        with record.held():
+        with held(record.directory):
             yield record, sensors, identity
 
 
