@@ -252,7 +252,7 @@ def test_a_simulated_meter_that_is_twenty_seconds_late_is_waited_for_at_the_end(
 def woken_port(monkeypatch):
     """A port whose reader is told that something can be read when nothing can; with its other end."""
     master, slave = pty.openpty()
-    port = serial_port.SerialPort(os.ttyname(slave), 500_000, MONOTONIC)
+    port = serial_port.SerialPort(os.ttyname(slave), MONOTONIC)
     os.close(slave)
     woken = SimpleNamespace(select=lambda readable, *_: (readable[:1], [], []), error=OSError)
     monkeypatch.setattr(serial.serialposix, "select", woken)

@@ -108,6 +108,7 @@ class ZooShell(LocalShell):
     """Runs the board's scripts here, against the board's tree and programs."""
 
     target = "pi@board"
+    hostname = ""
 
     def __init__(self, board: ZooBoard, folder: Path) -> None:
         self.hostname = board.hostname
