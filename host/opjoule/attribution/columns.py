@@ -54,8 +54,6 @@ FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
-
-
 NEIGHBOURS_U: Final = 0.02
 """Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
 
