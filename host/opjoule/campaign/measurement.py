@@ -22,7 +22,7 @@ from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.measuring.execution import Execution
-from opjoule.measuring.known_sensors import Calibrations, KnownSensors, RigWire
+from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.pace import expected_phases
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
@@ -81,7 +81,7 @@ def measure(
         plan.study.check_space(board)
         identity = meter.open()
         meter.configure()
-        sensors = KnownSensors.of(meter, meter_address, identity, calibrations, RigWire(supply.sense_ohm))
+        sensors = KnownSensors.of(meter, meter_address, identity, calibrations).wired(supply.sense_ohm)
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()

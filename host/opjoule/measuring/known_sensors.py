@@ -31,14 +31,6 @@ class Calibrations:
 
 
 @dataclass(frozen=True)
-class RigWire:
-    """The wire between the point where the supply's voltage is sensed and the board."""
-
-    sense_ohm: float | None
-    """Both ways; None: nobody says."""
-
-
-@dataclass(frozen=True)
 class KnownSensors:
     """What is known of the sensors of one opened meter."""
 
@@ -50,18 +42,12 @@ class KnownSensors:
 
     @classmethod
     def of(
-        cls,
-        meter: Meter,
-        name: str,
-        identity: MeterIdentity,
-        calibrations: Calibrations | None,
-        wire: RigWire | None = None,
+        cls, meter: Meter, name: str, identity: MeterIdentity, calibrations: Calibrations | None
     ) -> KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
             calibrations: None: none is looked for.
-            wire: between the first sensor and a board; None: no board is measured.
         Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.
         """
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
@@ -70,20 +56,18 @@ class KnownSensors:
             number: replace(sensor, sensor_id=names[number] if number < len(names) else sensor.sensor_id)
             for number, sensor in delivered.items()
         }
-        if wire:
-            bounds[0] = bounds[0].wired(wire.sense_ohm)
         applied = {}
         if calibrations:
-            applied = {
-                number: calibration
-                for number, sensor in bounds.items()
-                if (calibration := calibrations.of(sensor, simulated=identity.simulated))
-            }
-            bounds |= {
-                number: calibration.of(bounds[number], calibrations.temperature_c)
-                for number, calibration in applied.items()
-            }
+            for number, sensor in bounds.items():
+                calibration = calibrations.of(sensor, simulated=identity.simulated)
+                if calibration:
+                    applied[number] = calibration
+                    bounds[number] = calibration.of(sensor, calibrations.temperature_c)
         return cls(bounds, applied, meter.number if isinstance(meter, WithStorageMeter) else None)
+
+    def wired(self, sense_ohm: float | None) -> KnownSensors:
+        """The same with a board behind the first sensor and this wire between, both ways; None: nobody says."""
+        return replace(self, bounds={**self.bounds, 0: self.bounds[0].wired(sense_ohm)})
 
     def of_storage(self, medium: Medium) -> StorageSensor | None:
         """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.

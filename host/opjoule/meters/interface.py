@@ -164,7 +164,8 @@ class Meter(Protocol):
         """Stops sampling; gives the events that were still on their way, to the last conversion."""
 
     def close(self) -> None:
-        """Releases the port; may be called twice."""
+        """Releases the port, if it has one; may be called twice."""
+        return
 
     def error_bounds(self) -> ErrorBounds:
         """Error bounds of what it measures; once it is open."""

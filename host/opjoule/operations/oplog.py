@@ -161,10 +161,9 @@ def _decode(
     ended_ns: dict[int, int] = {}
     for number, block in enumerate(blocks):
         payload = data[block.payload_at : block.payload_end]
-        if zlib.crc32(payload) != block.crc32:
-            fault = OperationLogFault(path, block.offset, "block checksum does not match its payload")
-            return table.select(slice(filled)), number, fault
         try:
+            if zlib.crc32(payload) != block.crc32:
+                raise ValueError("block checksum does not match its payload")
             _check_follows(block, ended_ns)
             filled, ended_ns[block.thread] = decode_block(block, payload, table, filled)
         except ValueError as problem:

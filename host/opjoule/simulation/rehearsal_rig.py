@@ -24,7 +24,7 @@ import numpy as np
 from opjoule.clocks.exchanges import Exchange
 from opjoule.devices.programs.binaries import installed_here
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
-from opjoule.meters.interface import Losses, MeterEvent, MeterIdentity, Samples
+from opjoule.meters.interface import Losses, Meter, MeterEvent, MeterIdentity, Samples
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import DELAY_NS
 from opjoule.simulation.line_fifo import LineFifo
@@ -36,8 +36,8 @@ from opjoule.simulation.rig import simulated_board
 from opjoule.simulation.supply import SimulatedSupply
 
 
-class Witness:
-    """A second meter in series, on the supply's side of the shunt: 1,000 readings a second, 0.1 %. Implements Meter."""
+class Witness(Meter):
+    """A second meter in series, on the supply's side of the shunt: 1,000 readings a second, 0.1 %."""
 
     PERIOD_NS: Final = 1_000_000
     LATE_NS: Final = 1_500_000_000
@@ -59,9 +59,6 @@ class Witness:
     def open(self) -> MeterIdentity:
         """Identity of the simulated meter."""
         return MeterIdentity("witness", "simulated", "second meter", 0, protocol_version=1, simulated=True)
-
-    def configure(self) -> None:
-        """Does nothing: this meter has no settings."""
 
     def start(self) -> None:
         """Starts sampling."""
@@ -97,9 +94,6 @@ class Witness:
     def stop(self) -> list[MeterEvent]:
         """Remaining samples."""
         return self.read(0.0)
-
-    def close(self) -> None:
-        """Nothing to release."""
 
     def error_bounds(self) -> ErrorBounds:
         """0.1 % each, a crystal."""

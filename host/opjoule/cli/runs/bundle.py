@@ -17,7 +17,6 @@ from opjoule.errors import BadInput
 from opjoule.opened.exports.bundle import (
     RECORDS,
     Described,
-    KeptNames,
     Redaction,
     copy_runs,
     describe,
@@ -55,7 +54,7 @@ def run_bundle(options: BundleOptions) -> int:
     study = find_study(options.study) if options.study else None
     if options.out.exists():
         raise BadInput(f"--out {options.out} is there already: name another file, or remove it")
-    redaction = KeptNames() if options.keep_names else Redaction(socket.gethostname(), getpass.getuser())
+    redaction = Redaction(socket.gethostname(), getpass.getuser(), kept=options.keep_names)
     with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
         folder = Path(name)
         records = copy_runs(options.places, folder / RECORDS, redaction)

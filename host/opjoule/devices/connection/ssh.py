@@ -183,14 +183,7 @@ class SshConnection(Shell):
         if not self.is_up():
             raise LinkFault(f"the connection to {self.target} is lost: {self.why_down()}")
         try:
-            ended = subprocess.run(
-                self.command(arguments),
-                input=feed,
-                capture_output=True,
-                timeout=limit_s,
-                check=False,
-                start_new_session=True,
-            )
+            ended = self._ended(arguments, limit_s, feed)
         except subprocess.TimeoutExpired as error:
             raise LinkFault(
                 f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s"
@@ -213,18 +206,22 @@ class SshConnection(Shell):
 
     def _carries(self) -> bool:
         """Whether the master takes one more session."""
-        try:
-            probe = subprocess.run(
-                self.command(["true"]),
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_PROBE_S,
-                check=False,
-                start_new_session=True,
-            )
-        except subprocess.TimeoutExpired:
-            return False
-        return probe.returncode != _LOST
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return self._ended(["true"], _PROBE_S).returncode != _LOST
+        return False
+
+    def _ended(
+        self, arguments: list[str], limit_s: float, feed: bytes = b""
+    ) -> subprocess.CompletedProcess[bytes]:
+        """One command over the connection, at its end. Raises: subprocess.TimeoutExpired."""
+        return subprocess.run(
+            self.command(arguments),
+            input=feed,
+            capture_output=True,
+            timeout=limit_s,
+            check=False,
+            start_new_session=True,
+        )
 
     def reconnect(self, limit_s: float) -> bool:
         """Connects again, trying once a second for up to limit_s."""

@@ -33,9 +33,13 @@ class Redaction:
 
     host: str
     user: str
+    kept: bool = False
+    """Leaves everything as it is: the user has asked for it."""
 
     def text(self, text: str) -> str:
         """A text without them."""
+        if self.kept:
+            return text
         plain = _PATH.sub(
             lambda match: match[0] if match[0].startswith(_KEPT) else match[1] or "folder", text
         )
@@ -54,17 +58,6 @@ class Redaction:
         if isinstance(value, list):
             return [self.value(entry) for entry in value]
         return value
-
-
-class KeptNames(Redaction):
-    """Leaves everything as it is: the user has asked for it."""
-
-    def __init__(self) -> None:
-        super().__init__("", "")
-
-    def text(self, text: str) -> str:
-        """The text."""
-        return text
 
 
 CRATE: Final = "ro-crate-metadata.json"
