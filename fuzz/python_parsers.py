@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.devices.programs.probe_lines import Mark, probe_line
+from opjoule.devices.programs.probe_lines import probe_line
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import OpJouleError
 from opjoule.meters import messages as m
@@ -35,7 +35,7 @@ from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.sensors import code_ends
 from opjoule.meters.serial.wire import FrameReader, cobs_encode, crc16
 from opjoule.operations import schemas
-from opjoule.operations.board_files import read_events, read_system
+from opjoule.operations.board_files import PhaseMark, read_events, read_system
 from opjoule.operations.oplog import BLOCK_HEADER, FILE_HEADER, read_operation_log
 from opjoule.operations.tables import read_operations
 from opjoule.record.result import read_result
@@ -170,7 +170,7 @@ def probe_answers(data: bytes) -> None:
     """Lines of a probe."""
     for line in data.split(b"\n"):
         said = probe_line(line)
-        if isinstance(said, Mark):
+        if isinstance(said, PhaseMark):
             check(abs(said.board_ns) <= 1 << 63, "a mark's time fits a clock")
 
 

@@ -7,7 +7,6 @@ earlier there are the marks that the host received, which it writes as they arri
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
@@ -16,22 +15,13 @@ from opjoule.energy.baseline import IdlePower, marginal_energy
 from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE
 from opjoule.evaluation.repeat_energy import AlignedTrace
-from opjoule.operations.board_files import MARKS_FILE, PHASE_BEGIN, PHASE_END, read_events
+from opjoule.operations.board_files import MARKS_FILE, PHASE_BEGIN, PHASE_END, PhaseMark, read_events
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import RUN, Phase, Role
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Missing, Quantity
 
 _OPEN_END_NS: Final = (1 << 63) - 1
-
-
-@dataclass(frozen=True)
-class PhaseMark:
-    """A phase begins or ends, as the board stamped it."""
-
-    board_ns: int
-    name: str
-    begins: bool
 
 
 def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
-from opjoule.devices.programs.probe_lines import Mark
+from opjoule.operations.board_files import PhaseMark
 
 
 class Bounds(NamedTuple):
@@ -36,7 +36,7 @@ class PrintedMarks:
         return Bounds(first[0], last[0], last[1]) if first and last else None
 
 
-def process_bounds(marks: Iterable[Mark], name: str) -> Bounds | None:
+def process_bounds(marks: Iterable[PhaseMark], name: str) -> Bounds | None:
     """The stretch from the first begin to the last end of one name; None if either is missing."""
     of_this_name = [mark for mark in marks if mark.name == name]
     begins = [mark.board_ns for mark in of_this_name if mark.begins]

@@ -6,11 +6,11 @@ from typing import Final
 
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
-from opjoule.meters import fnirsi, joulescope, km003c, ppk2
+from opjoule.meters import fnirsi, joulescope, ppk2
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon import meter as monsoon
-from opjoule.meters.polled import hwmon, pmic, rapl
+from opjoule.meters.polled import hwmon, km003c, pmic, rapl
 from opjoule.meters.serial import meter as serial
 from opjoule.meters.serial.options import sensor_numbers
 from opjoule.meters.storage_meter import WithStorageMeter

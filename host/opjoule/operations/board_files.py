@@ -36,6 +36,15 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 
 @dataclass(frozen=True)
+class PhaseMark:
+    """A phase of a workload begins or ends, as the board stamped it."""
+
+    board_ns: int
+    name: str
+    begins: bool
+
+
+@dataclass(frozen=True)
 class BoardEdges:
     """Sync edges as the board made them, each array of shape (n,)."""
 

@@ -5,8 +5,8 @@ import json
 import pytest
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence
-from opjoule.evaluation.marked_phases import PhaseMark, marked_phases
-from opjoule.operations.board_files import MARKS_FILE
+from opjoule.evaluation.marked_phases import marked_phases
+from opjoule.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.record.phases import Phase, Role
 from opjoule.record.run_record import RunRecord
 from raw_record import running_record

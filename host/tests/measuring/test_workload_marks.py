@@ -3,9 +3,8 @@
 import json
 
 import numpy as np
-from opjoule.devices.programs.probe_lines import Mark
 from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
-from opjoule.operations.board_files import marked_operations, read_events, without_operations
+from opjoule.operations.board_files import PhaseMark, marked_operations, read_events, without_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.record.phases import Cycle
 from usual_phases import usual_phase
@@ -14,11 +13,11 @@ RUN = Bounds(100, 900)
 
 
 def begin(name, at):
-    return Mark(True, name, at)
+    return PhaseMark(at, name, begins=True)
 
 
 def end(name, at):
-    return Mark(False, name, at)
+    return PhaseMark(at, name, begins=False)
 
 
 def test_the_phase_of_a_process_reaches_from_its_begin_to_its_end():

@@ -40,7 +40,7 @@ class Scripted:
     def start(self): ...
     def clock_exchange(self): ...
     def error_bounds(self):
-        from opjoule.meters.km003c import km003c_sensor
+        from opjoule.meters.polled.km003c import km003c_sensor
 
         return km003c_sensor()
 

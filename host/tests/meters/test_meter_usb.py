@@ -13,7 +13,7 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.capture import Capture
 from opjoule.meters.fnirsi import DELIVERY_NS, PACKET_NS, FnirsiAssembler, check_sum, command
 from opjoule.meters.interface import GapEvent, MeterGone, Samples
-from opjoule.meters.km003c import Km003cSource
+from opjoule.meters.polled.km003c import Km003cSource
 from opjoule.meters.polled.polling import PolledMeter
 from opjoule.meters.registry import open_meter, sensor_ids
 from opjoule.trace.journal import TraceJournal, read_trace

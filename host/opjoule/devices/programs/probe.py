@@ -22,14 +22,12 @@ from opjoule.devices.programs.probe_lines import (
     HELLO,
     LINE_MAX,
     TEXT_MAX,
-    BoardFault,
-    Mark,
     ProbeAnswer,
     number,
     probe_line,
 )
 from opjoule.errors import DeviceFault, LinkFault
-from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END
+from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END, PhaseMark
 
 ANSWER_S = 30.0
 START_S = 60.0
@@ -57,7 +55,7 @@ class Probe:
         self._asking: dict[str, threading.Lock] = {}
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._marks: queue.Queue[Mark] = queue.Queue(WAITING_MAX)
+        self._marks: queue.Queue[PhaseMark] = queue.Queue(WAITING_MAX)
         self._kept: IO[str] | None = None
         self._faults: queue.Queue[str] = queue.Queue(WAITING_MAX)
         self._ended = threading.Event()
@@ -111,7 +109,7 @@ class Probe:
         """From now on each phase mark is written to this file as it arrives, as the board's file of events has it."""
         self._kept = path.open("x", encoding="utf-8", buffering=1)
 
-    def marks(self) -> list[Mark]:
+    def marks(self) -> list[PhaseMark]:
         """Phase marks that have come since the last call, in order."""
         return drained(self._marks)
 
@@ -179,17 +177,17 @@ class Probe:
 
     def _take(self, line: bytes, received_ns: int) -> None:
         said = probe_line(line)
-        if isinstance(said, Mark):
+        if isinstance(said, PhaseMark):
             _put(self._marks, said)
             self._keep(said)
-        elif isinstance(said, BoardFault):
-            _put(self._faults, said.text)
+        elif isinstance(said, str):
+            _put(self._faults, said)
         elif isinstance(said, ProbeAnswer):
             with self._guard:
                 answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
             _put(answers, (said.entry, received_ns))
 
-    def _keep(self, mark: Mark) -> None:
+    def _keep(self, mark: PhaseMark) -> None:
         if self._kept is None:
             return
         event = PHASE_BEGIN if mark.begins else PHASE_END

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.errors import DeviceFault
+from opjoule.operations.board_files import PHASE_BEGIN, PhaseMark
 
 LINE_MAX: Final = 1 << 18
 """Bytes of the longest line, the answer that repeats a signature; longer ones come in parts, which are no lines."""
@@ -22,22 +23,6 @@ _INT64: Final = 1 << 63
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A phase of a workload begins or ends."""
-
-    begins: bool
-    name: str
-    board_ns: int
-
-
-@dataclass(frozen=True)
-class BoardFault:
-    """Something has gone wrong on the board."""
-
-    text: str
-
-
-@dataclass(frozen=True)
 class ProbeAnswer:
     """What the probe says to a request."""
 
@@ -46,18 +31,17 @@ class ProbeAnswer:
     entry: dict[str, Any]
 
 
-def probe_line(line: bytes) -> Mark | BoardFault | ProbeAnswer | None:
-    """What one line says; None where it is none of the probe's."""
+def probe_line(line: bytes) -> PhaseMark | ProbeAnswer | str | None:
+    """What one line says, of what has gone wrong on the board its words; None where it is none of the probe's."""
     try:
         entry = json.loads(line)
         if not isinstance(entry, dict):
             return None
         if "mark" in entry:
-            return Mark(
-                entry["mark"] == "phase-begin", str(entry["name"])[:TEXT_MAX], number(entry, "board_ns")
-            )
+            begins = entry["mark"] == PHASE_BEGIN
+            return PhaseMark(number(entry, "board_ns"), str(entry["name"])[:TEXT_MAX], begins)
         if "fault" in entry:
-            return BoardFault(str(entry["fault"])[:TEXT_MAX])
+            return str(entry["fault"])[:TEXT_MAX]
         word = _word(entry)
         return ProbeAnswer(word, entry) if word in WORDS else None
     except (ValueError, KeyError, RecursionError, DeviceFault):

@@ -10,7 +10,7 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
-from opjoule.meters.km003c import km003c_sensor
+from opjoule.meters.polled.km003c import km003c_sensor
 from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 from opjoule.meters.serial.options import GENUINE, SHUNT, shunts, yes_or_no
 
