@@ -35,7 +35,7 @@ HOST = Path(__file__).resolve().parents[1]
 ROOT = HOST.parent
 sys.path[:0] = [str(HOST)]
 
-from opjoule.devices.profiles import find_profile  # noqa: E402  # path set above
+from opjoule.devices.profiles import BoardAndMedium, find_profile  # noqa: E402  # path set above
 from opjoule.record.phases import Phase, Role  # noqa: E402
 from opjoule.record.run_record import RunRecord  # noqa: E402
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
@@ -96,7 +96,7 @@ class Record:
         """Reads it."""
         drawn = json.loads((place / IMPERFECTIONS).read_text())["medium"]
         self.medium = MediumModel(**drawn)
-        self.board: BoardModel = Models.stated().load(find_profile(device).with_medium(storage)).board
+        self.board: BoardModel = Models.stated().load(BoardAndMedium(find_profile(device), storage)).board
         self.run = RunRecord.open(place).run
         table = pq.read_table(place / "system.parquet")
         self.system = {name: table[name].to_numpy().astype(float) for name in table.column_names}
@@ -149,7 +149,7 @@ def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Rec
 
 def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
     """Bandwidth of the medium and rate of the load while the medium binds it."""
-    stated = Models.stated().load(find_profile(device).with_medium(storage))
+    stated = Models.stated().load(BoardAndMedium(find_profile(device), storage))
     rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
     wanted_bytes = SYNCING_BYTES if db in SYNCING else 1.7 * limit_bytes + 6 * rate
     record = measure(

@@ -20,7 +20,7 @@ from typing import Final
 import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from opjoule.devices.profiles import find_profile
+from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.simulation.imperfections import Imperfections
@@ -108,7 +108,7 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     limit_v = find_profile(board).least_voltage_v
     if limit_v is None:
         raise ValueError(f"nothing is known of the least voltage of {board}")
-    model = Models.stated().load(find_profile(board).with_medium(medium))
+    model = Models.stated().load(BoardAndMedium(find_profile(board), medium))
     rig = drawn_for(find_profile(board), model.greatest_w, seed)
     rng = np.random.default_rng([seed, 7])
     count = int(LENGTH_S / STEP_S) // STEPS * STEPS
