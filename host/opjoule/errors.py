@@ -88,13 +88,12 @@ class RecordFault(OpJouleError):
 
 
 class OperationLogFault(RecordFault):
-    """An operation log is corrupt at a known byte; `path` and `offset` say where."""
+    """An operation log is corrupt at a known byte, `offset`."""
 
     def __init__(self, path: Path, offset: int, problem: str) -> None:
         super().__init__(
             f"operation log {path}: byte {offset}: {problem}; records before it can be read with strict=False"
         )
-        self.path = path
         self.offset = offset
 
 

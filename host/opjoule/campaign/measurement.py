@@ -117,7 +117,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
     execution = Execution(plan, board, recording.capture, record, progress)
     state = board.watch_state()
     if state:
-        state.tell_temperature = lambda celsius: progress.record(temperature_c=celsius)
+        state.tell_temperature = lambda celsius: progress.write_down(temperature_c=celsius)
     try:
         with ExitStack() as ends:
             ends.callback(board.end_probe, record.directory / "raw")  # at last

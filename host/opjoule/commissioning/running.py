@@ -173,7 +173,7 @@ class Running:
     def _check(self, limit_s: float) -> None:
         if self.capture.error:
             raise self.capture.error
-        if why := self.capture.ended:
+        if why := self.capture.summary.ended:
             raise MeterFault(f"the meter stopped: {why}")
         if time.monotonic() > limit_s:
             raise MeterFault(f"the meter sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor")

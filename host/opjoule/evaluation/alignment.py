@@ -118,11 +118,6 @@ class Alignment:
         """True unless two pieces of evidence disagree beyond their stated uncertainty."""
         return all(check.passed for check in self.checks if check.difference_ns is not None)
 
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Faults of the rig that the evidence shows, one line each."""
-        return self.edges.faults() if self.edges else ()
-
     def stated(self) -> dict[str, Any]:
         """`alignment` of result.json."""
         u_ns = self.board_to_meter.u_offset_ns if self.u_greatest_ns is None else self.u_greatest_ns

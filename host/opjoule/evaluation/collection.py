@@ -203,7 +203,7 @@ def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: Po
     )
     alignment = align(clocks, over)
     record.update(clock_maps=alignment.maps, clock_map_used=alignment.used)
-    for fault in alignment.faults:
+    for fault in alignment.edges.faults() if alignment.edges else ():
         record.add_fault(fault)
     return alignment
 

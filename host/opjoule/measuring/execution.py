@@ -160,10 +160,10 @@ class Execution:
                 self._check()
                 printed.add(line)
                 if workload.marks and line.get("phase") in workload.marks:
-                    self._progress.record(board_ns=int(line["board_ns"]))
+                    self._progress.write_down(board_ns=int(line["board_ns"]))
                 if "progress" in line:
                     said = line["progress"]
-                    self._progress.record(operations=float(said["operations"]))
+                    self._progress.write_down(operations=float(said["operations"]))
                     if workload.operations:
                         self._progress.advance_to(float(said.get("done", said["operations"])))
                 if workload.lasts_s:
@@ -218,7 +218,7 @@ class Execution:
             return
         self._progress.phase(f"idle {self._of_repeats(repeat)}", self._plan.idle_s)
         start_ns = self.phases[-1].end_board_ns if worked else self._board_ns()
-        self._progress.record(board_ns=start_ns)
+        self._progress.write_down(board_ns=start_ns)
         end_ns = start_ns + round(self._plan.idle_s * 1e9)
         self._await_board(end_ns, shown_from_ns=start_ns)
         phase = self._add(
@@ -232,7 +232,7 @@ class Execution:
         """Waits until everything that a workload began is over, or the limit has passed."""
         after = self.phases[-1]
         self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
-        self._progress.record(board_ns=after.end_board_ns)
+        self._progress.write_down(board_ns=after.end_board_ns)
         self._await_board(after.end_board_ns)
         unsettled = self._settling.wait(self._left, self._rest)
         if unsettled:
@@ -287,7 +287,7 @@ class Execution:
 
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
-        ended = self._capture.ended
+        ended = self._capture.summary.ended
         for line in self._board.probe.faults():
             self._board_faults.append(f"on the board: {line}")
             self._record.add_fault(self._board_faults[-1])

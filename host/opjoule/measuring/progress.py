@@ -97,7 +97,7 @@ class PhaseProgress:
             finally:
                 self._notes = None
 
-    def record(self, **entry: str | float) -> None:
+    def write_down(self, **entry: str | float) -> None:
         """Notes the `operations` done, a `temperature_c`, or the `board_ns` at which a phase begins or ends."""
         if notes := self._notes:
             notes.add(**entry)
@@ -110,7 +110,7 @@ class PhaseProgress:
         """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
         self._title = description
         self._pace.begin(description, total)
-        self.record(phase=description)
+        self.write_down(phase=description)
         self._note_time()
         if self._task is None:
             self._print_line("")
@@ -148,7 +148,7 @@ class PhaseProgress:
         remaining = (
             {} if left is None else {"remaining_s": round(left.remaining_s, 1), "is_least": left.is_least}
         )
-        self.record(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
+        self.write_down(host_ns=time.monotonic_ns(), elapsed_s=round(self._pace.elapsed_s, 1), **remaining)
 
     def _print_line(self, share: str) -> None:
         self._line_s = time.monotonic()

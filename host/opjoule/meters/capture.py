@@ -168,11 +168,6 @@ class Capture:
         return self._ended.wait(timeout_s)
 
     @property
-    def ended(self) -> str | None:
-        """Why the capture ended by itself, or None."""
-        return self.summary.ended
-
-    @property
     def trace_s(self) -> float:
         """Length of the trace so far on the meter's clock [s]."""
         if self.latest is None or self._first_meter_ns is None:

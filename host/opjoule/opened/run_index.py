@@ -52,7 +52,7 @@ class RunIndex:
         self.total = 0
         """Records that `runs` gives, known once it has given the first."""
         self._lock = threading.Lock()
-        self._known: dict[str, tuple[Mark, ListedRun]] | None = None
+        self._known: dict[str, _Entry] | None = None
 
     def places(self) -> dict[str, Path]:
         """Folder of every record by its name, which is its path under the folder.
@@ -76,12 +76,12 @@ class RunIndex:
             for name, path in places.items():
                 mark = _mark(path)
                 # A running record may end, or be killed, without a change of these files.
-                if name in known and known[name][0] == mark and not known[name][1].goes_on:
+                if name in known and known[name].mark == mark and not known[name].run.goes_on:
                     current[name] = known[name]
                 else:
-                    current[name] = known[name] = mark, listed(path)
+                    current[name] = known[name] = _Entry(mark, listed(path))
                     unsaved += 1
-                yield name, current[name][1]
+                yield name, current[name].run
                 if unsaved >= KEEP_AT_ONCE:
                     self._keep(known)
                     unsaved = 0
@@ -93,7 +93,7 @@ class RunIndex:
     def _name(self, path: Path) -> str:
         return path.resolve().name if path == self.folder else path.relative_to(self.folder).as_posix()
 
-    def _read(self) -> dict[str, tuple[Mark, ListedRun]]:
+    def _read(self) -> dict[str, _Entry]:
         try:
             kept = _DECODER.decode((self.folder / INDEX).read_bytes())
         except (OSError, msgspec.MsgspecError):
@@ -101,17 +101,16 @@ class RunIndex:
         if kept.version != VERSION:
             return {}
         return {
-            name: (entry.mark, replace(entry.run, path=self.folder / name))
+            name: _Entry(entry.mark, replace(entry.run, path=self.folder / name))
             for name, entry in kept.entries.items()
         }
 
-    def _keep(self, known: dict[str, tuple[Mark, ListedRun]]) -> None:
+    def _keep(self, known: dict[str, _Entry]) -> None:
         """Writes the index beside the records; a record that is the folder itself gets none."""
         if (self.folder / "run.json").exists():
             return
-        entries = {name: _Entry(mark, run) for name, (mark, run) in known.items()}
         with suppress(OSError), rewriting(self.folder / INDEX) as file:
-            file.write(msgspec.json.encode(_Kept(VERSION, entries), enc_hook=str))
+            file.write(msgspec.json.encode(_Kept(VERSION, known), enc_hook=str))
 
 
 def _mark(path: Path) -> Mark:

@@ -104,27 +104,18 @@ def take(directory: Path) -> None:
     _check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
-        taken = _made(directory / RESERVE)
+        (directory / RESERVE).touch(exist_ok=False)
     except OSError as fault:
+        if isinstance(fault, FileExistsError) and directory.is_dir():
+            raise BadInput(
+                f"{directory} was taken by another measurement, or one was killed there: choose another --out"
+            ) from None
         raise BadInput(f"cannot create {directory}: {fault.strerror}: choose another --out") from None
-    if not taken:
-        raise BadInput(
-            f"{directory} was taken by another measurement, or one was killed there: choose another --out"
-        )
     try:
         _check_free(directory)  # again: a record may have begun and ended in between
     except BadInput:
         give_up_reserve(directory)
         raise
-
-
-def _made(file: Path) -> bool:
-    """Makes an empty file; False where there is one."""
-    try:
-        file.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    return True
 
 
 def fill_reserve(directory: Path) -> None:

@@ -313,8 +313,8 @@ def test_edges_that_the_board_makes_after_the_meter_was_stopped_are_no_fault_and
     stopped = replace(
         evidence, meter_edges=SyncEdges(meter.meter_ns[:300], meter.level[:300], np.arange(300))
     )
-    assert not align(stopped, (10 * S, int(evidence.board_edges.board_ns[299]))).faults
-    assert align(stopped, (10 * S, 1780 * S)).faults
+    assert not align(stopped, (10 * S, int(evidence.board_edges.board_ns[299]))).edges.faults()
+    assert align(stopped, (10 * S, 1780 * S)).edges.faults()
 
 
 def test_marks_of_phases_milliseconds_apart_are_all_matched():

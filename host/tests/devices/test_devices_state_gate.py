@@ -189,7 +189,7 @@ def test_a_dip_between_two_full_readings_is_seen(tmp_path):
     watch.start()
     (soc / "get_throttled").write_text("50005\n")
     deadline_s = time.monotonic() + 60
-    while not watch.flags_seen():
+    while not watch._flags.seen:
         assert time.monotonic() < deadline_s, "the flags are not read"
         time.sleep(0.05)
     (soc / "get_throttled").write_text("0\n")

@@ -53,7 +53,7 @@ def test_time_passed_and_left_are_noted_in_the_record(tmp_path) -> None:
     progress.expect([Expected("run", "run", 600.0)])
     with progress.noted(notes):
         progress.phase("run (1 of 1)", None)
-        progress.record(board_ns=77)
+        progress.write_down(board_ns=77)
     phase, time_noted, reached = map(json.loads, (tmp_path / "progress.jsonl").read_text().splitlines())
     assert phase["phase"] == "run (1 of 1)" and reached == {"meter_ns": 5, "board_ns": 77}
     assert 599.0 < time_noted["remaining_s"] <= 600.0 and time_noted["is_least"] is False

@@ -218,7 +218,7 @@ def test_the_reader_process_records_a_run(opened, tmp_path):
     capture = Capture(meter, journal)
     capture.start()
     while capture.trace_s < 2.5:
-        assert not capture.wait(0.05), capture.ended
+        assert not capture.wait(0.05), capture.summary.ended
     summary = capture.stop()
     journal.close()
     trace = read_trace(tmp_path)

@@ -44,7 +44,7 @@ def recorded(name, tmp_path, samples):
         capture = Capture(meter, journal)
         capture.start()
         while capture.summary.samples < samples:
-            assert not capture.wait(0.02), capture.ended
+            assert not capture.wait(0.02), capture.summary.ended
         summary = capture.stop()
         journal.close()
     finally:
@@ -112,7 +112,7 @@ def test_a_cable_pulled_in_mid_run_ends_it_and_keeps_what_came(monkeypatch, tmp_
     capture = Capture(meter, journal)
     capture.start()
     assert capture.wait(30)
-    assert "cable pulled" in capture.ended
+    assert "cable pulled" in capture.summary.ended
     capture.stop()
     journal.close()
     meter.close()

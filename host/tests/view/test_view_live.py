@@ -122,8 +122,8 @@ def test_progress_notes_phases_operations_and_temperatures_inside_its_block_alon
     notes = ProgressNotes(tmp_path / "progress.jsonl", SimpleNamespace(end_ns=5))
     with progress.noted(notes):
         progress.phase("run", 10)
-        progress.record(operations=4.0)
-        progress.record(temperature_c=51.5)
+        progress.write_down(operations=4.0)
+        progress.write_down(temperature_c=51.5)
     progress.phase("after", None)
     notes.add(phase="closed")
     lines = [json.loads(line) for line in (tmp_path / "progress.jsonl").read_text().splitlines()]

@@ -97,8 +97,8 @@ class RecordedMeter:
                 trace = read_trace(self.directory)
                 if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
                     return
-            if self.recording.capture.ended:
-                raise MeterFault(f"{self.name}: {self.recording.capture.ended}")
+            if self.recording.capture.summary.ended:
+                raise MeterFault(f"{self.name}: {self.recording.capture.summary.ended}")
             if time.monotonic() > limit_s:
                 raise MeterFault(
                     f"{self.name} sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor"

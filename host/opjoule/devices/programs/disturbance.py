@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 
 from opjoule.devices.on_board import script
 from opjoule.devices.programs.runner import Runner
@@ -68,12 +68,7 @@ class RunningDisturbance:
 
         Raises: DeviceFault: it does not start.
         """
-        numbers = (
-            disturbance.cpu_percent,
-            disturbance.read_kib_per_s,
-            disturbance.write_kib_per_s,
-            disturbance.file_mib,
-        )
+        _, _, *numbers = astuple(disturbance)
         command = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
         self._run = runner.start(command, TAG, None, pinned=False)
         if next(self._run.lines(), None) != {"ready": True}:

@@ -48,8 +48,6 @@ from opjoule.toml_file import as_struct, as_table, read_toml
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
 _WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
-Text = Annotated[str, Meta(description="text in quotes")]
-"""A field's description is what a wrong value is told it must be."""
 
 
 class RigDevice(Struct, frozen=True):
@@ -64,7 +62,7 @@ class RigDevice(Struct, frozen=True):
     ssh_options: Annotated[
         tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
     ] = ()
-    cpufreq: Text = CPUFREQ
+    cpufreq: str = CPUFREQ
     mongod: str = ""
     """The server program on the board, where it is not on its PATH."""
     mongod_options: Annotated[

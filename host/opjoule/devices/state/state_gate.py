@@ -185,13 +185,9 @@ class StateWatch:
         self.report.broken += broken_by_readings(self._readings, self.profile.temperature_limit_c)
         self.report.notes += fan_notes(self._readings)
         self.report.broken += self._flags.broken()
-        self.report.flags_seen = self.flags_seen()
+        self.report.flags_seen = self._flags.seen
         self.report.unknown = self._flags.unknown()
         return self.report
-
-    def flags_seen(self) -> int:
-        """Firmware flags that were seen so far."""
-        return self._flags.seen
 
     def _run(self) -> None:
         turn = 0
