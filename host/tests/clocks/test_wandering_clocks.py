@@ -281,7 +281,7 @@ def test_the_cross_check_passes_a_right_map_of_a_wandering_clock_and_fails_a_str
     evidence = warmed_up_run()
     over = (10 * S, 1780 * S)
     found = align(evidence, over)
-    assert found.board_to_meter.method == "sync-edges" and found.passed and not found.faults
+    assert found.board_to_meter.method == "sync-edges" and found.passed and not found.edges.faults()
     assert found.stated()["u_s"].value < 20e-6
     ends_ns = np.array(over, np.int64)
     rate = 1 + float(np.diff(warming_up_ns(ends_ns))[0]) / float(over[1] - over[0])
@@ -303,7 +303,10 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     assert edges["board_unmatched"] == 1790 - int(seen.sum())
     missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
     whole = missed + edges["matched"]
-    assert len(found.faults) == 1 and f"{missed} of {whole} edges of the board" in found.faults[0]
+    assert (
+        len(found.edges.faults()) == 1
+        and f"{missed} of {whole} edges of the board" in found.edges.faults()[0]
+    )
 
 
 def test_edges_that_the_board_makes_after_the_meter_was_stopped_are_no_fault_and_those_in_the_run_are():
@@ -345,7 +348,7 @@ def test_edges_that_change_nothing_on_the_line_are_no_fault():
         (10 * S, 1780 * S),
     )
     assert found.edges.board_unmatched == found.edges.board_invisible == again_ns.size
-    assert found.edges.matched == meter.meter_ns.size and not found.faults
+    assert found.edges.matched == meter.meter_ns.size and not found.edges.faults()
 
 
 def test_a_slewed_clock_is_a_fault_that_names_the_daemons():
