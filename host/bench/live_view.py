@@ -36,7 +36,7 @@ SETTLED_S = 5.0
 def record_here(place: Path, seconds: float) -> int:
     """`measure.py record --live` with the software Monsoon as its meter."""
     source = ProtocolSource("software_monsoon", "SoftwareMonsoon", {"seconds": seconds + 5.0, "paced": True})
-    record.open_meter = lambda address: MonsoonMeter(MonsoonSettings(), source)  # type: ignore[attr-defined]
+    record.open_meters = lambda name, storage: MonsoonMeter(MonsoonSettings(), source)  # type: ignore[assignment]
     argv = ["record", "--meter", "monsoon", "--out", str(place), "--seconds", str(seconds), "--live"]
     return record.run_record(parse(argv).options)
 
