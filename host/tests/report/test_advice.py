@@ -190,7 +190,7 @@ def a_voltage_that_is_read_seldom(told, monkeypatch):
     if not told:
         return " ".join(remedies({"budget": {"voltage": measured(1.0, None)}}, YCSB, ""))
     often = open_meter(f"serial:/dev/null,{told[1]}")
-    assert often._changes["bus_every"] < SensorSettings(mode=Mode.SHUNTS).bus_every  # type: ignore[attr-defined]
+    assert often.changes["bus_every"] < SensorSettings(mode=Mode.SHUNTS).bus_every  # type: ignore[attr-defined]
     return ""
 
 

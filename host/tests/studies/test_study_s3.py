@@ -254,7 +254,8 @@ def test_each_question_is_answered_as_its_definition_says(study):
 
 
 def results_of(file: Path) -> dict[tuple[str, str], dict]:
-    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    first, *lines = (json.loads(line) for line in file.read_text().splitlines())
+    assert first["software"].split()[0] in SYSTEMS, "what is measured is named before its phases"
     return {(line["phase"], line["cell"]["rows"]): line for line in lines}
 
 

@@ -183,7 +183,10 @@ def told(tmp_path_factory, server, library):
             )
             assert ended.returncode == 0, ended.stderr
             assert "carried to PostgreSQL 15" in ended.stdout
-            lines = [json.loads(line) for line in (folder / "results").read_text().splitlines()]
+            first, *lines = (json.loads(line) for line in (folder / "results").read_text().splitlines())
+            assert "carried to PostgreSQL 15" in first["software"], (
+                "what is measured is named before its phases"
+            )
             found[system, transactions] = {line["phase"]: line for line in lines}
     return found
 
