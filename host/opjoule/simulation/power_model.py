@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -121,7 +122,7 @@ Rows = list[tuple[int, float, float]]
 """Current [A] and voltage [V] from a moment on [board_ns], each."""
 
 
-class LoadModel:
+class LoadModel(ABC):
     """Turns activity into supply current and voltage."""
 
     hold_ns = 0
@@ -130,6 +131,7 @@ class LoadModel:
     def begin(self, folder: Path) -> None:
         """Called once, before all else; `folder`: files of the board's programs, and of the model."""
 
+    @abstractmethod
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """Current and voltage from moments inside one interval on.
 
@@ -137,7 +139,6 @@ class LoadModel:
             later: the intervals that are known to follow.
             busy: what the medium was busy with in the interval, in order of time.
         """
-        raise NotImplementedError
 
     def end(self) -> None:
         """Called once, after the last activity."""

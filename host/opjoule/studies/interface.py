@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -48,16 +49,16 @@ class Step:
         return self.workload
 
 
-class Study:
+class Study(ABC):
     """One study with all its settings: a value that can be written down and read again."""
 
     name: ClassVar[str]
     """Name of the kind of study, as a plan has it."""
 
     @property
+    @abstractmethod
     def label(self) -> str:
         """Short, of letters, digits and dashes: for the record's directory."""
-        raise NotImplementedError
 
     @property
     def engine(self) -> str:
@@ -65,21 +66,21 @@ class Study:
         return ""
 
     @property
+    @abstractmethod
     def title(self) -> str:
         """What is measured, in a few words."""
-        raise NotImplementedError
 
+    @abstractmethod
     def words(self) -> Mapping[str, str]:
         """Step name -> what happens in it, for the plan that is shown."""
-        raise NotImplementedError
 
+    @abstractmethod
     def settings(self) -> list[tuple[str, str]]:
         """What is set, in words, for the plan that is shown: (name, what)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def steps(self) -> list[Step]:
         """Names and roles of one repeat's steps and of the controls, in order; workloads left out."""
-        raise NotImplementedError
 
     def check_here(self) -> None:
         """Checks what this computer has to do for the study, before the rig is opened.
@@ -87,12 +88,12 @@ class Study:
         Raises: BadInput, RigFault: it cannot be done.
         """
 
+    @abstractmethod
     def check(self, board: Board) -> None:
         """Has the board check what can be checked before anything is touched.
 
         Raises: BadInput: the first thing that is wrong.
         """
-        raise NotImplementedError
 
     def check_space(self, board: Board) -> None:
         """Sees that what the study writes has room on the board's medium.
@@ -104,9 +105,9 @@ class Study:
         """The study as it is carried out under a meter whose samples come so far apart [s]."""
         return self
 
+    @abstractmethod
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """The steps of one repeat, on a board that is put back as it was when the context ends."""
-        raise NotImplementedError
 
     def in_blocks(self) -> Study | None:
         """The study with its work in randomised blocks, to be carried out once after all repeats; None for nothing."""
@@ -116,13 +117,13 @@ class Study:
         """Steps after all repeats."""
         return []
 
+    @abstractmethod
     def facts(self, board: Board) -> dict[str, Any]:
         """Name and version of what makes the operations, and whatever else run.json is to say."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_json(self) -> dict[str, Any]:
         """Everything that the study needs to be run again, elsewhere."""
-        raise NotImplementedError
 
 
 BASELINE_BEFORE = Step("idle-before", Role.BASELINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,7 +35,7 @@ class Ran:
         return self
 
 
-class Shell:
+class Shell(ABC):
     """A way to run commands on the board. No command is ever put together as a string by its callers."""
 
     target = "this computer"
@@ -45,12 +46,12 @@ class Shell:
         """The network name that the board is reached by; empty for this computer."""
         return ""
 
+    @abstractmethod
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command to its end.
 
         Raises: LinkFault: the connection is gone, or the command has not ended within limit_s.
         """
-        raise NotImplementedError
 
     def command(self, arguments: list[str]) -> list[str]:
         """The local command line that runs `arguments` on the board."""

@@ -68,7 +68,7 @@ class Source(ABC):
         """Its counters since it was opened, by name, for the record."""
         return {}
 
-    def close(self) -> None:  # noqa: B027  # most have nothing to release
+    def close(self) -> None:  # most have nothing to release
         """Releases it; may be called twice."""
 
 
