@@ -7,7 +7,7 @@ from pathlib import Path
 
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
-from opjoule.toml_file import as_struct, read_toml
+from opjoule.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"
 
@@ -74,11 +74,15 @@ def known_profiles() -> list[str]:
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of board `name`.
+    """The profile of board `name`. Set-up asks for it too, before any package is installed.
 
     Raises: BadInput: no such board; names the known ones and the nearest.
     """
     if name not in known_profiles():
         raise BadInput(unknown("device", name, known_profiles()))
-    path = _FOLDER / f"{name}.toml"
-    return as_struct(read_toml(path), Profile, f"{path}:", name=name)
+    data = read_toml(_FOLDER / f"{name}.toml")
+    low_v, high_v = data.pop("supply_voltage_v")
+    if "idle_w" in data:
+        least_w, greatest_w = data.pop("idle_w")
+        data["idle_w"] = (least_w, greatest_w)
+    return Profile(name=name, supply_voltage_v=(low_v, high_v), media=tuple(data.pop("media")), **data)
