@@ -127,7 +127,8 @@ def scratch() -> Iterator[Path]:
 def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
     """Its exit status (None past the limit), and what it said."""
     programs = [ROOT / "build/loader", ROOT / "build/rig-sim"]
-    path = os.pathsep.join([*map(str, programs), os.environ["PATH"]])
+    users = [folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(ROOT / ".venv/bin")]
+    path = os.pathsep.join([*map(str, programs), *users])
     environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
     environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory(prefix="opjoule-said-") as folder:
