@@ -1,19 +1,19 @@
 #!/bin/sh
 """:"
 # Run by sh first: the smallest Debian installation has no Python yet.
-name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as opjoule/scripts.py says it
-trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
 if ! command -v python3 >/dev/null 2>&1; then
+  name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as opjoule/scripts.py says it
+  trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
   echo "python3 is missing: installing it ..." >&2
   command -v apt-get >/dev/null 2>&1 || { echo "install Python 3.11 or later, then start again" >&2; exit 1; }
   as_root=""; [ "$(id -u)" = 0 ] || as_root="sudo"
   { $as_root apt-get update -qq && $as_root apt-get install -qq -y --no-install-recommends python3; } >/dev/null ||
     { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
+  trap - HUP INT TERM
 fi
-# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option). Without its own
-# answer first: sh takes note of a signal that comes right before exec, and forgets it there.
+# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option). sh has no answer
+# of its own: it would take note of a signal that comes right before exec, and forget it there.
 blocked=""; env --block-signal=HUP,INT,TERM true 2>/dev/null && blocked="env --block-signal=HUP,INT,TERM"
-trap - HUP INT TERM
 # shellcheck disable=SC2086 # two words
 exec $blocked python3 "$0" "$@"
 ":"""

@@ -31,7 +31,9 @@ VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "
 LAST_LINES, LAST_LETTERS = 40, 20_000
 AT_ONCE = 2
 """Parts that run side by side: one of them always waits for a download, a linker or its only test process."""
-NEEDS_NOTHING_LONG = "not rig and not end_to_end and not board_builds and not slow"
+WITHOUT_THOROUGH = "not thorough"
+"""The host tests without --all."""
+NEEDS_NOTHING_LONG = f"not rig and not end_to_end and not board_builds and not slow and {WITHOUT_THOROUGH}"
 """The host tests of --quick."""
 SILENCE_LIMIT_S = 1500.0
 """A command that says nothing for so long hangs, and is ended: no test and no compiler run takes half of it."""
@@ -110,8 +112,12 @@ def sanitized_build(source: str, name: str, target: str) -> tuple[tuple[str, ...
     )
 
 
-def parts() -> list[Part]:
-    """All parts, quick ones first."""
+def parts(everything: bool = False) -> list[Part]:
+    """All parts, quick ones first; `everything`: with the virtual board, and builds for boards of 32 bits."""
+    boards = ((BOARD_BUILDS, "aarch64", "amd64"),)
+    tests = ("-m", WITHOUT_THOROUGH)
+    if everything:
+        boards, tests = (VIRTUAL_BOARD, (BOARD_BUILDS,)), ()
     return [
         Part(
             "style",
@@ -133,8 +139,8 @@ def parts() -> list[Part]:
         ),
         Part(
             "boards",
-            "the virtual board, and the loader's builds for boards",
-            (VIRTUAL_BOARD, (BOARD_BUILDS,)),
+            "the loader's builds for boards",
+            boards,
         ),
         Part(
             "rig-sim",
@@ -153,11 +159,15 @@ def parts() -> list[Part]:
         Part("documents", "documented commands", ((sys.executable, "host/documented_commands.py"),)),
         Part(
             "host",
-            "the host package, end to end through the simulated rig, and on a virtual board",
-            (host_tests("-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30"),),
+            "the host package, end to end through the simulated rig",
+            (
+                host_tests(
+                    "-n", "4", "--dist", "loadfile", "--no-loadscope-reorder", "--durations=30", *tests
+                ),
+            ),
             alone=True,
             again=host_tests(
-                *("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "-x", "--again"),
+                *("-n", "0", "--last-failed", "--last-failed-no-failures", "none", "-x", "--again", *tests),
             ),
         ),
     ]
@@ -317,9 +327,14 @@ def main() -> int:
         action="store_true",
         help="style, and the host's tests that are quick: no rig, no real time, no build for boards",
     )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="also tests marked `thorough`: on a virtual board, of 32 bits, and further cases of what others show",
+    )
     asked = parser.parse_args()
-    if asked.quick and asked.part:
-        parser.error("--quick has its own parts: leave out " + " ".join(asked.part))
+    if asked.quick and (asked.part or asked.all):
+        parser.error("--quick has its own parts: leave out " + " ".join(asked.part or ["--all"]))
     if unknown := set(asked.part) - {part.name for part in known}:
         parser.error(
             f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
@@ -329,7 +344,7 @@ def main() -> int:
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1
-    chosen = [part for part in known if part.name in (asked.part or [each.name for each in known])]
+    chosen = [part for part in parts(asked.all) if not asked.part or part.name in asked.part]
     outcomes = run_parts(quick_parts() if asked.quick else chosen)
     failed = [name for name, outcome in outcomes.items() if not outcome.passed]
     unsteady = [name for name, outcome in outcomes.items() if outcome.passed and outcome.failure]

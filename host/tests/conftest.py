@@ -47,9 +47,11 @@ def pytest_addoption(parser):
 THREAD_END_S = 10.0
 LONG_FIRST = [
     f"test_{name}.py"
-    for name in ("devices_virtual_board", "end_to_end", "devices_measurement", "medium_full", "generator_ycsb",
-                 "settle_end_to_end", "devices_virtual_measurement", "study_s4", "study_s3", "study_s1", "study_s5",
-                 "study_s2", "fleet", "devices_virtual_clock_and_pins")
+    for name in ("devices_virtual_board", "end_to_end", "devices_measurement", "study_s3", "settle_end_to_end",
+                 "devices_virtual_measurement", "study_s4", "study_s5", "generator_ycsb", "calibrate_command",
+                 "advice_end_to_end", "medium_full", "against_ycsb", "simulated_medium", "fleet",
+                 "commissioning_rehearsal", "rig_calibrated", "command", "attribution_known", "rig_accuracy",
+                 "devices_virtual_clock_and_pins", "meter_storage", "study_s2", "study_s1")
 ]  # fmt: skip
 """A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
 which takes two processors, lie apart, so that they do not run side by side."""

@@ -201,12 +201,13 @@ def main() -> int:
     )
     parser.add_argument("--rigs", type=int, default=20)
     parser.add_argument("--references", type=int, default=1, help="of each kind, drawn for each rig")
+    parser.add_argument("--step", type=float, default=POINT_S, help="seconds of each load of the ladder (60)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     asked = parser.parse_args()
     seeds = range(asked.seed, asked.seed + asked.rigs)
     with ProcessPoolExecutor(asked.jobs) as pool:
-        found = list(pool.map(partial(trial, draws=asked.references), seeds))
+        found = list(pool.map(partial(trial, draws=asked.references, point_s=asked.step), seeds))
     print(
         f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {asked.rigs} rigs, calibrated by each "
         f"of {asked.references} reference(s) of a kind:"

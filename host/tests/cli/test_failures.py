@@ -154,7 +154,7 @@ def test_a_signal_at_any_moment_of_the_first_second_is_one_line(tmp_path, moment
         running.send_signal(number)
         _, said = running.communicate(timeout=120)
     lines = [line for line in said.splitlines() if not line.startswith(("Set-up", "  "))]
-    if running.returncode != -number:  # it came before the shell had read its first line
+    if running.returncode != -number:  # it came before Python began
         assert running.returncode == 130 and len(lines) == 1 and "measure.py: interrupted" in lines[0], said
     else:
         assert not said

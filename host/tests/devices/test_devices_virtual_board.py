@@ -32,7 +32,7 @@ from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, LinkFault
 from virtual_board import EMMC, LIMIT_S, ROOT, SSD, STAND_IN, as_root, connect, listing
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.thorough]
 
 CUTS = int(os.environ.get("OPJOULE_CUTS", "1"))
 CHANCE = random.Random(int(os.environ.get("OPJOULE_SEED", "1")))

@@ -34,7 +34,7 @@ from opjoule.simulation.virtual_rig import VirtualRig
 from opjoule.trace.journal import read_edges
 from virtual_board import EMMC, LIMIT_S, ROOT, connect
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.thorough]
 
 # Lines 0, 1, 42 and the header's of arch/arm64/boot/dts/amlogic/meson-gxbb-odroidc2.dts (Linux), which names its pins
 # by gpio-line-names (Documentation/devicetree/bindings/gpio/gpio.txt). The virtual board's chip has eight lines.

@@ -16,7 +16,7 @@ from opjoule.simulation.virtual_rig import VirtualRig
 from rig_session import rig_sim
 from virtual_board import LIMIT_S, ROOT, STAND_IN, as_root, connect, listing
 
-pytestmark = pytest.mark.end_to_end
+pytestmark = [pytest.mark.end_to_end, pytest.mark.thorough]
 
 
 def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:

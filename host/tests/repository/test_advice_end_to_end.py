@@ -41,10 +41,11 @@ def summary(out: Path, *options: str) -> str:
             "too short to be representative",
             r"--seconds \d+",
         ),
-        (
+        pytest.param(
             (*SHORT, "--no-harness", "--seconds", "2"),
             "one run does not show how much runs differ",
             r"--repeats \d+",
+            marks=pytest.mark.thorough,
         ),
     ],
     ids=["too-short", "one-run"],

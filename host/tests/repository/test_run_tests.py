@@ -29,7 +29,7 @@ def script(tmp_path, text):
 
 
 def run(part, monkeypatch, capfd):
-    monkeypatch.setattr(run_tests, "parts", lambda: [part])
+    monkeypatch.setattr(run_tests, "parts", lambda everything=False: [part])
     monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
     monkeypatch.setattr(sys, "argv", ["./test"])
     status = run_tests.main()
@@ -159,15 +159,31 @@ own.with_suffix(".ended").touch()
     assert "     one | met b\n" in out and "     two | met a\n" in out
 
 
-def test_quick_leaves_out_rigs_real_time_builds_for_boards_and_what_is_slow(monkeypatch, capfd):
+def test_quick_leaves_out_rigs_real_time_builds_for_boards_and_what_is_slow(monkeypatch):
+    style, host = asked_for(monkeypatch, "--quick")
+    assert (style.name, host.name) == ("style", "host")
+    [command] = host.commands
+    assert "not rig and not end_to_end and not board_builds and not slow and not thorough" in command
+
+
+def test_all_adds_the_virtual_board_and_every_thorough_test(monkeypatch):
+    usual, everything = asked_for(monkeypatch), asked_for(monkeypatch, "--all")
+    assert [part.name for part in usual] == [part.name for part in everything]
+    boards = {part.name: part.commands for part in usual}["boards"]
+    assert run_tests.VIRTUAL_BOARD not in boards and run_tests.VIRTUAL_BOARD in everything[2].commands
+    for some, leaves_out in ((usual, True), (everything, False)):
+        assert ("not thorough" in some[-1].commands[0]) == leaves_out
+        assert ("not thorough" in some[-1].again) == leaves_out
+
+
+def asked_for(monkeypatch, *options):
+    """The parts that `./test` with these options would run."""
     asked = []
     monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
     monkeypatch.setattr(run_tests, "run_parts", lambda chosen: asked.extend(chosen) or {})
-    monkeypatch.setattr(sys, "argv", ["./test", "--quick"])
+    monkeypatch.setattr(sys, "argv", ["./test", *options])
     assert run_tests.main() == 0
-    assert [part.name for part in asked] == ["style", "host"]
-    command = asked[1].commands[0]
-    assert command[command.index("-m") + 1] == "not rig and not end_to_end and not board_builds and not slow"
+    return asked
 
 
 LEAVES_A_THREAD = """
