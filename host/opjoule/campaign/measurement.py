@@ -13,6 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 import opjoule
 from opjoule.devices.board import Board
 from opjoule.devices.state.state_gate import StateWatch
@@ -169,6 +171,9 @@ def _conclude(
         raise
     except OSError as error:
         raise _unwritten(record, error) from error
+    finally:
+        # Arrow's pool keeps what ended threads had allocated; a campaign would grow with each of its cells.
+        pa.default_memory_pool().release_unused()
 
 
 def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
