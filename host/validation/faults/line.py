@@ -103,7 +103,10 @@ class BadLine:
                         strikes.pop(0)
                         self.struck += 1
                         data = self._damaged(data)
-                os.write(self._near if ready == self._far else self._far, data)
+                try:
+                    os.write(self._near if ready == self._far else self._far, data)
+                except OSError:
+                    return
 
     def _damaged(self, data: bytes) -> bytes:
         if self._name == SILENT:
