@@ -125,7 +125,7 @@ class BadLine:
 
 def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     """A recording over a line that damages some bytes."""
-    write_profile(folder / "profile.csv", [(0.0, CURRENT_A)], 5.04, RECORDED_S + 2)
+    write_profile(folder / "profile.csv", [(0.0, CURRENT_A)], 5.04, 600)
     rig = [RIG_SIM, "--elf", FIRMWARE, "--pty", folder / "meter", "--truth", folder / "truth.json"]
     rig += ["--profile", folder / "profile.csv", "--pace", "1", "--patience-s", "60"]
     with subprocess.Popen(rig, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as meter:
