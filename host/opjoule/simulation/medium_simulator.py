@@ -125,5 +125,7 @@ class MediumSimulator:
         self._closing = True
         end_by_input(self._process, _STOP_LIMIT_S)
         self._reader.join()
+        if self._process.stdout:
+            self._process.stdout.close()
         self.work.fifo.close()
         self._temporary.cleanup()

@@ -117,9 +117,10 @@ class ActivityWire:
 
     def _run(self) -> None:
         assert self._process.stdout
-        for line in self._process.stdout:
-            if line.endswith("\n"):
-                self._pass(line)
+        with self._process.stdout as samples:
+            for line in samples:
+                if line.endswith("\n"):
+                    self._pass(line)
 
     def _pass(self, line: str) -> None:
         board_ns, comma, rest = line.partition(",")

@@ -10,6 +10,8 @@ import subprocess
 import time
 from pathlib import Path
 
+from opjoule.record.run_record import RunRecord
+
 from faults.trial import COMMAND, LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
 
 SHORT = (
@@ -85,6 +87,5 @@ def _sweep(trial: Trial, folder: Path) -> None:
     )
     after = judged(folder / "next", ended.returncode, ended.stderr)
     if after.status != "complete" or after.wrong:
-        trial.wrong.append(
-            f"the next measurement: {after.status} {after.wrong} {ended.stderr.strip()[-200:]}"
-        )
+        faults = RunRecord.open(folder / "next").faults if (folder / "next").exists() else []
+        trial.wrong.append(f"the next measurement: {after.status} {after.wrong} {faults} {ended.returncode}")

@@ -182,8 +182,9 @@ def two_at_once(run: Recording) -> Trial:
     run.sleep()
     second = run.start(run.folder / "second", seconds=0.5)
     _, said = second.communicate(timeout=LIMIT_S)
+    overlapped = first.poll() is None
     trial = run.finish(run.ended(first))
-    overlapped = run.moment_s < RECORDED_S - 1
+    trial.struck = overlapped
     if "Traceback" in said or (overlapped and (second.returncode == 0) == (trial.status == "complete")):
         trial.wrong.append(f"the second one ended with {second.returncode}: {said.strip()[-200:]}")
     return trial

@@ -60,7 +60,8 @@ class LineProcess:
 
     def _read(self, stream: IO[str]) -> None:
         try:
-            self._take_lines(stream)
+            with stream:
+                self._take_lines(stream)
         finally:
             with self._guard:
                 self._open_streams -= 1

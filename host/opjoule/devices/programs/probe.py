@@ -161,19 +161,21 @@ class Probe:
 
     def _read(self) -> None:
         assert self._process.stdout
-        while line := self._process.stdout.readline(LINE_MAX):
-            self._take(line, time.monotonic_ns())
+        with self._process.stdout as answers:
+            while line := answers.readline(LINE_MAX):
+                self._take(line, time.monotonic_ns())
         self._ended.set()
         if self._kept:
             self._kept.close()
         with self._guard:
-            for answers in self._answers.values():
-                _put(answers, None)
+            for waiting in self._answers.values():
+                _put(waiting, None)
 
     def _listen(self) -> None:
         assert self._process.stderr
-        while line := self._process.stderr.readline(LINE_MAX):
-            self._said = line.decode(errors="replace").strip()[:TEXT_MAX] or self._said
+        with self._process.stderr as complaints:
+            while line := complaints.readline(LINE_MAX):
+                self._said = line.decode(errors="replace").strip()[:TEXT_MAX] or self._said
 
     def _take(self, line: bytes, received_ns: int) -> None:
         said = probe_line(line)
