@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 from logged_commands import SetupError, end_running, logged, say
-from opjoule.cli.needs import Needs
+from opjoule.cli.command import Needs
 from plain_folder import ROOT, plain
 from system_packages import install_named, install_packages, packages
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 import os
 import sys
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -36,7 +35,6 @@ NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
 
-@dataclass(frozen=True, kw_only=True)
 class ValidateOptions(Options):
     """Which experiments, and how many."""
 

@@ -10,15 +10,13 @@ import sys
 from typing import Final, NoReturn
 
 from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
-from opjoule.cli.campaign.fleet_options import CELL, SCHEDULER, WORKER
-from opjoule.cli.campaign.options import CAMPAIGN
+from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
 from opjoule.cli.campaign.study_cells import STUDY
 from opjoule.cli.command import ParsedCommand
 from opjoule.cli.commission.options import COMMISSION
 from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line, reporting_failures
-from opjoule.cli.measure.options import MEASURE
-from opjoule.cli.measure.other_options import AGAIN, PROGRAM
+from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
 from opjoule.cli.runs.options import ACTIONS, RUNS
 from opjoule.cli.short_commands import (
     DATABASES,

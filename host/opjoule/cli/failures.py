@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import threading
 import traceback
 from collections.abc import Callable
-from types import TracebackType
+from types import FrameType, TracebackType
+from typing import Final
 
 from opjoule.errors import Interrupted, OpJouleError
 from opjoule.passwords import masked
+from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
 
 
@@ -74,3 +77,30 @@ def _say(program: str, why: str, status: int) -> int:
     with contextlib.suppress(OSError, ValueError):
         print(f"{program}: {masked(one_line(why))}", file=sys.stderr)
     return status
+
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def hold_back() -> None:
+    """Blocks them; one that comes waits, through exec too, until answer_with()."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
+
+
+def answer_with(handler: Callable[[int, FrameType | None], None]) -> None:
+    """From now on `handler` answers, also one that waits; what is ignored (nohup, a background job) stays so."""
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, handler)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raises KeyboardInterrupt, as Python itself does for Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def leave(number: int, frame: FrameType | None) -> None:
+    """Ends the program at once, while modules load: an exception there may be swallowed, or become another one."""
+    os.write(2, f"{script_name()}: interrupted before anything was done\n".encode())
+    os._exit(Interrupted.exit_code)

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, Final
 
-from opjoule.cli.signals import ENDING
+from opjoule.cli.failures import ENDING
 from opjoule.scripts import ROOT
 from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer

@@ -1,6 +1,5 @@
 """Options of a command: fields of a frozen dataclass, from which the parser is built. Standard library alone.
 
-    @dataclass(frozen=True, kw_only=True)
     class ReportOptions(Options):
         record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
 
@@ -15,7 +14,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
 from pathlib import Path
-from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, overload
+from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclass_transform, overload
 
 from opjoule.cli.failures import one_line
 from opjoule.scripts import MEASURE, script_name
@@ -96,11 +95,18 @@ def positionals(
     return cast(tuple[T, ...], option(read, metavar, about, cast(T, default), nargs=nargs, **{NAME: ""}))
 
 
+@dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a command line asks for. A class of options that several commands share may have a GROUP in the help."""
+    """What a command line asks for. A class of options that several commands share may have a GROUP in the help.
+
+    A subclass becomes a dataclass of this kind by itself.
+    """
 
     GROUP: ClassVar[str] = ""
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
 
     @classmethod
     def parsed(cls, parser: Parser, words: Sequence[str]) -> Self:

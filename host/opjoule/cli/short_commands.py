@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from opjoule.cli.argument_types import celsius, count, directory, port, seconds, voltage
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs
+from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import (
     IMPORT_SENSORS,
     METER_HELP,
@@ -32,7 +30,6 @@ ROOM_TEMPERATURE_HELP: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class InitOptions(Options):
     """Where the description goes."""
 
@@ -47,7 +44,6 @@ INIT: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecordOptions(Options):
     """What is recorded, and where to."""
 
@@ -71,7 +67,6 @@ RECORD: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ImportOptions(Options):
     """The file, and what its header does not tell."""
 
@@ -95,7 +90,6 @@ IMPORT: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class DoctorOptions(Options):
     """What is checked."""
 
@@ -118,7 +112,6 @@ DOCTOR: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ReportOptions(Options):
     """Which record."""
 
@@ -134,7 +127,6 @@ REPORT: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerifyOptions(Options):
     """Which records."""
 
@@ -145,14 +137,13 @@ class VerifyOptions(Options):
 VERIFY: Final = Command(
     "verify",
     VerifyOptions,
-    "opjoule.cli.verify.command:run_verify",
+    "opjoule.cli.runs.command:run_verify",
     "Compares every file of a record, raw and derived, with the checksum that its run left, reads its tables, and "
     "names each file that was changed, is missing or cannot be read. Exit status: 4 if there is one, else 0.",
     "example:\n  host/measure.py verify runs/*",
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RigBoardOptions(Options):
     """A board that rig.toml describes."""
 
@@ -160,7 +151,6 @@ class RigBoardOptions(Options):
     rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RestoreOptions(RigBoardOptions):
     """Which board is restored, and what else is removed from it."""
 
@@ -179,7 +169,6 @@ RESTORE: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class SudoersOptions(RigBoardOptions):
     """Which board, and who uses it."""
 
@@ -198,7 +187,6 @@ SUDOERS: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class VirtualBoardOptions(Options):
     """What is done with it."""
 
@@ -217,7 +205,6 @@ VIRTUAL_BOARD: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ListingOptions(Options):
     """How databases, or studies, are listed."""
 
@@ -241,7 +228,6 @@ DATABASES: Final = Command(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class ViewOptions(Options):
     """Which runs, and where the page is served."""
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 import sys
 
 from opjoule.cli.command import handed_over
-from opjoule.cli.failures import masked_tracebacks, plain_output, reporting_failures
-from opjoule.cli.signals import answer_with, interrupt, leave
+from opjoule.cli.failures import (
+    answer_with,
+    interrupt,
+    leave,
+    masked_tracebacks,
+    plain_output,
+    reporting_failures,
+)
 from opjoule.scripts import script_name
 
 

@@ -85,7 +85,7 @@ def connected(address, security, timeout_s=5):
 def of(files):
     """What the product makes of TLS's options."""
     from opjoule.cli.campaign.fleet import security
-    from opjoule.cli.campaign.fleet_options import TlsOptions
+    from opjoule.cli.campaign.options import TlsOptions
 
     return security(TlsOptions(**files))
 

@@ -8,8 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from opjoule.cli.doctor import command as doctor
-from opjoule.cli.doctor.command import examine
-from opjoule.cli.doctor.listening import Flow, Listener, flow_finding, listening
+from opjoule.cli.doctor.command import Listener, examine, flow_finding, listening
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig import examine as examine_module
 from opjoule.devices.rig.examine import Finding, edges_finding
@@ -38,12 +37,12 @@ BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
 def test_current_and_voltage_of_a_board_that_answers_are_held_against_what_a_board_takes(
     current_a, voltage_v, well, remedy
 ):
-    found = flow_finding("rpi4", Flow(1000, current_a, voltage_v), BOUNDS)
+    found = flow_finding("rpi4", (current_a, voltage_v), BOUNDS)
     assert (found.well, remedy in found.remedy) == (well, True)
 
 
 def test_a_meter_of_power_alone_is_not_told_that_it_sees_no_supply():
-    assert flow_finding("rpi4", Flow(1000, 3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).well
+    assert flow_finding("rpi4", (3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).well
 
 
 def test_a_meter_that_gives_no_sample_is_told():
@@ -73,6 +72,9 @@ class PlayedMeter:
     def configure(self): ...
     def start(self): ...
 
+    def error_bounds(self):
+        return BOUNDS
+
     def read(self, timeout_s):
         return self.heard.pop(0) if self.heard else []
 
@@ -91,7 +93,7 @@ def test_the_listener_counts_edges_and_averages_the_boards_sensor_alone():
     listener = Listener(meter)
     listener.start()
     assert listener.wait_for_edges(2, 60) == 2
-    assert listener.flow() == Flow(300, 0.5, 5.0)
+    assert listener.flow() == (0.5, 5.0)
     listener.stop()
     assert meter.stopped and listener.wait_for_edges(0, 0) == 2
 

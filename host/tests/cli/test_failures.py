@@ -19,7 +19,7 @@ from opjoule.cli import commands
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.init import command as init
 from opjoule.cli.init.command import run_init
-from opjoule.cli.measure.leftovers import LOCK, alone, sweep
+from opjoule.cli.measure.command import LOCK, alone, sweep
 from opjoule.cli.short_commands import InitOptions
 from opjoule.devices.connection.line_process import LINE_MAX, LineProcess
 from opjoule.errors import BadInput

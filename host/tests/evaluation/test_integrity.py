@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.cli.report.command import run_report
+from opjoule.cli.runs.command import run_verify
 from opjoule.cli.short_commands import ReportOptions, VerifyOptions
-from opjoule.cli.verify.command import run_verify
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence

@@ -34,7 +34,7 @@ HOMES = {
         *(
             "devices/",
             "simulation/",
-            "cli/needs.py",
+            "cli/command.py",
             "cli/short_commands.py",
             "cli/boards/command.py",
             "operations/board_files.py",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from opjoule.cli.argument_types import celsius, directory, number_between, seconds, seed
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs, board_architecture
+from opjoule.cli.command import Command, Needs, board_architecture
 from opjoule.cli.options import EXCLUSIVE, RIG_FILE, RIG_HELP, Options, Parser, flag, option
 from opjoule.cli.short_commands import ROOM_TEMPERATURE_HELP
 
@@ -42,7 +41,6 @@ board's peak; 'done' ends. What it writes: calibration/README.md
 _ppm = number_between(0.0, 5000.0, "ppm per kelvin from 0 to 5000")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalibrationsOptions(Options):
     """Where the calibrations are."""
 
@@ -55,7 +53,6 @@ class CalibrationsOptions(Options):
     json: bool = flag("print the outcome as JSON on stdout")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PointsOptions(Options):
     """The sensor, its reference, and how points are taken."""
 
@@ -95,7 +92,6 @@ class PointsOptions(Options):
     seed: int = option(seed, "N", "seed of the simulated bench (default: 1)", 1)
 
 
-@dataclass(frozen=True, kw_only=True)
 class CalibrateOptions(CalibrationsOptions, PointsOptions):
     """A calibration, or a check of one."""
 

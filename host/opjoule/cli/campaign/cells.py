@@ -6,9 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
-from opjoule.cli.measure.options import MEASURE, PlanningOptions, YcsbOptions
-from opjoule.cli.measure.other_options import JobOptions, StudyWorkloadOptions
-from opjoule.cli.needs import Needs
+from opjoule.cli.command import Needs
+from opjoule.cli.measure.options import (
+    MEASURE,
+    JobOptions,
+    PlanningOptions,
+    StudyWorkloadOptions,
+    YcsbOptions,
+)
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study
 

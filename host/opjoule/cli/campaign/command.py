@@ -14,6 +14,7 @@ from opjoule.campaign.campaign import Campaign, identity
 from opjoule.campaign.conditions import in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
 from opjoule.cli.databases.command import missing
@@ -37,39 +38,34 @@ def run_campaign(planned: PlannedCampaign) -> int:
 
     Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
     """
-    file = planned.file
-    folder = planned.out or ROOT / "runs" / file.name
+    file, options = planned.file, planned.options
+    folder = options.out or ROOT / "runs" / file.name
     cells = _plans(file)
-    plans = [plan for plan, _ in cells]
     check_folder(folder)
-    campaign = Campaign.of(
-        plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared
-    )
-    if planned.dry_run and planned.json:
+    campaign = campaign_of(file, cells, folder)
+    if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
     else:
         unknown = file.shared and campaign.remaining_s is None
-        needed = needed_time(file, planned.out) if unknown else None
+        needed = needed_time(file, options.out) if unknown else None
         for line in _about(file, campaign, folder, needed):
-            Console(stderr=not planned.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
-    rigs = check_plans(cells, rigs=not planned.fleet.scheduler)
-    for plan in plans if not planned.fleet.scheduler else ():
+            Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+    rigs = check_plans(cells, rigs=not options.scheduler)
+    for plan, _ in cells if not options.scheduler else ():
         check_here(plan)
-    if planned.dry_run:
+    if options.dry_run:
         return 0
     try:
-        if planned.fleet.scheduler:
-            from opjoule.cli.campaign.fleet import run_on_fleet  # noqa: PLC0415  # as above
-
-            status = run_on_fleet(planned, cells, folder)
+        if options.scheduler:
+            status = run_on_fleet(file, options, cells, folder)
         else:
-            status = _run_here(planned, cells, rigs, folder)
+            status = _run_here(file, cells, rigs, folder, json=options.json)
     except (KeyboardInterrupt, Interrupted):
         raise Interrupted(
             f"interrupted; what was measured is kept in {folder}: the same command continues from there"
         ) from None
     if cells[0][0].study.name == JobStudy.name:
-        faults = conclude_studies(folder, json=planned.json)
+        faults = conclude_studies(folder, json=options.json)
         return FAULTY_EXIT if faults and not status else status
     if file.shared:
         print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
@@ -77,31 +73,29 @@ def run_campaign(planned: PlannedCampaign) -> int:
 
 
 def _run_here(
-    planned: PlannedCampaign,
+    file: CampaignFile,
     cells: Sequence[tuple[Plan, PlanningOptions]],
-    rigs_in_order: Sequence[Rig | None],
+    rigs: Sequence[Rig | None],
     folder: Path,
+    *,
+    json: bool,
 ) -> int:
     """Measures what is missing on this computer's rig."""
-    file = planned.file
-    rigs = {plan.condition_name: rig for (plan, _), rig in zip(cells, rigs_in_order, strict=True)}
-    options_by_name = {plan.condition_name: options for plan, options in cells}
-    for plan, options in cells:
-        for line in rig_warnings(plan, rigs[plan.condition_name], options):
+    by_condition = {}
+    for (plan, options), rig in zip(cells, rigs, strict=True):
+        by_condition[plan.condition_name] = rig, options
+        for line in rig_warnings(plan, rig, options):
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
 
-    def measure_one(one: Plan, place: Path) -> tuple[int, Path]:
-        name = one.condition_name
-        record, place = measure_again(one, rigs[name], options_by_name[name], place)
+    def measure_one(plan: Plan, place: Path) -> tuple[int, Path]:
+        record, place = measure_again(plan, *by_condition[plan.condition_name], place)
         return exit_status(record), place
 
     with alone_here():
         return run_conditions(
-            [plan for plan, _ in cells],
-            folder,
-            measure_one,
+            *([plan for plan, _ in cells], folder, measure_one),
             seed=file.seed,
-            json=planned.json,
+            json=json,
             retries=file.retries,
             resume=True,
             shared=file.shared,

@@ -25,13 +25,19 @@ from opjoule.campaign.fleet.rig_service import RigService, serve
 from opjoule.campaign.fleet.spool import JOB, OUTCOME, Spool
 from opjoule.cli.campaign.cells import written_cell
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.cli.campaign.fleet_options import RigCell, SchedulerOptions, TlsOptions, WorkerOptions
-from opjoule.cli.campaign.options import PlannedCampaign
+from opjoule.cli.campaign.options import (
+    CampaignOptions,
+    RigCell,
+    SchedulerOptions,
+    StudyOptions,
+    TlsOptions,
+    WorkerOptions,
+)
+from opjoule.cli.failures import ENDING
 from opjoule.cli.measure.checks import check_here, check_plans
 from opjoule.cli.measure.command import alone_here, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import make_plan, rig_warnings
-from opjoule.cli.signals import ENDING
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import BadInput, Interrupted, OpJouleError
@@ -229,8 +235,17 @@ def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
     ]
 
 
+def campaign_of(file: CampaignFile, cells: Sequence[tuple[Plan, PlanningOptions]], folder: Path) -> Campaign:
+    """State of a file's campaign, from the records of its folder."""
+    plans = [plan for plan, _ in cells]
+    return Campaign.of(plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared)
+
+
 def run_on_fleet(
-    planned: PlannedCampaign, plans: Sequence[tuple[Plan, PlanningOptions]], folder: Path
+    file: CampaignFile,
+    options: CampaignOptions | StudyOptions,
+    cells: Sequence[tuple[Plan, PlanningOptions]],
+    folder: Path,
 ) -> int:
     """Measures what is missing of a campaign on the rigs of --scheduler.
 
@@ -238,18 +253,10 @@ def run_on_fleet(
     """
     from opjoule.campaign.fleet.client import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
 
-    file, options = planned.file, planned.fleet
     assert options.scheduler
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
-        campaign = Campaign.of(
-            [plan for plan, _ in plans],
-            folder,
-            seed=file.seed,
-            retries=file.retries,
-            resume=True,
-            shared=file.shared,
-        )
+        campaign = campaign_of(file, cells, folder)
         jobs = jobs_of(file, campaign)
         needs = [cell_needs(cell.plan, cell.plan.asked["meter"]) for cell in campaign.cells]
         logging.getLogger("distributed").setLevel(logging.CRITICAL)
@@ -258,4 +265,4 @@ def run_on_fleet(
         finally:
             save_index(campaign)
             write_campaign_page(folder)
-        return concluded(campaign, json=planned.json)
+        return concluded(campaign, json=options.json)

@@ -5,23 +5,88 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from opjoule.campaign.axes import several
+from opjoule.campaign.axes import AXES, several, words_of
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
-from opjoule.cli.campaign.cells import PlannedCell
+from opjoule.cli.campaign.cells import PlannedCell, cell_options
 from opjoule.cli.campaign.file import CampaignFile, check_size
-from opjoule.cli.campaign.fleet_options import StudyOptions
-from opjoule.cli.campaign.options import PlannedCampaign, needs_of_campaign
-from opjoule.cli.campaign.workload_cells import workload_cells
+from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
 from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
-from opjoule.cli.measure.options import PlanningOptions
-from opjoule.cli.measure.other_options import JobOptions, StudyCell
+from opjoule.cli.measure.options import (
+    HowOptions,
+    JobOptions,
+    PlanningOptions,
+    RigOptions,
+    SimulateOptions,
+    StudyCell,
+    StudyWorkloadOptions,
+)
 from opjoule.errors import BadInput
 from opjoule.scripts import ROOT
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
-from opjoule.studies.folder import find_study, given_names, is_reached, left_out
+from opjoule.studies.folder import find_study, given_names, is_reached, left_out, places
+
+STATE: Final = "state"
+_GIVEN: Final = (
+    *(
+        field.name
+        for kind in (SimulateOptions, RigOptions, HowOptions)
+        for field in fields(kind)
+        if field.name not in (STATE, "repeats", "until_u", "repeats_limit")
+    ),
+    *("live", "json"),
+)
+"""Options of the command line that every cell has; where it does not say, the study's own stay."""
+
+
+def workload_cells(
+    study: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
+) -> list[PlannedCell]:
+    """Each cell that is asked for, with the options of its measurement.
+
+    On a simulated rig, which has a state of its own, cells that differ in the board's state alone are one.
+
+    Raises: BadInput: an axis or option that means nothing.
+    """
+    by_words: dict[tuple[str, ...], PlannedCell] = {}
+    for cell in study.cells(only):
+        counts = study.scaled(cell, options.scale, only)
+        asked = {**_of_axes(study, cell, options), **study.options(cell)}
+        asked |= {name: values[0] for name, values in counts.items()}
+        if options.simulate:
+            of_board = {STATE, *(name for name, axis in AXES.items() if axis.option == STATE)}
+            asked = {name: value for name, value in asked.items() if name not in of_board}
+        words = (*words_of(asked), "--seed", str(options.seed))
+        read = cell_options(words, cell)
+        given = {name: value for name in _GIVEN if (value := getattr(options, name)) is not None}
+        measured = StudyWorkloadOptions(
+            **{**read.values, **given, "repeats": 1, STATE: (*read.state, *options.state)},
+            folder=study.name,
+            cell=cell,
+            figures=study.figures_of(cell),
+            scale=options.scale,
+        )
+        made = PlannedCell(cell, measured, study.rank(cell))
+        by_words.setdefault(words, made)
+    return list(by_words.values())
+
+
+def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions) -> dict[str, Any]:
+    """What a cell's axes ask for; those that name the workload, or have their meaning in [[where]], ask for nothing."""
+    workload = study.workload
+    for axis, value in cell.items():
+        workload = workload.replace(f"{{{axis}}}", value)
+    named = {"db" if axis == SYSTEM else axis: value for axis, value in cell.items()}
+    described = {
+        axis for cells in study.where for axis in cells["when"] if axis not in AXES and "." not in axis
+    }
+    asked_axes = {
+        axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}
+    }
+    return {"device": options.device, "workload": workload, **asked_axes}
+
 
 RUNS: Final = ROOT / "runs"
 """Where records go."""

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
 from opjoule.cli.argument_types import directory, seed
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs, board_architecture
+from opjoule.cli.command import Command, Needs, board_architecture
 from opjoule.cli.options import RIG_FILE, RIG_HELP, Options, Parser, flag, option, repeated
 
 STEP_KEYS: Final = (
@@ -31,7 +29,6 @@ To rehearse it without hardware, about three minutes:
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class ProcedureOptions(Options):
     """The rig to prove, and the steps to take."""
 
@@ -48,7 +45,6 @@ class ProcedureOptions(Options):
     simulate: bool = flag("rehearse it on the simulated rig; all of it says SIMULATED")
 
 
-@dataclass(frozen=True, kw_only=True)
 class CommissionOptions(ProcedureOptions):
     """With what a rehearsal takes besides."""
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from opjoule.cli.argument_types import directory, percent
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs
+from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
 
 FIGURES: Final = (".pdf", ".svg", ".png")
@@ -34,7 +32,6 @@ def _figure(text: str) -> Path:
     return path
 
 
-@dataclass(frozen=True, kw_only=True)
 class CompareOptions(Options):
     """Which runs, what is compared, and where the outcome goes."""
 

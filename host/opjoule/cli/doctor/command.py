@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import threading
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 from rich.console import Console
@@ -14,17 +16,17 @@ from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.databases.command import LOADER, engines, missing
-from opjoule.cli.doctor.listening import Listening, flow_finding, listening
 from opjoule.cli.short_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases import known_databases
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.examine import PULSES, Finding, examine_board
 from opjoule.devices.rig.file import Rig, RigDevice, read_rig
+from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import OpJouleError
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.supply_path import RIG_FILE, local_meter_warning, shunt_words, supply_path
-from opjoule.meters.interface import Meter, Samples
+from opjoule.meters.interface import EdgeEvent, Meter, MeterEvent, Samples
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import address_of, open_meter
 from opjoule.meters.serial.host import serial_obstacles
@@ -33,6 +35,123 @@ from opjoule.meters.serial.ready_flag import OTHER_WAY, try_ready_flag
 from opjoule.scripts import CALIBRATIONS, ROOT
 from opjoule.studies.folder import known_studies
 from opjoule.units import counted
+
+LEAST_BOARD_W: Final = 0.25
+"""No board of the profiles runs on less: a Raspberry Pi Zero 2 W idles at about 0.4 W."""
+LEAST_SUPPLY_V: Final = 2.0
+_FLOW_S: Final = 3.0
+_FLOW_SAMPLES: Final = 200
+
+
+class Listener:
+    """Reads an opened meter in a thread of its own, from start() to stop()."""
+
+    def __init__(self, meter: Meter, *, has_sync_input: bool = False) -> None:
+        self._meter, self.has_sync_input = meter, has_sync_input
+        self._heard = threading.Condition()
+        self._edges = self._samples = 0
+        self._current_sum = self._voltage_sum = 0.0
+        self._ended = False
+        self._thread = threading.Thread(target=self._listen, name="doctor-meter", daemon=True)
+
+    def start(self) -> None:
+        """Starts the meter's sampling. Raises: MeterFault."""
+        self._meter.configure()
+        self._meter.start()
+        self.bounds = self._meter.error_bounds()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends it; a meter that is gone by then is no fault of its own here."""
+        self._ended = True
+        self._thread.join()
+
+    def wait_for_edges(self, count: int, limit_s: float) -> int:
+        """Sync edges so far, as soon as there are `count` or the time is over."""
+        with self._heard:
+            self._heard.wait_for(lambda: self._edges >= count or self._ended, limit_s)
+            return self._edges
+
+    def flow(self) -> tuple[float, float] | None:
+        """Mean current [A] and voltage [V], once enough is known of them; None where no sample came."""
+        with self._heard:
+            self._heard.wait_for(lambda: self._samples >= _FLOW_SAMPLES or self._ended, _FLOW_S)
+            if not self._samples:
+                return None
+            return self._current_sum / self._samples, self._voltage_sum / self._samples
+
+    def _listen(self) -> None:
+        try:
+            while not self._ended:
+                self._take(self._meter.read(0.1))
+            self._meter.stop()
+        except OpJouleError:
+            self._ended = True
+        with self._heard:
+            self._heard.notify_all()
+
+    def _take(self, events: list[MeterEvent]) -> None:
+        with self._heard:
+            for event in events:
+                if isinstance(event, EdgeEvent):
+                    self._edges += 1
+                elif isinstance(event, Samples) and event.sensor == 0:
+                    self._samples += event.meter_ns.size
+                    self._current_sum += float(event.current_a.sum())
+                    self._voltage_sum += float(event.voltage_v.sum())
+            self._heard.notify_all()
+
+
+@contextmanager
+def listening(meter_name: str) -> Iterator[Listener | None]:
+    """Records with the meter of this name for the time of the block; None where it does not open."""
+    meter = None
+    try:
+        meter = open_meter(meter_name)
+        meter.open()
+        listener = Listener(meter, has_sync_input=bool(address_of(meter_name).kind.sync_input))
+        listener.start()
+    except OpJouleError:
+        if meter:
+            meter.close()
+        yield None  # what is wrong with it was found when it was looked at
+        return
+    try:
+        yield listener
+    finally:
+        listener.stop()
+        meter.close()
+
+
+def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Finding:
+    """Whether current [A] and voltage [V] are those of a board that has just answered, and runs on this meter."""
+    about = f"{name} current"
+    if flow is None:
+        return Finding(about, False, "the meter gave no sample", "see the lines of the meter above")
+    current_a, voltage_v = flow
+    seen = f"{current_a:.3f} A at {voltage_v:.2f} V"
+    # Twice the offset's bound and a step: what no current at all may look like.
+    nothing_a = 2 * bounds.current_offset_max_a + bounds.current_step_a
+    if current_a < -nothing_a:
+        return Finding(about, False, f"{seen}: it flows backwards", "exchange VIN+ and VIN\N{MINUS SIGN}")
+    if bounds.voltage_step_v and voltage_v < LEAST_SUPPLY_V:
+        return Finding(
+            about,
+            False,
+            f"{seen}: the board runs, but the sensor does not see its supply",
+            "join VIN\N{MINUS SIGN} (VBUS of an INA226 or INA228) with the board's +5 V, and the sensor's GND with the "
+            "board's",
+        )
+    if current_a * voltage_v < LEAST_BOARD_W:
+        return Finding(
+            about,
+            False,
+            f"{seen}: the board runs on less than {LEAST_BOARD_W:g} W of this supply, so another one feeds it",
+            "unplug HDMI, powered hubs, USB serial adapters and every second supply (docs/how-to/wire-the-rig.md), or "
+            "move the meter to this board",
+        )
+    return Finding(about, True, f"{seen}, {current_a * voltage_v:.2f} W")
+
 
 _FREE_BYTES_MIN = 2 << 30
 _TRIAL_S = 3.0
@@ -224,7 +343,7 @@ def _supply(name: str, rig: Rig) -> Iterator[Finding]:
         yield Finding(f"{name} supply", True, warning)
 
 
-def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | None) -> Iterator[Finding]:
+def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | None) -> Iterator[Finding]:
     """One board, while the meter records; without a number of pulses, a few are played if the meter can count them."""
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
@@ -234,11 +353,11 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Listening | 
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
         elif medium.startswith("ssd-usb") and profile.supply_note:
             yield Finding(f"{name} {medium}", True, profile.supply_note)
-    edges = heard.listener.wait_for_edges if heard and heard.has_sync_input else None
+    edges = heard.wait_for_edges if heard and heard.has_sync_input else None
     played = pulses if pulses is not None else PULSES if edges else 0
     answered = False
     for finding in examine_board(name, device, ROOT / "build", pulses=played, edges=edges):
         answered |= finding.well
         yield finding
     if heard and answered:
-        yield flow_finding(name, heard.listener.flow(), heard.bounds)
+        yield flow_finding(name, heard.flow(), heard.bounds)

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import re
 import secrets
+import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from opjoule.campaign.conditions import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
 from opjoule.cli.live import live_view
 from opjoule.cli.measure.checks import check_here, check_plans
-from opjoule.cli.measure.leftovers import alone, sweep
-from opjoule.cli.measure.options import MeasuringOptions, PlanningOptions
-from opjoule.cli.measure.other_options import AgainOptions
+from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import (
     SEED,
     make_plans,
@@ -246,3 +248,50 @@ def _open_rig(
     )
     with closing(board):
         yield board, options.meter or rig.meter, {"rig": str(rig.path)}
+
+
+STORAGE: Final = "build/simulated-storage"
+"""Below the clone: databases of simulated boards, one folder a measurement."""
+_TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
+_STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
+LOCK: Final = "opjoule-measuring.lock"
+"""Below the folder of temporary files."""
+
+
+def sweep(root: Path) -> list[Path]:
+    """Removes the folders of processes that are gone, those below a clone among them; returns them."""
+    memory, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
+    places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
+    swept = []
+    for folder, pattern in places:
+        for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+            match = pattern.fullmatch(path.name)
+            if match and _is_ours(path) and not Path(f"/proc/{match[1]}").exists():
+                shutil.rmtree(path, ignore_errors=True)
+                swept.append(path)
+    return swept
+
+
+@contextmanager
+def alone() -> Iterator[bool]:
+    """True inside if no other measurement runs on this computer: two at once disturb each other."""
+    path = Path(tempfile.gettempdir()) / LOCK
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    except OSError:
+        yield True  # another user's lock, or no place for one: nothing can be told
+        return
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield True
+    except BlockingIOError:
+        yield False
+    finally:
+        os.close(descriptor)
+
+
+def _is_ours(path: Path) -> bool:
+    try:
+        return not path.is_symlink() and path.is_dir() and path.lstat().st_uid == os.geteuid()
+    except OSError:
+        return False

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
 from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs, board_architecture
+from opjoule.cli.command import Command, Needs, board_architecture
 from opjoule.cli.options import (
     METER_HELP,
     NAME,
@@ -18,6 +18,8 @@ from opjoule.cli.options import (
     Options,
     flag,
     option,
+    positional,
+    positionals,
     profile_field,
     repeated,
     required,
@@ -25,6 +27,7 @@ from opjoule.cli.options import (
     switch,
 )
 from opjoule.cli.short_commands import LIVE_HELP
+from opjoule.studies.definition import Part
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
@@ -69,7 +72,6 @@ other commands:
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class SimulateOptions(Options):
     """A simulated rig in place of a real one."""
 
@@ -79,7 +81,6 @@ class SimulateOptions(Options):
     twin_profile: Path | None = profile_field()
 
 
-@dataclass(frozen=True, kw_only=True)
 class RigOptions(Options):
     """Board, meter and sync line, in place of rig.toml's."""
 
@@ -108,7 +109,6 @@ class RigOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class HowOptions(Options):
     """Idle, repeats and limits."""
 
@@ -141,7 +141,6 @@ class HowOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class OutputOptions(Options):
     """Where the record goes, and what is printed."""
 
@@ -153,7 +152,6 @@ class OutputOptions(Options):
     live: bool = flag(LIVE_HELP)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeasuringOptions(OutputOptions, RigOptions):
     """What a measurement takes beside its plan."""
 
@@ -179,7 +177,6 @@ def _plain(value: object) -> object:
     return str(value) if isinstance(value, Path) else value
 
 
-@dataclass(frozen=True, kw_only=True)
 class DeviceOptions(Options):
     """Which board, and which of its media."""
 
@@ -189,7 +186,6 @@ class DeviceOptions(Options):
     storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
 
 
-@dataclass(frozen=True, kw_only=True)
 class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptions):
     """What a measurement of any kind is planned from."""
 
@@ -199,7 +195,6 @@ class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptio
         return board_architecture(self.device, self.rig, simulated=self.simulate)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WorkloadOptions(Options):
     """A workload of the loader."""
 
@@ -243,7 +238,6 @@ class WorkloadOptions(Options):
     properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})
 
 
-@dataclass(frozen=True, kw_only=True)
 class DatabaseOption(Options):
     """Which database."""
 
@@ -252,7 +246,6 @@ class DatabaseOption(Options):
     db: str = required(str, "NAME", "database: leveldb, sqlite, ... (measure.py databases)")
 
 
-@dataclass(frozen=True, kw_only=True)
 class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
     """A workload on a database: the main job, or a cell of a campaign."""
 
@@ -290,3 +283,105 @@ MEASURE: Final = Command(
     _EPILOG,
     needs=needs_of_measurement,
 )
+
+
+_PROGRAM_EPILOG: Final = """\
+examples:
+  host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
+      any program of the board, as a whole
+  host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
+      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
+  host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
+      the same on a simulated board
+
+In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
+"""
+
+
+class ProgramOptions(PlanningOptions):
+    """Any program of the board."""
+
+    STUDY: ClassVar[str] = "command"
+    GROUP: ClassVar[str] = WHAT
+
+    file: tuple[Path, ...] = repeated(
+        directory, "FILE", "copied to the board before anything is measured; {files}/NAME there"
+    )
+    before: str | None = option(
+        str, "SHELL", "a shell command before each repeat's idle; its energy is not counted"
+    )
+    seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
+    command: tuple[str, ...] = positionals(str, "COMMAND", "behind --, with its arguments")
+
+
+PROGRAM: Final = Command(
+    "command",
+    ProgramOptions,
+    "opjoule.cli.measure.command:run_measure",
+    "Measures what any program costs in joules on a single-board computer: as a whole, in each phase that it marks, "
+    "and per operation that it marks.",
+    _PROGRAM_EPILOG,
+    "measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
+    needs=needs_of_measurement,
+)
+
+
+class AgainOptions(MeasuringOptions):
+    """A plan that was carried out, or written down, before."""
+
+    plan: Path = positional(directory, "RECORD", "a run record, or a file that holds a plan")
+
+
+def _needs_of_plan(options: AgainOptions) -> Needs:
+    """By the plan's device and generator; it is read in full later, and mistakes in it are reported then."""
+    path = options.plan / "run.json" if options.plan.is_dir() else options.plan
+    try:
+        contents = json.loads(path.read_text(encoding="utf-8"))
+        plan = contents.get("plan", contents)
+        device, simulated = str(plan["device"]), bool(plan["simulated"])
+        ycsb, database = plan["study"].get("generator") == "ycsb", plan["study"].get("database")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return Needs(loader=True)
+    if options.dry_run:
+        return Needs(loader=True, ycsb=ycsb)
+    virtual = device == "virtual"
+    board = board_architecture(device, options.rig, simulated=simulated, database=database)
+    return Needs(loader=True, simulate=simulated or virtual, ycsb=ycsb, virtual=virtual, board=board)
+
+
+AGAIN: Final = Command(
+    "again",
+    AgainOptions,
+    "opjoule.cli.measure.command:run_measure",
+    "Repeats a measurement from its record's plan, here or on another rig: the same study, board, medium, repeats and "
+    "idle. Records with the same plan_sha256 had the same plan.",
+    "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
+    "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
+    needs=_needs_of_plan,
+)
+
+
+class StudyCell(Options):
+    """A cell of a study."""
+
+    folder: str
+    """The study's name, or its folder."""
+    cell: Mapping[str, str]
+    """Axis -> value."""
+    scale: float
+    figures: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The study's figures that show the cell -> the axes that each is about."""
+
+
+class StudyWorkloadOptions(YcsbOptions, StudyCell):
+    """A cell of a study that is a workload of the loader."""
+
+
+class JobOptions(PlanningOptions, StudyCell):
+    """A cell of a study that is a job on the board."""
+
+    STUDY: ClassVar[str] = "suite"
+
+    parts: tuple[Part, ...]
+    dataset: Path | None = field(default=None, metadata={"type": Path})
+    connections: Path | None = field(default=None, metadata={"type": Path})

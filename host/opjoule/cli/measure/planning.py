@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from opjoule.campaign.conditions import asked_values, in_condition
-from opjoule.cli.measure.options import PlanningOptions, RigOptions, YcsbOptions
-from opjoule.cli.measure.other_options import JobOptions, ProgramOptions
+from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases import find_database
 from opjoule.devices.profiles import find_profile

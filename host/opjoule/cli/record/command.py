@@ -6,7 +6,7 @@ import json
 import math
 import sys
 
-from opjoule.cli.calibrate.points import recording_alone
+from opjoule.cli.calibrate.setup import recording_alone
 from opjoule.cli.live import live_view
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.errors import FAULTY_EXIT, Interrupted, MeterFault

@@ -24,7 +24,7 @@ from opjoule.cli.runs.options import (
     ShowOptions,
     VerifyPlacesOptions,
 )
-from opjoule.cli.verify.command import print_verified
+from opjoule.cli.short_commands import VerifyOptions
 from opjoule.comparison.comparable import allowed_groups
 from opjoule.comparison.index import forget_run, is_one_of_several
 from opjoule.errors import BadInput, RecordFault
@@ -32,15 +32,19 @@ from opjoule.files import write_whole
 from opjoule.opened.exports.csv_files import write_csv
 from opjoule.opened.exports.openmetrics import openmetrics
 from opjoule.opened.exports.perfetto import MOST, write_perfetto
+from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
 from opjoule.opened.run_index import RunIndex
 from opjoule.opened.run_list import ListedRun, find_runs
+from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
-from opjoule.record.run_record import RunRecord
+from opjoule.record.result import read_result
+from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.terminal import print_summary
 from opjoule.scripts import ROOT
 from opjoule.studies.folder import find_study
+from opjoule.trace.journal import read_edges
 from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
@@ -153,9 +157,54 @@ def run_show(options: ShowOptions) -> int:
     return RecordFault.exit_code if altered else 0
 
 
-def run_verify(options: VerifyPlacesOptions) -> int:
-    """Names what was changed, is missing or cannot be read; 4 if there is anything."""
-    return print_verified([run.path for run in find_runs(options.places)], as_json=options.json)
+def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
+    """Prints what of each record was changed, is missing or cannot be read; 4 if there is anything."""
+    records = (
+        options.records
+        if isinstance(options, VerifyOptions)
+        else [run.path for run in find_runs(options.places)]
+    )
+    outcomes = [_verified(directory) for directory in records]
+    if options.json:
+        sys.stdout.write(json.dumps(outcomes, indent=2) + "\n")
+    else:
+        for outcome in outcomes:
+            print(*(outcome["problems"] or [f"{outcome['record']}: {outcome['said']}"]), sep="\n")
+    return RecordFault.exit_code if any(outcome["problems"] for outcome in outcomes) else 0
+
+
+def _verified(directory: Path) -> dict[str, Any]:
+    try:
+        with reading(directory):
+            record = RunRecord.open(directory)
+            problems = record.verify() or _unreadable(record)
+    except RecordFault as fault:
+        return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
+    said = "ended early; its sealed parts are as they were written"
+    if record.is_finished:
+        said = f"{len(record.run.checksums or {})} files are as the run left them ({record.status})"
+    return {"record": str(directory), "status": record.status, "said": said, "problems": problems}
+
+
+def _unreadable(record: RunRecord) -> list[str]:
+    """One line for each file of a record that is as the run left it and still cannot be read."""
+    run, said = open_run(record.directory), []
+    readers: dict[str, Callable[[], object]] = {
+        "power.parquet": lambda: run.power,
+        "edges.parquet": lambda: read_edges(record.directory),
+        "operations.parquet": lambda: run.operations,
+        "events.parquet": lambda: run.events,
+        "system.parquet": lambda: run.system,
+        "attribution.parquet": lambda: table_of(record, "attribution", ATTRIBUTION_VERSION),
+        "result.json": lambda: read_result(record.directory),
+    }
+    for name, read in readers.items():
+        try:
+            if record.path(name).exists():
+                read()
+        except RecordFault as fault:
+            said.append(str(fault))
+    return said
 
 
 def run_export(options: ExportOptions) -> int:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from opjoule.cli.argument_types import days, directory, positive
-from opjoule.cli.command import Command
-from opjoule.cli.needs import Needs
+from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, optional, positional, positionals, repeated, required
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
@@ -18,7 +16,6 @@ _STUDY: Final = "(s1 to s5, or a folder)"
 _OFTEN: Final = "may be given several times"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PlacesOptions(Options):
     """Which records."""
 
@@ -27,14 +24,12 @@ class PlacesOptions(Options):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class OneRunOptions(Options):
     """Which record."""
 
     record: Path = positional(directory, "RECORD", "for example runs/example")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ListOptions(PlacesOptions):
     """What is listed, and in which order."""
 
@@ -50,7 +45,6 @@ class ListOptions(PlacesOptions):
     json: bool = flag(_JSON)
 
 
-@dataclass(frozen=True, kw_only=True)
 class NoteOptions(OneRunOptions):
     """The note and the tags."""
 
@@ -59,21 +53,18 @@ class NoteOptions(OneRunOptions):
     untag: tuple[str, ...] = repeated(str, "TAG", f"removes a tag; {_OFTEN}")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ShowOptions(OneRunOptions):
     """How a record is shown."""
 
     json: bool = flag("print its result.json instead")
 
 
-@dataclass(frozen=True, kw_only=True)
 class VerifyPlacesOptions(PlacesOptions):
     """How the outcome is printed."""
 
     json: bool = flag(_JSON)
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExportOptions(OneRunOptions):
     """What is written."""
 
@@ -95,7 +86,6 @@ class ExportOptions(OneRunOptions):
     csv: Path | None = option(directory, "DIR", "every table, the phases and the result")
 
 
-@dataclass(frozen=True, kw_only=True)
 class ConclusionsOptions(PlacesOptions):
     """Whose conclusions."""
 
@@ -103,7 +93,6 @@ class ConclusionsOptions(PlacesOptions):
     json: bool = flag(_JSON)
 
 
-@dataclass(frozen=True, kw_only=True)
 class FiguresOptions(PlacesOptions):
     """What is drawn."""
 
@@ -121,7 +110,6 @@ class FiguresOptions(PlacesOptions):
     )
 
 
-@dataclass(frozen=True, kw_only=True)
 class BundleOptions(PlacesOptions):
     """What is packed."""
 
@@ -134,7 +122,6 @@ class BundleOptions(PlacesOptions):
     keep_names: bool = flag("keep paths, host and user names")
 
 
-@dataclass(frozen=True, kw_only=True)
 class OpenOptions(Options):
     """Which bundle."""
 
@@ -142,7 +129,6 @@ class OpenOptions(Options):
     out: Path | None = option(directory, "DIR", "a new folder (default: runs/FILE)")
 
 
-@dataclass(frozen=True, kw_only=True)
 class PruneOptions(PlacesOptions):
     """Rules, all of which a record must match."""
 
@@ -240,7 +226,6 @@ ACTIONS: Final = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
 class RunsOptions(Options):
     """One of the actions."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -26,7 +25,6 @@ docs/how-to/fit-the-twin.md
 """
 
 
-@dataclass(frozen=True, kw_only=True)
 class FitOptions(Options):
     """Which records, and where the profile goes."""
 
@@ -37,7 +35,6 @@ class FitOptions(Options):
     json: bool = flag("print the parameters as JSON on stdout")
 
 
-@dataclass(frozen=True, kw_only=True)
 class TwinOptions(FitOptions):
     """With the board whose runs are to be made."""
 

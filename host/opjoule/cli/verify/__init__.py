@@ -1,1 +1,0 @@
-"""`verify`: whether a record is as it was written."""
