@@ -9,7 +9,8 @@ namespace {
 
 constexpr double kPpm = 1e-6;
 constexpr double kShortestPeriod_s = 600, kLongestPeriod_s = 3600;
-constexpr int kNewtonSteps = 3;  // drifts of 1e-3: each gains at least six decimal places
+constexpr int kNewtonSteps = 3;         // drifts of 1e-3: each gains at least six decimal places
+constexpr double kSmallStep_s = 1e-10;  // what is left after such a step is below 1e-13 s
 
 }  // namespace
 
@@ -18,7 +19,8 @@ Oscillator::Oscillator(double nominal_hz, const OscillatorErrors& errors, std::u
       steady_rate_(1 + errors.error_ppm * kPpm),
       warmup_(errors.warmup_ppm * kPpm),
       tau_s_(errors.warmup_tau_s),
-      drifts_(errors.warmup_ppm != 0 || errors.wander_ppm != 0) {
+      drifts_(errors.warmup_ppm != 0 || errors.wander_ppm != 0),
+      known_hz_(nominal_hz * steady_rate_) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> part(0, 1);
   for (auto& sine : wander_) {
@@ -45,9 +47,16 @@ double Oscillator::hz_at(double time_s) const {
 }
 
 double Oscillator::time_s(double count) const {
-  double found_s = count / (nominal_hz_ * steady_rate_);
-  if (!drifts_) return found_s;
-  for (int i = 0; i < kNewtonSteps; ++i) found_s -= (count_at(found_s) - count) / hz_at(found_s);
+  if (!drifts_) return count / (nominal_hz_ * steady_rate_);
+  double found_s = known_s_ + (count - known_count_) / known_hz_;
+  for (int i = 0; i < kNewtonSteps; ++i) {
+    known_hz_ = hz_at(found_s);
+    const double step_s = (count_at(found_s) - count) / known_hz_;
+    found_s -= step_s;
+    if (std::abs(step_s) < kSmallStep_s) break;
+  }
+  known_count_ = count;
+  known_s_ = found_s;
   return found_s;
 }
 

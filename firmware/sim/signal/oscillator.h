@@ -16,6 +16,7 @@ struct OscillatorErrors {
 
 /// Converts times to the counts of an oscillator that runs from time 0, and back. Counts grow with
 /// time: errors must add up to less than one million ppm. Exact integrals of the rate, no steps.
+/// For one thread.
 class Oscillator {
  public:
   /// `seed` chooses periods and phases of the wander.
@@ -35,6 +36,8 @@ class Oscillator {
   double nominal_hz_, steady_rate_, warmup_, tau_s_;
   std::array<Sine, 3> wander_;
   bool drifts_;
+  /// The last moment asked for, close to which the next one lies.
+  mutable double known_s_ = 0, known_count_ = 0, known_hz_;
 };
 
 }  // namespace opjoule::rig
