@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.cli.campaign.file import CampaignFile
-from opjoule.devices.programs.probe_lines import probe_line
+from opjoule.devices.programs.probe import probe_line
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import OpJouleError
 from opjoule.meters import messages as m

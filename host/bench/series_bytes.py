@@ -56,7 +56,7 @@ def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     from opjoule.devices.connection.shell import LocalShell  # noqa: PLC0415
     from opjoule.devices.programs.runner import Runner  # noqa: PLC0415
     from opjoule.devices.server.setup import ServerPrograms, ServerSetup  # noqa: PLC0415
-    from opjoule.studies.command.jars import fetch_jar  # noqa: PLC0415
+    from opjoule.studies.command.wheels import fetch_jar  # noqa: PLC0415
 
     database = database_called(system)
     assert database, system

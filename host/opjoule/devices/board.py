@@ -12,20 +12,23 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.databases.registry import database_called
-from opjoule.devices.connection.fetching import stop_and_fetch
-from opjoule.devices.connection.sessions import database_folder, remove_sessions
+from opjoule.devices.connection.sessions import database_folder, remove_sessions, stop_and_fetch
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
-from opjoule.devices.media.kept_databases import KeptDatabases
-from opjoule.devices.media.medium import Medium, read_free_bytes
+from opjoule.devices.media.medium import FOLDER as KEPT_FOLDER
+from opjoule.devices.media.medium import KeptDatabases, Medium, read_free_bytes
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.programs.binaries import Programs
 from opjoule.devices.programs.disturbance import TAG as DISTURBANCE
 from opjoule.devices.programs.disturbance import Disturbance, RunningDisturbance
 from opjoule.devices.programs.probe import PERIOD_MS, Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server.running import DatabaseServer
-from opjoule.devices.server.setup import ServerPrograms, ServerSetup, check_server, server_address
+from opjoule.devices.server.setup import (
+    DatabaseServer,
+    ServerPrograms,
+    ServerSetup,
+    check_server,
+    server_address,
+)
 from opjoule.devices.state.state_gate import StateWatch
 from opjoule.errors import BadInput, DeviceFault, OpJouleError
 
@@ -85,7 +88,7 @@ class Board:
         self._options = probe
         self._probe: Probe | None = None
         self._programs = server or ServerPrograms()
-        self._server: DatabaseServer | ServerSetup | None = None
+        self._server: ServerSetup | None = None
         self._servers = 0
         self._facts = facts
         self._disturbance = disturbance
@@ -149,10 +152,7 @@ class Board:
             running.stop()
 
     def check_workload(self, command: list[str]) -> None:
-        """Has a workload check its own arguments without doing anything.
-
-        Raises: BadInput: its own line.
-        """
+        """Has a workload check its own arguments without doing anything. Raises: BadInput: its own line."""
         checked = self.shell.run(command)
         if checked.status != 0:
             raise BadInput(checked.last_line().removeprefix("loader: "))
@@ -206,10 +206,7 @@ class Board:
         return database_folder(self.medium.path, self._session, database)
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder that database_path() gave.
-
-        Raises: DeviceFault: it cannot be made.
-        """
+        """Makes a folder that database_path() gave. Raises: DeviceFault: it cannot be made."""
         made = self.shell.run(["mkdir", "--", path])
         made.checked(f"cannot make {path} on the board", "; run measure.py restore")
 

@@ -19,7 +19,7 @@ from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.devices.programs.binaries import Programs, installed_here
 from opjoule.devices.programs.disturbance import Disturbance
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts
 from opjoule.errors import RigFault
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.engine_power import EnginePower

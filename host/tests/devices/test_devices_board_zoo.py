@@ -14,7 +14,7 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.rig import examine
 from opjoule.devices.rig.file import CPUFREQ, RigDevice
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts
 from opjoule.devices.state.state_gate import StateWatch
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import DeviceFault

@@ -5,7 +5,7 @@ import queue
 import threading
 
 import pytest
-from opjoule.devices.connection.heartbeat import beat_until
+from opjoule.devices.connection.shell import beat_until
 from opjoule.errors import LinkFault
 
 LIMIT_S = 60

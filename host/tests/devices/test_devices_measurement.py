@@ -11,7 +11,7 @@ import mongo_server
 import pytest
 from loopback_rig import ROOT, RUN_THROUGH, LoopbackRig
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.preparation.preparation import recover
 
 pytestmark = pytest.mark.end_to_end
 

@@ -12,14 +12,13 @@ from opjoule.devices.connection.sessions import database_folder, find_sessions, 
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.preparation.preparation import recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.binaries import installed_here
 from opjoule.devices.programs.disturbance import DISTURBANCES, RunningDisturbance
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.state.board_state import read_state
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts, read_state
 from opjoule.devices.state.state_gate import StateWatch
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import Image

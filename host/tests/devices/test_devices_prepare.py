@@ -14,7 +14,7 @@ from opjoule.devices.connection.steps import Change, prepare_script, restore_scr
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.state.block_devices import BlockDevices, why_not_expendable
 from opjoule.devices.state.board_state import BoardState, read_state
-from opjoule.devices.state.clock_discipline import broken_by_steering, steered
+from opjoule.devices.state.state_gate import broken_by_steering, steered
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
 

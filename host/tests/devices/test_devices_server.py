@@ -32,9 +32,13 @@ from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server.programs import find_programs, program_version
-from opjoule.devices.server.running import DatabaseServer
-from opjoule.devices.server.setup import ServerPrograms, check_server
+from opjoule.devices.server.setup import (
+    DatabaseServer,
+    ServerPrograms,
+    check_server,
+    find_programs,
+    program_version,
+)
 from opjoule.errors import BadInput, DeviceFault
 from opjoule.evaluation.system_samples import server_usage
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from loopback_sshd import Link, Sshd, make_key
-from opjoule.devices.connection.dialogue import Dialogue
+from opjoule.devices.connection.line_process import Dialogue
 from opjoule.devices.connection.ssh import SshConnection, options_in_file, remote_line
 from opjoule.errors import BadInput, LinkFault
 

@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.profiles import Profile, find_profile, known_profiles
-from opjoule.devices.state.power_flags import PERIOD_S, PowerFlags
 from opjoule.devices.state.state_gate import (
+    FLAGS_PERIOD_S,
     MediumSpeed,
+    PowerFlags,
     StateReading,
     StateWatch,
     broken_before,
@@ -171,7 +172,7 @@ def test_what_the_measuring_program_uses_on_its_own_board_is_not_other_programs(
 
 def test_a_dip_between_two_full_readings_is_seen(tmp_path):
     """The kernel reads the flags, and has them cleared, every 2 s (drivers/hwmon/raspberrypi-hwmon.c)."""
-    assert PERIOD_S < 2
+    assert FLAGS_PERIOD_S < 2
     storage = tmp_path / "storage"
     storage.mkdir()
     profile = stand_in(tmp_path)

@@ -9,8 +9,8 @@ import pytest
 from board_answers import abouts, plan, state
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.profiles import find_profile, known_profiles
-from opjoule.devices.rig.file import read_rig
-from opjoule.devices.rig.sync_pin import check_sync, look_at_pin
+from opjoule.devices.rig.examine import look_at_pin
+from opjoule.devices.rig.file import check_sync, read_rig
 from opjoule.errors import BadInput
 
 FOUND = {
@@ -64,7 +64,7 @@ def loader(tmp_path: Path, script: str) -> list[str]:
 def test_the_pin_is_shown_with_name_chip_and_interface(tmp_path):
     program = loader(tmp_path, f"echo '{json.dumps({'gpio': FOUND})}'")
     pin = look_at_pin(LocalShell(), program, "gpio:J2 Header Pin29")
-    assert pin.about() == "/dev/gpiochip1 line 92 'J2 Header Pin29', free, now an input; character device v1"
+    assert pin == "/dev/gpiochip1 line 92 'J2 Header Pin29', free, now an input; character device v1"
     assert (tmp_path / "asked").read_text() == "gpio --sync gpio:J2 Header Pin29\n"
 
 

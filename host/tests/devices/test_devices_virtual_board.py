@@ -20,13 +20,12 @@ from opjoule.devices.board import Board
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.connection.steps import HELPER, JOURNAL
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.preparation import plan_for
-from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.preparation.preparation import plan_for, recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.file import RigDevice
 from opjoule.devices.rig.root_helper import install_script
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, LinkFault

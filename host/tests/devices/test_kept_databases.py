@@ -15,7 +15,7 @@ from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.media.kept_databases import FOLDER, KeptDatabases, find_kept, remove_kept
+from opjoule.devices.media.medium import FOLDER, KeptDatabases, find_kept, remove_kept
 from opjoule.devices.media.medium import Medium as BoardMedium
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on

@@ -19,8 +19,7 @@ from opjoule.devices.media.medium import Medium
 from opjoule.devices.on_board import script
 from opjoule.devices.rig.file import RigDevice
 from opjoule.devices.rig.root_helper import helper_text, install_script
-from opjoule.devices.state.board_state import read_state
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts, read_state
 from opjoule.errors import BadInput, DeviceFault
 
 SUDO = """#!/bin/sh

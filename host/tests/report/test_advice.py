@@ -46,7 +46,7 @@ NEEDS_HARDWARE = {
     "meters/monsoon, joulescope, ppk2: check its cable": "a meter of that kind",
     "measuring/settling.py: look for the medium's errors (dmesg)": "a medium that hangs",
     "report/advice.py: a stiffer supply; a more accurate clock": "a supply and a board",
-    "devices/state/clock_discipline.py: stop chrony": "a board whose clock is steered",
+    "devices/state/state_gate.py: stop chrony": "a board whose clock is steered",
     "meters/chips: check its wiring, SDA, SCL": "a sensor",
     "simulation/medium_simulator.py: measure when nothing else writes to this disk": "a disk that is slow at will",
 }

@@ -15,7 +15,7 @@ from opjoule.cli.import_trace.command import run_import
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.short_commands import ImportOptions
 from opjoule.cli.twin.command import runs_to_make
-from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.rig.file import check_sync
 from opjoule.errors import BadInput
 from opjoule.evaluation.trace_result import STATED_VOLTAGE
 from opjoule.record.result import read_result

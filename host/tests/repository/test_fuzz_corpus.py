@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from opjoule.devices.programs.probe_lines import LINE_MAX, ProbeAnswer, probe_line
+from opjoule.devices.programs.probe import LINE_MAX, ProbeAnswer, probe_line
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_events, read_system

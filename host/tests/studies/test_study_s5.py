@@ -28,8 +28,7 @@ from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server.running import DatabaseServer
-from opjoule.devices.server.setup import ServerPrograms
+from opjoule.devices.server.setup import DatabaseServer, ServerPrograms
 from opjoule.errors import BadInput, NoWheels
 from opjoule.plots import figures
 from opjoule.studies.command.suite import JobStudy

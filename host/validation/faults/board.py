@@ -14,7 +14,7 @@ from pathlib import Path
 
 import mongo_server
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.preparation.preparation import recover
 from test_devices_measurement import LoopbackRig
 
 from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours

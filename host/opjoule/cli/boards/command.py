@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
-from opjoule.devices.preparation.recovery import recover
+from opjoule.devices.preparation.preparation import recover
 from opjoule.devices.rig.board import open_shell
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.root_helper import install_script

@@ -14,7 +14,7 @@ from rich.console import Console
 from opjoule.cli.short_commands import ListingOptions
 from opjoule.databases import Database, database_called, known_databases
 from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.server.programs import find_programs, program_version
+from opjoule.devices.server.setup import find_programs, program_version
 from opjoule.errors import OpJouleError
 from opjoule.scripts import ROOT
 from opjoule.studies.definition import StudyFolder

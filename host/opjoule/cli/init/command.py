@@ -17,8 +17,7 @@ from rich.text import Text
 from opjoule.cli.short_commands import InitOptions
 from opjoule.commissioning.dialogue import refusing
 from opjoule.devices.profiles import find_profile, known_profiles
-from opjoule.devices.rig.file import read_rig
-from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.rig.file import check_sync, read_rig
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.files import replacing

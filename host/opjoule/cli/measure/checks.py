@@ -15,8 +15,7 @@ from opjoule.cli.measure.options import MeasuringOptions
 from opjoule.databases import database_called
 from opjoule.devices.programs.disturbance import find_disturbance
 from opjoule.devices.rig.board import described_medium
-from opjoule.devices.rig.file import Rig, read_rig
-from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.rig.file import Rig, check_sync, read_rig
 from opjoule.errors import BadInput
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.supply_path import stated_in

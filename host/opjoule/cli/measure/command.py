@@ -31,7 +31,7 @@ from opjoule.cli.measure.planning import (
     total_words,
 )
 from opjoule.devices.board import Board
-from opjoule.devices.media.kept_databases import FOLDER as KEPT_FOLDER
+from opjoule.devices.media.medium import FOLDER as KEPT_FOLDER
 from opjoule.devices.programs.disturbance import find_disturbance
 from opjoule.devices.rig.board import open_board, preview
 from opjoule.devices.rig.file import Rig

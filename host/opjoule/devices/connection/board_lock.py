@@ -6,8 +6,7 @@ import select
 import subprocess
 import threading
 
-from opjoule.devices.connection.heartbeat import beat_until
-from opjoule.devices.connection.shell import Shell, end_by_input
+from opjoule.devices.connection.shell import Shell, beat_until, end_by_input
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import subprocess
+import threading
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
-from opjoule.errors import BadInput, DeviceFault
+from opjoule.errors import BadInput, DeviceFault, LinkFault
 
 
 @dataclass(frozen=True)
@@ -103,10 +105,7 @@ class LocalShell(Shell):
 
 
 def without_nul(arguments: list[str]) -> list[str]:
-    """The arguments, checked for the one byte that no argument can carry.
-
-    Raises: BadInput: a NUL byte.
-    """
+    """The arguments, checked for the one byte that no argument can carry. Raises: BadInput: a NUL byte."""
     for argument in arguments:
         if "\0" in argument:
             raise BadInput(f"{argument!r} holds a NUL byte, which no command can be given")
@@ -123,3 +122,27 @@ def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
+
+
+BEAT_S: Final = 5.0
+
+
+def beat_until(
+    ended: threading.Event, beat: Callable[[], object], name: str, period_s: float = BEAT_S
+) -> None:
+    """Calls `beat` every few seconds in a thread of its own, until `ended` is set or the program hears no more.
+
+    Args:
+        beat: raises OSError, ValueError (a closed pipe) or LinkFault where nobody listens; whoever asks the program
+            next is told why.
+        period_s: less than half of the silence after which the program ends [s].
+    """
+
+    def run() -> None:
+        try:
+            while not ended.wait(period_s):
+                beat()
+        except (OSError, ValueError, LinkFault):
+            return
+
+    threading.Thread(target=run, name=name, daemon=True).start()

@@ -51,10 +51,7 @@ DISTURBANCES = {
 
 
 def find_disturbance(name: str) -> Disturbance:
-    """The disturbance called `name`.
-
-    Raises: BadInput: no such one; names the known.
-    """
+    """The disturbance called `name`. Raises: BadInput: no such one; names the known."""
     if name not in DISTURBANCES:
         raise BadInput(unknown("disturbance", name, sorted(DISTURBANCES)))
     return DISTURBANCES[name]
@@ -64,10 +61,7 @@ class RunningDisturbance:
     """The load on the board, from the start until stop(), or until this program or the connection ends."""
 
     def __init__(self, runner: Runner, disturbance: Disturbance, folder: str) -> None:
-        """Starts it, with its file in the board's `folder`.
-
-        Raises: DeviceFault: it does not start.
-        """
+        """Starts it, with its file in the board's `folder`. Raises: DeviceFault: it does not start."""
         _, _, *numbers = astuple(disturbance)
         command = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
         self._run = runner.start(command, TAG, None, pinned=False)

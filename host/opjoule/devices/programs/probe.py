@@ -11,23 +11,67 @@ import queue
 import subprocess
 import threading
 import time
+from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, Final, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.connection.heartbeat import beat_until
-from opjoule.devices.connection.shell import Shell, end_by_input
+from opjoule.devices.connection.shell import Shell, beat_until, end_by_input
 from opjoule.devices.on_board import script
-from opjoule.devices.programs.probe_lines import (
-    HELLO,
-    LINE_MAX,
-    TEXT_MAX,
-    ProbeAnswer,
-    number,
-    probe_line,
-)
 from opjoule.errors import DeviceFault, LinkFault
 from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END, PhaseMark
+
+LINE_MAX: Final = 1 << 18
+"""Bytes of the longest line, the answer that repeats a signature; longer ones come in parts, which are no lines."""
+TEXT_MAX: Final = 500
+"""Letters that are kept of what the board says in words."""
+HELLO: Final = "probe"
+"""Key of its first line."""
+WORDS: Final = (HELLO, "clock", "pending", "files", "signature", "steering", "drain")
+_INT64: Final = 1 << 63
+
+
+@dataclass(frozen=True)
+class ProbeAnswer:
+    """What the probe says to a request."""
+
+    word: str
+    """The request's word."""
+    entry: dict[str, Any]
+
+
+def probe_line(line: bytes) -> PhaseMark | ProbeAnswer | str | None:
+    """What one line says, of what has gone wrong on the board its words; None where it is none of the probe's."""
+    try:
+        entry = json.loads(line)
+        if not isinstance(entry, dict):
+            return None
+        if "mark" in entry:
+            begins = entry["mark"] == PHASE_BEGIN
+            return PhaseMark(number(entry, "board_ns"), str(entry["name"])[:TEXT_MAX], begins)
+        if "fault" in entry:
+            return str(entry["fault"])[:TEXT_MAX]
+        word = _word(entry)
+        return ProbeAnswer(word, entry) if word in WORDS else None
+    except (ValueError, KeyError, RecursionError, DeviceFault):
+        return None
+
+
+def _word(entry: dict[str, Any]) -> str:
+    """The request that an entry answers. An answer of "error" repeats it: it is for whoever sent that."""
+    if HELLO in entry:
+        return HELLO
+    said = str(entry["answer"])
+    return str(entry["line"]).partition(" ")[0] if said == "error" else said
+
+
+def number(entry: dict[str, Any], key: str) -> int:
+    """A whole number that the probe says. Raises: DeviceFault: the entry has none there, or one beyond 63 bits."""
+    value = entry.get(key)
+    if not isinstance(value, int) or isinstance(value, bool) or not -_INT64 <= value < _INT64:
+        raise DeviceFault(f"the probe's answer has no whole number '{key}': is another program in its place?")
+    return value
+
 
 ANSWER_S = 30.0
 START_S = 60.0
@@ -78,10 +122,7 @@ class Probe:
         beat_until(self._ended, lambda: self._send(""), "probe-lifeline")
 
     def clock_exchange(self) -> Exchange:
-        """One round trip between host_ns and board_ns.
-
-        Raises: LinkFault: the board does not answer.
-        """
+        """One round trip between host_ns and board_ns. Raises: LinkFault: the board does not answer."""
         answer, sent_ns, received_ns = self._ask("clock")
         return Exchange(sent_ns, number(answer, "received_ns"), number(answer, "sent_ns"), received_ns)
 

@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from opjoule.devices.connection.fetching import fetch_files
+from opjoule.devices.connection.sessions import fetch_files
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.programs.operation_stream import OperationStream
-from opjoule.devices.programs.workload_run import SILENCE_S, WorkloadRun
+from opjoule.devices.programs.workload_run import SILENCE_S, OperationStream, WorkloadRun
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""

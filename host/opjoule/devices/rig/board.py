@@ -14,10 +14,9 @@ from opjoule.devices.preparation.preparation import BoardPreparation, plan_for
 from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.devices.programs.binaries import install_programs
 from opjoule.devices.programs.disturbance import Disturbance
-from opjoule.devices.rig.file import CPUFREQ, Rig, RigDevice
-from opjoule.devices.rig.sync_pin import check_sync
+from opjoule.devices.rig.file import CPUFREQ, Rig, RigDevice, check_sync
 from opjoule.devices.server.setup import ServerPrograms
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
@@ -124,10 +123,7 @@ def board_on(
 
 
 def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None) -> list[str]:
-    """What preparing the board would change, one line each; nothing is changed or copied.
-
-    Raises: as open_board().
-    """
+    """What preparing the board would change, one line each; nothing is changed or copied. Raises: as open_board()."""
     described, place = described_medium(rig, board)
     carrier = described.sync or board.profile.sync
     shell = open_shell(described)
@@ -153,9 +149,6 @@ def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium
 
 
 def open_shell(described: RigDevice) -> Shell:
-    """The connection that rig.toml asks for.
-
-    Raises: LinkFault: with the line that ssh itself gives.
-    """
+    """The connection that rig.toml asks for. Raises: LinkFault: with the line that ssh itself gives."""
     target = described.ssh_target
     return LocalShell() if target is None else SshConnection(target, list(described.ssh_options))

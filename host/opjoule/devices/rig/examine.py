@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,11 +16,11 @@ from opjoule.devices.profiles import Profile, find_profile
 from opjoule.devices.programs.binaries import LOADER, PROBE, find_program, install_programs
 from opjoule.devices.rig.board import open_shell
 from opjoule.devices.rig.file import RigDevice
-from opjoule.devices.rig.sync_pin import PULSE_S, look_at_pin
-from opjoule.devices.state.facts import BoardFacts, read_facts
-from opjoule.devices.state.power_flags import HWMON
-from opjoule.errors import OpJouleError
+from opjoule.devices.state.board_state import BoardFacts, read_facts
+from opjoule.devices.state.state_gate import HWMON
+from opjoule.errors import BadInput, OpJouleError
 
+PULSE_S: Final = 0.5
 PULSES: Final = 3
 """Played on a sync line where a meter listens to it."""
 _EDGES_LIMIT_S: Final = 2.0
@@ -111,7 +112,7 @@ def _sync(
         remedy = "connect as root, or name the line where the kernel has a GPIO character device"
         yield Finding(f"{name} sync", False, f"{sync} can be driven by root alone", remedy)
         return
-    about = pin.about() if pin else f"{sync}, about which the kernel says nothing"
+    about = pin or f"{sync}, about which the kernel says nothing"
     played = f"; {pulses} pulses of {PULSE_S:g} s were played" if pulses and not edges else ""
     yield Finding(f"{name} sync", True, about + played)
     if pulses and edges:
@@ -122,6 +123,26 @@ def _sync(
         yield Finding(
             f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
         )
+
+
+def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> str:
+    """Requests the sync line from the board's kernel, and drives it only if asked to.
+
+    Args:
+        pulses: how many, of half a second each; 0 leaves the pin's level and direction alone.
+    Returns: the line in words; empty for one of sysfs, of which nothing more is known.
+    Raises: BadInput: the probe's own line: no such line, taken, not to be opened. LinkFault: no connection.
+    """
+    drive = ["--pulses", str(pulses)] if pulses else []
+    ran = shell.run([*probe, "gpio", "--sync", carrier, *drive], limit_s=60 + 2 * PULSE_S * pulses)
+    if ran.status != 0:
+        raise BadInput(ran.last_line().removeprefix("probe: "))
+    for line in ran.text().splitlines():
+        if pin := json.loads(line).get("gpio"):
+            called = f" '{pin['name']}'" if pin["name"] else ", which the kernel has no name for"
+            now = f"free, now an {pin['direction']}put; character device {pin['interface']}"
+            return f"{pin['chip']} line {pin['line']}{called}, {now}"
+    return ""
 
 
 def edges_finding(name: str, played: int, arrived: int) -> Finding:

@@ -39,7 +39,6 @@ from typing import Annotated, Any, Final
 from msgspec import Meta, Struct
 
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.rig.sync_pin import check_sync
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
 from opjoule.suggestion import unknown
@@ -116,10 +115,7 @@ class Rig(Struct, frozen=True):
     """A second meter, in the medium's own supply; None: there is none."""
 
     def device(self, name: str) -> RigDevice:
-        """The board called `name`.
-
-        Raises: BadInput: rig.toml does not describe it.
-        """
+        """The board called `name`. Raises: BadInput: rig.toml does not describe it."""
         if name not in self.devices:
             raise BadInput(
                 f"{self.path}: {unknown('device', name, sorted(self.devices))}; add [device.{name}]"
@@ -234,3 +230,22 @@ def _medium(where: str, name: str, value: object) -> Medium:
     if medium.expendable and not medium.device:
         raise BadInput(f"{where} {name}: expendable = true needs the device that may be overwritten")
     return replace(medium, path=medium.path.rstrip("/") or "/")
+
+
+def check_sync(carrier: str) -> str:
+    """The carrier as it is, if the probe can take it.
+
+    Raises: BadInput: neither none nor gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER.
+    """
+    kind, _, line = carrier.partition(":")
+    fits = bool(line)
+    if line.startswith("/"):
+        fits = line.rpartition(":")[2].isdigit()
+    elif line.startswith("sysfs:"):
+        fits = line.removeprefix("sysfs:").isdigit()
+    if carrier == "none" or (kind == "virtual" and line) or (kind == "gpio" and fits):
+        return carrier
+    raise BadInput(
+        f"{carrier!r} is not a sync line: write gpio:NAME as in gpio:GPIO17, gpio:CHIP:LINE as in "
+        "gpio:/dev/gpiochip0:17, gpio:sysfs:NUMBER, or none"
+    )

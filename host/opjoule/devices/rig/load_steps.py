@@ -17,7 +17,7 @@ from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER
 from opjoule.devices.rig.board import open_shell
 from opjoule.devices.rig.file import RigDevice
-from opjoule.devices.state.facts import read_facts
+from opjoule.devices.state.board_state import read_facts
 
 CHIPS: Final = 8
 """A step is busy in so many of 8 chips of a pattern that repeats."""

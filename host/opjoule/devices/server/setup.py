@@ -1,29 +1,105 @@
-"""A server database's data folder on the board, set up, and the commands that start it there and await it."""
+"""A server database on the board: its programs found, its data folder set up, started, awaited, watched and cleaned."""
 
 from __future__ import annotations
 
+import contextlib
+import csv
+import re
 import secrets
-from collections.abc import Mapping
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
-from opjoule.databases.registry import Database, ServerCommands
+from opjoule.databases.registry import Command, Database, ServerCommands
+from opjoule.devices.connection.line_process import Dialogue
 from opjoule.devices.connection.sessions import remove_sessions
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.on_board import script
 from opjoule.devices.programs.runner import Runner
-from opjoule.devices.server.programs import check_programs, filled, find_programs
-from opjoule.errors import DeviceFault
+from opjoule.errors import DeviceFault, OpJouleError
 
 ACCOUNT = "nobody"
 """Account of a server that root may not be."""
 ACCESS = "server-access"
 """Folder of the session with what clients need to be let in."""
-LISTENS = script("server_listens.sh")
-_MAKE_DATA = script("server_data.sh")
+START_LIMIT_S = 120.0
 _PREPARE_LIMIT_S = 300.0
+_PERIOD_S = 1.0
+_COLUMNS = ("host_ns", "uptime_s", "cpu_s", "rss_bytes", "read_bytes", "written_bytes")
 _IS_NOT_OURS = 9
 """Exit status where the data folder was not made: it was there already."""
+_FIND, _MAKE_DATA = script("find_program.sh"), script("server_data.sh")
+_LISTENS, _WATCH = script("server_listens.sh"), script("server_watch.sh")
+
+
+def find_programs(shell: Shell, database: Database, given: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Program -> its path on the board.
+
+    Args:
+        given: those that the user says where they are.
+    Raises: DeviceFault: one is missing; says how to get it.
+    """
+    paths = dict(given or {})
+    for name, places in database.programs.items():
+        if name in paths:
+            continue
+        if not (path := program_path(shell, name, places)):
+            raise DeviceFault(f"'{name}' of {database.title} is not on {shell.target}: {database.get}")
+        paths[name] = path
+    return paths
+
+
+def program_path(shell: Shell, name: str, places: Sequence[str]) -> str:
+    """The path of a program on the board; empty for nowhere."""
+    looked = shell.run(["sh", "-c", _FIND, "sh", name, *places])
+    return looked.text().strip().splitlines()[-1] if looked.status == 0 else ""
+
+
+def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]) -> None:
+    """Sees that a database's programs can be run and are of versions that are driven.
+
+    Args:
+        programs: program -> its path on the board.
+    Raises: DeviceFault: one is not; says what to do.
+    """
+    for name, path in programs.items():
+        if not path.endswith(".jar") and not program_path(shell, path, ()):
+            raise DeviceFault(
+                f"{shell.target} does not have {path}, which rig.toml names as {database.title}'s "
+                f"{name}; {database.get}"
+            )
+    for name, driven in database.driven.items():
+        stated = _stated_version(shell, driven.command, programs)
+        major = int(stated.partition(".")[0] or 0)
+        if not driven.least <= major <= (major if driven.most is None else driven.most):
+            raise DeviceFault(
+                f"{programs[name]} on {shell.target} is version {stated or 'unknown'}, and {database.title} needs "
+                f"{name} {driven.words}: {database.get}"
+            )
+
+
+def program_version(shell: Shell, database: Database, programs: Mapping[str, str]) -> str:
+    """What its version command says of it, for example "15.18"; empty where it says none."""
+    return _stated_version(shell, database.version, programs) if database.version else ""
+
+
+def _stated_version(shell: Shell, command: Command, programs: Mapping[str, str]) -> str:
+    said = shell.run(list(filled(command, programs)))
+    number = re.search(r"\d+(\.\d+)*", said.text() + said.err)
+    return number[0] if said.status == 0 and number else ""
+
+
+def filled(command: Command, places: Mapping[str, str]) -> Command:
+    """A command with its places filled in."""
+
+    def put(part: str) -> str:
+        for name, value in places.items():
+            part = part.replace(f"{{{name}}}", value)
+        return part
+
+    return tuple(put(part) for part in command)
 
 
 @dataclass(frozen=True)
@@ -48,7 +124,7 @@ def check_server(shell: Shell, database: Database, given: ServerPrograms) -> Non
 
 def _check_port(shell: Shell, database: Database, port: int) -> None:
     """Raises: DeviceFault: somebody listens there, whom the clients would reach in its place."""
-    if shell.run(["sh", "-c", LISTENS, "sh", str(port), "/nowhere", "1"]).status == 0:
+    if shell.run(["sh", "-c", _LISTENS, "sh", str(port), "/nowhere", "1"]).status == 0:
         raise DeviceFault(
             f"{database.title} needs port {port} of {shell.target}, which is taken: stop the program that "
             "listens there (ss -ltnp)"
@@ -65,13 +141,7 @@ class ServerSetup:
     """One server on the board, ready to be started: by the rig, or by the job of a study."""
 
     def __init__(
-        self,
-        shell: Shell,
-        runner: Runner,
-        database: Database,
-        given: ServerPrograms,
-        *,
-        data: str,
+        self, shell: Shell, runner: Runner, database: Database, given: ServerPrograms, *, data: str
     ) -> None:
         """Makes its data folder and sets it up.
 
@@ -96,7 +166,7 @@ class ServerSetup:
                 ran = shell.run([*account, *filled(command, places)], limit_s=_PREPARE_LIMIT_S)
                 ran.checked(f"{database.title} cannot be set up on {shell.target}")
         except BaseException:
-            self.stop()
+            self._remove()
             raise
         program = filled(self._commands.start, places)
         self.program = program[0]
@@ -108,8 +178,11 @@ class ServerSetup:
         place = {"data": self._place, "port": int(self.port), "address": self.url}
         return {"title": self._database.title, "start": list(self.start), "ready": list(self.ready), **place}
 
-    def stop(self, *more: str) -> None:
-        """Removes the data of a server that has ended, and further folders; a lost link leaves that to `restore`."""
+    def stop(self) -> None:
+        """Removes the data of a server that has ended; a lost link leaves that to `restore`."""
+        self._remove()
+
+    def _remove(self, *more: str) -> None:
         if self._shell.is_up():
             remove_sessions(self._shell, [self._data, self._access, *more])
 
@@ -121,7 +194,91 @@ class ServerSetup:
             ["sh", "-c", _MAKE_DATA, "sh", self._data, account, self._access], feed=password.encode()
         )
         if made.status not in (0, _IS_NOT_OURS):
-            self.stop()
+            self._remove()
         made.checked("cannot make the server's data directory", "; run measure.py restore")
         folder, *through = made.text().rstrip("\n").split("\n")
         return [word for word in through if word], folder
+
+
+class DatabaseServer(ServerSetup):
+    """One server on the board, started by the rig, from start to stop().
+
+    It runs on the board under test, so its energy is inside every window. It is stopped when this program or the
+    connection ends, as every workload is.
+    """
+
+    def __init__(
+        self,
+        shell: Shell,
+        runner: Runner,
+        database: Database,
+        given: ServerPrograms,
+        *,
+        data: str,
+        tag: str,
+        raw: Path,
+    ) -> None:
+        """Starts it on an empty data directory and waits until it takes work.
+
+        Args:
+            data: directory on the measured medium; must not exist yet.
+            tag: of its folder on the board; raw/TAG.csv gets its memory and I/O, about one row a second.
+        Raises: DeviceFault: it is not there, its port is taken, or it does not start; says its last line.
+        """
+        super().__init__(shell, runner, database, given, data=data)
+        self._folder = f"{runner.folder}/{tag}"
+        self._ended = threading.Event()
+        self._run = runner.start([*self.start], tag, None, pinned=False)
+        self._samples = raw / f"{tag}.csv"
+        self._dialogue = Dialogue(shell, ["sh", "-c", _WATCH, "sh", self._folder])
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._drain, self._watch)]
+        self._threads[0].start()
+        try:
+            self._await()
+        except BaseException:
+            with contextlib.suppress(OpJouleError):  # why it did not start is what matters
+                self.stop()
+            raise
+        self._threads[1].start()
+
+    def _await(self) -> None:
+        tries = str(int(START_LIMIT_S * 10))
+        listens = self._shell.run(
+            ["sh", "-c", _LISTENS, "sh", self.port, self._folder, tries, *self.ready],
+            limit_s=START_LIMIT_S + 30,
+        )
+        if listens.status != 0:
+            why = "ended" if listens.status == 3 else f"accepts no work within {START_LIMIT_S:g} s"
+            self._run.interrupt()
+            self._run.wait()
+            raise DeviceFault(
+                f"'{self.program}' on {self._shell.target} {why}: {self._run.complaint() or 'it said nothing'}; "
+                f"{self._database.get}"
+            )
+
+    def _drain(self) -> None:
+        for _ in self._run.lines():
+            pass
+
+    def _watch(self) -> None:
+        with self._samples.open("w", newline="") as sink:
+            rows = csv.writer(sink)
+            rows.writerow(_COLUMNS)
+            while not self._ended.wait(_PERIOD_S):
+                try:
+                    _, answer, host_ns = self._dialogue.ask()
+                except OpJouleError:
+                    return  # the server or the link has ended: the measurement says so
+                hundredths, ticks, kib, read, written = (int(part) for part in answer.split())
+                rows.writerow([host_ns, hundredths / 100, ticks / 100, kib * 1024, read, written])
+                sink.flush()
+
+    def stop(self) -> None:
+        """Ends the server in order and removes its data; a lost link leaves that to the board and to `restore`."""
+        self._ended.set()
+        self._run.interrupt()
+        self._run.wait()
+        for thread in filter(threading.Thread.is_alive, self._threads):
+            thread.join()  # its last answer comes, or is given up by the dialogue
+        self._dialogue.close()
+        self._remove(self._folder)

@@ -1,4 +1,4 @@
-"""The board's settings as state.sh reads them."""
+"""What is true of a board (facts.sh), and its settings (state.sh), each read by one script on it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import uuid
 from dataclasses import dataclass
 
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.connection.steps import as_root, helper_command
+from opjoule.devices.connection.steps import as_root, helper_command, helper_version
 from opjoule.devices.on_board import script
 from opjoule.devices.state.block_devices import Answers, BlockDevices, device_number
 from opjoule.errors import DeviceFault
 
-_SCRIPT = script("state.sh")
+_STATE = script("state.sh")
+_FACTS = script("facts.sh")
 _EXT4_MAGIC = "53ef"
 _HAS_JOURNAL = 0x4
 
@@ -69,13 +70,10 @@ class BoardState:
 
 
 def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: str) -> BoardState:
-    """Runs state.sh on the board.
-
-    Raises: LinkFault: no connection. DeviceFault: the script does not run.
-    """
+    """Runs state.sh on the board. Raises: LinkFault: no connection. DeviceFault: the script does not run."""
     asked = [cpufreq, device, path]
     by_helper = rights == "helper"
-    command = helper_command("state") if by_helper else [*as_root(rights), "sh", "-c", _SCRIPT, "sh"]
+    command = helper_command("state") if by_helper else [*as_root(rights), "sh", "-c", _STATE, "sh"]
     ran = shell.run([*command, *asked])
     answers: Answers = {}
     for line in ran.text().splitlines():
@@ -84,3 +82,54 @@ def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: st
     if "root" not in answers:
         raise DeviceFault(f"the state of {shell.target} cannot be read: {ran.last_line()}")
     return BoardState(answers, BlockDevices.from_answers(answers))
+
+
+@dataclass(frozen=True)
+class BoardFacts:
+    """The output of facts.sh, and the facts that the rig itself works with."""
+
+    values: dict[str, str]
+    machine: str
+    """As uname -m gives it."""
+    boot_id: str
+    rights: str
+    """root, sudo (without a password), helper (sudo for opjoule-root alone) or none."""
+    cache: str
+    """Folder on the board that stays: the loader."""
+    work: str
+    """Folder on the board for a run's files: in memory where there is room, so that writing them costs no medium."""
+    journal_left: bool
+    """True if the board has changes of an earlier run to undo."""
+    connection_interface: str
+    """Network interface that the connection runs over; empty for none."""
+
+
+def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
+    """Runs facts.sh on the board.
+
+    Args:
+        journal: the board's folder that says what has to be undone.
+        session: name of the folder below `work` to be made for this session's files; empty for none.
+    Raises: LinkFault: no connection. DeviceFault: the board's shell cannot run it, or its opjoule-root is of another
+        version.
+    """
+    ran = shell.run(["sh", "-c", _FACTS, "sh", session, journal])
+    pairs = (line.split("\t", 1) for line in ran.text().splitlines() if "\t" in line)
+    values = {name: value.strip() for name, value in pairs}
+    needed = ("machine", "boot_id", "rights", "cache", "work")
+    if missing := [name for name in needed if not values.get(name)]:
+        raise DeviceFault(
+            f"{shell.target} does not tell its {', '.join(missing)} "
+            f"(it needs a POSIX shell with uname, sed and awk): {ran.last_line()}"
+        )
+    if values["rights"] == "helper" and values.get("helper") != helper_version():
+        raise DeviceFault(
+            f"opjoule-root on {shell.target} is of another version ({values.get('helper', '')}, expected "
+            f"{helper_version()}): install it anew with what host/measure.py sudoers prints"
+        )
+    return BoardFacts(
+        values=values,
+        **{name: values[name] for name in needed},
+        journal_left=values.pop("journal", "") == "left",
+        connection_interface=values.get("connection_interface", ""),
+    )

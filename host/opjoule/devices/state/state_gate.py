@@ -15,15 +15,60 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opjoule.devices.connection.dialogue import Dialogue
+from opjoule.devices.connection.line_process import Dialogue
 from opjoule.devices.connection.shell import LocalShell, Shell
 from opjoule.devices.on_board import script
 from opjoule.devices.profiles import Profile
-from opjoule.devices.state.clock_discipline import broken_by_steering, steered
-from opjoule.devices.state.power_flags import HWMON, PowerFlags
-from opjoule.devices.state.power_flags import PERIOD_S as FLAGS_PERIOD_S
 from opjoule.errors import OpJouleError
 from opjoule.files import write_whole
+
+HWMON = "/sys/class/hwmon"
+FLAGS_PERIOD_S = 1.0
+"""Half of the kernel's own period: every state of its flags is seen."""
+_FLAGS = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "soft temperature limit"}
+_UNDER_VOLTAGE = 1 << 0
+
+
+@dataclass
+class PowerFlags:
+    """What a Raspberry Pi's firmware says of its supply in one measurement: all readings of its flags, joined.
+
+    Sources: raspberrypi/documentation, get_throttled (bits 0 to 3 are now, 16 to 19 since they were last cleared);
+    drivers/hwmon/raspberrypi-hwmon.c asks the firmware every 2 s and has it clear the sticky bits, and shows the
+    under-voltage that it found as in0_lcrit_alarm. A reading less often than that loses what lies between.
+    """
+
+    seen: int = 0
+    """Bits 0 to 3: whatever was true during the measurement."""
+    readable: bool = False
+    """True if one of the two could be read."""
+    _last: int | None = None
+
+    def add(self, throttled: int | None, alarm: bool | None) -> None:
+        """One reading: the firmware's flags and the kernel's alarm, each None where it cannot be read.
+
+        A sticky bit counts when it rises: one that stood before the first reading is from before the measurement.
+        """
+        self.readable |= throttled is not None or alarm is not None
+        if throttled is not None:
+            before = throttled if self._last is None else self._last
+            self.seen |= throttled & 0xF | (throttled & ~before) >> 16 & 0xF
+            self._last = throttled
+        self.seen |= _UNDER_VOLTAGE if alarm else 0
+
+    def broken(self) -> list[str]:
+        """One line for each flag that was seen."""
+        return [f"firmware reports {name}" for bit, name in _FLAGS.items() if self.seen >> bit & 1]
+
+    def unknown(self) -> list[str]:
+        """What nobody can say, if there was nothing to read."""
+        if self.readable:
+            return []
+        return [
+            "under-voltage and throttling: this kernel shows neither get_throttled nor rpi_volt; only the "
+            "voltage in the trace shows them"
+        ]
+
 
 PERIOD_S = 5.0
 OTHERS_LIMIT = 0.10
@@ -144,10 +189,7 @@ class StateWatch:
         )
 
     def start(self) -> None:
-        """The state before the run, then a reading every few seconds.
-
-        Raises: LinkFault: the connection is gone.
-        """
+        """The state before the run, then a reading every few seconds. Raises: LinkFault: the connection is gone."""
         free_bytes, speed = self._medium_speed()  # first: a card goes on drawing power for a second after it
         others, second = quiet_stretch(self._read, partial(own_busy_ticks, self.shell), self._stop.wait)
         self.report.before = {
@@ -295,4 +337,45 @@ def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]
         if abs(value / usual - 1) > SPEED_CHANGE_LIMIT:
             name = key.removesuffix("_bytes_per_s")
             lines.append(f"medium {name} speed {value / 1e6:.1f} MB/s, usually {usual / 1e6:.1f} MB/s")
+    return lines
+
+
+FAULT_PPM = 100.0
+"""A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
+STEERED_PPM = 0.05
+"""A change of the kernel's rate below this is less than a crystal's own over minutes."""
+
+
+def rate_change_ppm(before: dict[str, Any], after: dict[str, Any]) -> float:
+    """By how much the kernel's rate was changed between two readings; 0 where one of them is not known."""
+    if not {"frequency_ppm", "tick_us"} <= before.keys() & after.keys():
+        return 0.0
+    of_tick_ppm = 100.0 * (after["tick_us"] - before["tick_us"])  # of USER_HZ = 100: 1 us in 10 ms
+    return float(after["frequency_ppm"] - before["frequency_ppm"] + of_tick_ppm)
+
+
+def broken_by_steering(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """The limit that a change of the rate breaks: the measurement's seconds are the board's."""
+    change_ppm = rate_change_ppm(before, after)
+    if abs(change_ppm) < FAULT_PPM:
+        return []
+    return [
+        f"its clock was steered: its rate changed by {change_ppm:+.2f} ppm, and all seconds, energies and "
+        "powers with it. Stop what sets it (chrony, ntpd, systemd-timesyncd)"
+    ]
+
+
+def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """What was done to the clock between two readings, one line each."""
+    lines = []
+    change_ppm = rate_change_ppm(before, after)
+    if abs(change_ppm) > STEERED_PPM:
+        lines.append(
+            f"the board's clock was steered during the measurement: its rate changed by {change_ppm:+.2f} ppm"
+        )
+    if abs(before.get("offset_s", 0.0)) > 1e-6:
+        lines.append(
+            "at the start the kernel was still slewing the board's clock by "
+            f"{before['offset_s'] * 1e6:.0f} us"
+        )
     return lines

@@ -11,20 +11,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opjoule.devices.board import Board
+from opjoule.devices.server.setup import filled
 from opjoule.errors import BadInput
 from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Study, Workload, around
-
-STORAGE, FILES = "{storage}", "{files}"
-"""In an argument: a new folder on the chosen medium, and the folder of the copied files, both on the board."""
-
-
-def filled(part: str, places: Mapping[str, str]) -> str:
-    """A word of a command with its places in braces filled in."""
-    for place, value in places.items():
-        part = part.replace(place, value)
-    return part
 
 
 @dataclass(frozen=True)
@@ -87,7 +78,7 @@ class CommandStudy(Study):
         if "{" not in program and shutil.which(program) is None:
             raise BadInput(
                 f"{program}: this computer has no such program, and a simulated board has those of this computer; "
-                f"--file copies one there, as {FILES}/NAME"
+                "--file copies one there, as {files}/NAME"
             )
 
     def check(self, board: Board) -> None:
@@ -99,7 +90,7 @@ class CommandStudy(Study):
         lookup = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
         if lookup.status != 0:
             raise BadInput(
-                f"{program}: the board has no such program; --file copies one there, as {FILES}/NAME"
+                f"{program}: the board has no such program; --file copies one there, as {{files}}/NAME"
             )
 
     @contextmanager
@@ -118,11 +109,11 @@ class CommandStudy(Study):
             board.remove_database("command")
 
     def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
-        """A command with its places on the board filled in; the files are copied there."""
+        """A command with its places filled in: {storage}, and {files}, the folder that the files are copied to."""
         for file in self.files:
             board.runner.copy_in(file)
-        places = {STORAGE: storage, FILES: board.runner.files_folder}
-        return tuple(filled(part, places) for part in command or self.command)
+        places = {"storage": storage, "files": board.runner.files_folder}
+        return filled(tuple(command or self.command), places)
 
     def facts(self, board: Board) -> dict[str, Any]:
         """What makes the operations."""

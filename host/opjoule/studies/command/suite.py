@@ -11,12 +11,12 @@ from typing import Any, ClassVar, Final
 
 from opjoule.databases import database_called, is_server
 from opjoule.devices.board import Board
+from opjoule.devices.server.setup import filled
 from opjoule.errors import BadInput, NoWheels
 from opjoule.files import file_sha256
 from opjoule.record.phases import Role
-from opjoule.studies.command.jars import bring_jars
-from opjoule.studies.command.study import CommandStudy, filled
-from opjoule.studies.command.wheels import bring_wheels
+from opjoule.studies.command.study import CommandStudy
+from opjoule.studies.command.wheels import bring_jars, bring_wheels
 from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
 from opjoule.studies.folder import find_study, given_names
 from opjoule.studies.interface import Step, Workload, around
@@ -175,27 +175,24 @@ class JobStudy(CommandStudy):
         self, board: Board, storage: str, command: Sequence[str] | None = None, server: str = ""
     ) -> tuple[str, ...]:
         values = {
-            **{f"{{{axis}}}": value for axis, value in self.cell.items()},
+            **self.cell,
             **self._counts(),
-            "{loader}": board.programs.loader,
-            "{server_commands}": server,
-            "{server}": board.database_path(self.server) if self.server else "",
-            "{connections}": board.runner.copy_in(self.connections) if self.connections else "",
-            "{dataset}": board.runner.copy_in(self.dataset) if self.dataset else "",
-            "{seed}": str(self.seed),
+            "loader": board.programs.loader,
+            "server_commands": server,
+            "server": board.database_path(self.server) if self.server else "",
+            "connections": board.runner.copy_in(self.connections) if self.connections else "",
+            "dataset": board.runner.copy_in(self.dataset) if self.dataset else "",
+            "seed": str(self.seed),
         }
-        words = [filled(part, values) for part in command or self.command]
-        placed = super()._placed(board, storage, words)
+        placed = super()._placed(board, storage, filled(tuple(command or self.command), values))
         wheels = self._bring_wheels(board)
         return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
 
     def _counts(self) -> dict[str, str]:
         """What the command says of its counts, or of the parts that they are in."""
         if self.definition.within:
-            return {"{parts}": json.dumps(self.parts)}
-        return {
-            f"{{{name}}}": ",".join(map(str, counts)) for part in self.parts for name, counts in part.items()
-        }
+            return {"parts": json.dumps(self.parts)}
+        return {name: ",".join(map(str, counts)) for part in self.parts for name, counts in part.items()}
 
     def _bring_wheels(self, board: Board) -> str:
         """Has the cell's Python modules on the board; the folder that they are in, empty for none.
