@@ -11,9 +11,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from opjoule.studies.definition import StudyFolder  # noqa: E402  # path set above
+from opjoule.studies.definition import (  # noqa: E402  # path set above
+    EXACT,
+    MISSING,
+    NEAR,
+    Counterpart,
+    PaperConclusion,
+    StudyFolder,
+)
 from opjoule.studies.folder import known_studies  # noqa: E402
-from opjoule.studies.paper import EXACT, MISSING, NEAR, Counterpart, PaperConclusion  # noqa: E402
 
 PAGES = ROOT / "docs" / "reference"
 ALL = PAGES / "studies.md"

@@ -1,7 +1,8 @@
 """The last line of every command that fails: one line on stderr and the exit status, never a traceback.
 
 What the program expects is an OpJouleError. What the computer under it does (a full disk, a folder that is gone, no
-memory left) can happen at any line; it is told here with its path and a remedy.
+memory left) can happen at any line; it is told here with its path and a remedy. Ctrl-C, a termination and a closed
+terminal are held back until someone can answer them, then all three alike.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ from opjoule.errors import Interrupted, OpJouleError
 from opjoule.passwords import masked
 from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
+
+ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def reporting_failures(program: str, run: Callable[[], int]) -> int:
@@ -79,11 +82,8 @@ def _say(program: str, why: str, status: int) -> int:
     return status
 
 
-ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-
-
 def hold_back() -> None:
-    """Blocks them; one that comes waits, through exec too, until answer_with()."""
+    """Blocks Ctrl-C and the like; one that comes waits, through exec too, until answer_with()."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
 
 

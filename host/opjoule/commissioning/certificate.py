@@ -11,7 +11,7 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
-from opjoule.commissioning.parts import Parts
+from opjoule.commissioning.dialogue import Parts
 from opjoule.commissioning.steps import STEPS
 from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.errors import BadInput

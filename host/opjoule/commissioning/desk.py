@@ -8,9 +8,8 @@ from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from opjoule.commissioning.parts import Parts
-from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import OpenMeter, Running
+from opjoule.commissioning.dialogue import Parts
+from opjoule.commissioning.running import DeskRecording, OpenMeter, Running
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.errors import DeviceFault

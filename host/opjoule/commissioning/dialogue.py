@@ -1,4 +1,4 @@
-"""Questions to the person at the desk: answered at a terminal, or line by line by a script."""
+"""Questions to the person at the desk, answered at a terminal or by a script; and the parts that lie there."""
 
 from __future__ import annotations
 
@@ -8,11 +8,18 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
+from opjoule.calibration.reference import Accuracy
+from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput
+from opjoule.meters.registry import address_of
 
 STOP: Final = ("stop", "q", "quit")
 SKIP: Final = "skip"
 HOW: Final = "Enter goes on, 'skip WHY' leaves the step out, 'stop' ends here"
+SUPPLY_SIDE: Final = "supply"
+BOARD_SIDE: Final = "board"
+BETWEEN_SHARE_MAX: Final = 0.2
+"""Bound of the stated resistance between two meters, relative: its plugs are in it."""
 
 
 class Stopped(Exception):
@@ -55,10 +62,7 @@ class DeskDialogue:
     """Gives the answer to a question; None once there is nobody any more."""
 
     def ready(self, words: str) -> None:
-        """Has the person do something, and waits until it is done.
-
-        Raises: Skipped, Stopped: the answer.
-        """
+        """Has the person do something, and waits until it is done. Raises: Skipped, Stopped: the answer."""
         wrong = ""
         while True:
             answer = self._asked(f"{wrong}{words}\n  [{HOW}] ")
@@ -100,3 +104,81 @@ class DeskDialogue:
 def say(line: str) -> None:
     """To the person at the desk."""
     print(line, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """As the person at the desk names them; an empty text is a part that is not there, or not known."""
+
+    supply: str = ""
+    sensor: str = ""
+    shunt: str = ""
+    resistor: str = ""
+    """The known resistor: "10,0.1%"."""
+    resistor_certificate: str = ""
+    second_meter: str = ""
+    """As a meter's name in rig.toml."""
+    second_certificate: str = ""
+    second_side: str = SUPPLY_SIDE
+    """On which side of the rig's shunt the second meter reads the voltage."""
+    between_ohm: str = "0.05"
+    """Resistance between the two places where the meters read the voltage, the rig's shunt apart."""
+
+    @classmethod
+    def asked(cls, dialogue: DeskDialogue) -> Parts:
+        """Asks for each part. Raises: Stopped."""
+        answers: dict[str, str] = {}
+        for key, question, default, check in _QUESTIONS:
+            if key in _OF_SECOND and not answers.get("second_meter"):
+                continue
+            if key == "resistor_certificate" and not answers.get("resistor"):
+                continue
+            answers[key] = dialogue.text(question, check, default)
+        return cls(**answers)
+
+
+def known_resistor(text: str) -> tuple[float, float]:
+    """Resistance [ohm] and relative bound of "10,0.1%". Raises: BadInput: no such statement."""
+    ohm_text, _, accuracy = text.partition(",")
+    try:
+        ohm = float(ohm_text)
+        if not 0.1 <= ohm <= 1000:
+            raise ValueError
+        known = Accuracy.of(accuracy, "ohm")
+    except (ValueError, BadInput):
+        raise BadInput(f"'{text}': write OHM,ACCURACY, from 0.1 to 1000 ohm, for example 10,0.1%") from None
+    return ohm, SQRT3 * (known.relative + known.absolute / ohm)
+
+
+_OF_SECOND: Final = ("second_certificate", "second_side", "between_ohm")
+_QUESTIONS: Final[tuple[tuple[str, str, str, Callable[[str], object]], ...]] = (
+    ("supply", "Supply: model, serial number", "", str),
+    ("sensor", "Sensor breakout and controller: model, marking", "", str),
+    ("shunt", "Shunt: marking, tolerance, temperature coefficient, certificate", "", str),
+    (
+        "resistor",
+        "Known resistor: OHM,ACCURACY as in 10,0.1% (Enter: there is none)",
+        "",
+        lambda answer: answer and known_resistor(answer),
+    ),
+    ("resistor_certificate", "Its serial number and certificate", "", str),
+    (
+        "second_meter",
+        "Second meter in series: KIND:PLACE (Enter: there is none)",
+        "",
+        lambda answer: answer and address_of(answer),
+    ),
+    ("second_certificate", "Its serial number and certificate", "", str),
+    (
+        "second_side",
+        "It reads the voltage on the side of the supply or of the board",
+        SUPPLY_SIDE,
+        refusing((SUPPLY_SIDE, BOARD_SIDE).__contains__, f"neither {SUPPLY_SIDE} nor {BOARD_SIDE}"),
+    ),
+    (
+        "between_ohm",
+        "Resistance between the two places, without the shunt [ohm]",
+        "0.05",
+        refusing(lambda answer: 0 <= float(answer) <= 5, "not a resistance from 0 to 5 ohm"),
+    ),
+)

@@ -8,7 +8,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.commissioning.desk import OpenDesk, Setup
-from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import DeskRecording
 from opjoule.commissioning.sync_line import by_exchanges
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Verdict
 from opjoule.devices.board import Board
@@ -59,10 +59,7 @@ class WrittenMedium:
 
 
 def write_file(board: Board, size_bytes: int, tag: str) -> None:
-    """Writes a file to the medium, syncs it and removes it.
-
-    Raises: DeviceFault: it was not written.
-    """
+    """Writes a file to the medium, syncs it and removes it. Raises: DeviceFault: it was not written."""
     path = f"{board.medium.path.rstrip('/')}/opjoule-commissioning-{tag}"
     command = ["sh", "-c", _WRITE, "sh", path, str(size_bytes >> 20)]
     run = board.runner.start(command, f"write-{tag}", None)

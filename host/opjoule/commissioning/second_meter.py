@@ -12,10 +12,9 @@ import numpy as np
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.dialogue import BETWEEN_SHARE_MAX, SUPPLY_SIDE
 from opjoule.commissioning.load_course import PlayedLevel, map_of_levels, play_level
-from opjoule.commissioning.parts import BETWEEN_SHARE_MAX, SUPPLY_SIDE
-from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import Running
+from opjoule.commissioning.running import DeskRecording, Running
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.window import EnergyResult, Window, window_energy_j

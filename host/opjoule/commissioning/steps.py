@@ -6,15 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.commissioning import (
-    known_loads,
-    load_course,
-    long_run,
-    medium_bytes,
-    second_meter,
-    sync_line,
-    zero,
-)
+from opjoule.commissioning import known_loads, load_course, medium_bytes, second_meter, sync_line
 from opjoule.commissioning.desk import OpenDesk
 from opjoule.commissioning.verdict import Verdict
 
@@ -50,13 +42,13 @@ STEPS: Final = (
         "zero",
         "Zero without a load",
         "current with nothing connected: within the data sheet's offset, drift below 0.3 mA in 60 s",
-        lambda desk, kept, _: zero.zero(desk),
+        lambda desk, kept, _: known_loads.zero(desk),
     ),
     DeskStep(
         "back-feed",
         "Nothing feeds the board from elsewhere",
         "voltage with the supply's fuse out: below 0.5 V within 5 s",
-        lambda desk, kept, _: zero.back_feed(desk),
+        lambda desk, kept, _: known_loads.back_feed(desk),
     ),
     DeskStep(
         "resistor",
@@ -117,14 +109,14 @@ STEPS: Final = (
         "errors",
         "Ten minutes without an error",
         "no I2C error, no missed conversion, no bad frame, no reset",
-        lambda desk, kept, _: long_run.judge_errors(_shared(kept, "long", long_run.take_long, desk)),
+        lambda desk, kept, _: load_course.judge_errors(_shared(kept, "long", load_course.take_long, desk)),
     ),
     DeskStep(
         "idle",
         "Idle power",
         "inside the board's plausible range: a warning only",
-        lambda desk, kept, _: long_run.judge_idle(
-            _shared(kept, "long", long_run.take_long, desk), desk.profile
+        lambda desk, kept, _: load_course.judge_idle(
+            _shared(kept, "long", load_course.take_long, desk), desk.profile
         ),
     ),
 )

@@ -14,8 +14,7 @@ from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
 from opjoule.clocks.signature import SignatureFit
 from opjoule.commissioning.desk import OpenDesk, Setup
-from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import Running
+from opjoule.commissioning.running import DeskRecording, Running
 from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX

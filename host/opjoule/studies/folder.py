@@ -16,8 +16,16 @@ from typing import Any, Final
 
 from opjoule.errors import BadInput
 from opjoule.scripts import HOST
-from opjoule.studies.definition import FIGURE, SYSTEM, Connection, StudyFigure, StudyFolder, whole_numbers
-from opjoule.studies.paper import conclusions_of, counterparts_of
+from opjoule.studies.definition import (
+    FIGURE,
+    SYSTEM,
+    Connection,
+    StudyFigure,
+    StudyFolder,
+    conclusions_of,
+    counterparts_of,
+    whole_numbers,
+)
 from opjoule.suggestion import unknown
 from opjoule.toml_entry import axis_values, check_keys, check_match, table, tables
 from opjoule.toml_file import read_toml

@@ -96,10 +96,7 @@ class Study(ABC):
         """
 
     def check_space(self, board: Board) -> None:
-        """Sees that what the study writes has room on the board's medium.
-
-        Raises: BadInput: it has not.
-        """
+        """Sees that what the study writes has room on the board's medium. Raises: BadInput: it has not."""
 
     def under(self, period_s: float) -> Study:
         """The study as it is carried out under a meter whose samples come so far apart [s]."""

@@ -12,8 +12,14 @@ from opjoule.calibration.means import MeanReading
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check
 from opjoule.clocks.exchanges import Exchange
-from opjoule.commissioning.load_course import FullLoad, LevelReading, judge_full, judge_levels
-from opjoule.commissioning.long_run import judge_errors, judge_idle
+from opjoule.commissioning.load_course import (
+    FullLoad,
+    LevelReading,
+    judge_errors,
+    judge_full,
+    judge_idle,
+    judge_levels,
+)
 from opjoule.commissioning.medium_bytes import FoundMedium, WrittenMedium, judge_medium
 from opjoule.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync

@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 from commissioned_traces import BOUNDS, recorded
 from opjoule.calibration.means import MeanReading
-from opjoule.commissioning.known_loads import Loads, judge_additivity, judge_resistor, ratio_bound
+from opjoule.commissioning.known_loads import (
+    Loads,
+    judge_additivity,
+    judge_back_feed,
+    judge_resistor,
+    judge_zero,
+    ratio_bound,
+)
 from opjoule.commissioning.verdict import StepOutcome
-from opjoule.commissioning.zero import judge_back_feed, judge_zero
 
 PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
 

@@ -21,9 +21,8 @@ from opjoule.commissioning.certificate import (
     write_certificate,
 )
 from opjoule.commissioning.desk import DeskPace
-from opjoule.commissioning.dialogue import DeskDialogue, Skipped, Stopped
+from opjoule.commissioning.dialogue import DeskDialogue, Parts, Skipped, Stopped, known_resistor
 from opjoule.commissioning.page import render
-from opjoule.commissioning.parts import Parts, known_resistor
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import STEPS, DeskStep, step_called
 from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, StepOutcome, Verdict

@@ -21,8 +21,8 @@ from opjoule.comparison.study.verdicts import (
 )
 from opjoule.energy.comparison import Side
 from opjoule.errors import BadInput
+from opjoule.studies.definition import MISSING, PaperConclusion, conclusions_of, counterparts_of
 from opjoule.studies.folder import find_study, known_studies
-from opjoule.studies.paper import MISSING, PaperConclusion, conclusions_of, counterparts_of
 from study_records import make
 
 

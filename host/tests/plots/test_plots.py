@@ -23,8 +23,8 @@ from opjoule.plots.figures import FIGURES, write_figures
 from opjoule.plots.forest import forest
 from opjoule.plots.style import FORMATS, drawn, save
 from opjoule.plots.tables import csv_table, latex_table, methods
+from opjoule.studies.definition import EXACT, Counterpart
 from opjoule.studies.folder import find_study
-from opjoule.studies.paper import EXACT, Counterpart
 from plotted_runs import ABOVE_IDLE, DATABASES, MEDIA, make_runs, result, scaled
 from report_record import make_record, make_trace, put_result
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from opjoule.commissioning.recorded import DeskRecording
+from opjoule.commissioning.running import DeskRecording
 from opjoule.energy.error_bounds import Shunt
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.trace.power_trace import PowerTrace

@@ -46,10 +46,7 @@ SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
 
 
 def run_calibrate(options: CalibrateOptions) -> int:
-    """Calibrates a sensor; 0.
-
-    Raises: BadInput, CalibrationFault, MeterFault: one line each.
-    """
+    """Calibrates a sensor; 0. Raises: BadInput, CalibrationFault, MeterFault: one line each."""
     folder = _folder(options)
     with _opened(folder, options, SIMULATED_LOADS_A, UNSEEN_A) as setup:
         # Points that a calibration can be made of, as long as there is someone to mend them.

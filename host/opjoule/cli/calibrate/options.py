@@ -109,8 +109,7 @@ def _checked(parser: Parser, options: CalibrateOptions) -> CalibrateOptions:
             )
     if not (options.simulate or options.reference or options.reference_meter):
         parser.error(
-            "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate "
-            "shows the procedure"
+            "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate shows the procedure"
         )
     return options
 

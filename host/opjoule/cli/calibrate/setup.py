@@ -1,4 +1,8 @@
-"""What stands on the desk in a calibration: the sensor, what it is held against, and who sets the loads."""
+"""What stands on the desk in a calibration: the sensor, what it is held against, and who sets the loads.
+
+Each meter is recorded for the whole session into a record of its own, so that what a calibration rests on is kept. A
+point is a stretch of host_ns; each meter's part of it is found by its clock map, so that two meters see the same time.
+"""
 
 from __future__ import annotations
 
@@ -44,6 +48,19 @@ LATE_LIMIT_S: Final = 30.0
 BEHIND_NS: Final = 200_000_000
 """A sensor converts its voltage each 128th time by default, each 68 ms."""
 POLL_S: Final = 0.1
+SETTLE_S: Final = 0.5
+"""From Enter to the first sample that counts."""
+DONE: Final = ("done", "q", "quit", "end")
+DROP: Final = re.compile(r"drop +(\d{1,3})")
+MEND: Final = "; take further points, remove point N with 'drop N', or give up with another 'done'"
+SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
+SIMULATED_CHECKS_A: Final = (0.3, 1.2)
+UNSEEN_A: Final = (0.35, 1.0)
+"""Loads of the simulated setup that are compared with the truth: none of the above."""
+PLAY_LIMIT_S: Final = 120.0
+SIMULATED_REFERENCE: Final = "simulated multimeter"
+SIMULATED_OVER: Final = "0.1,0.1%"
+SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
 
 
 @dataclass(frozen=True)
@@ -158,21 +175,6 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
             record.finish("complete" if captured.samples and conclude_trace(record) else "failed")
 
 
-SETTLE_S: Final = 0.5
-"""From Enter to the first sample that counts."""
-DONE: Final = ("done", "q", "quit", "end")
-DROP: Final = re.compile(r"drop +(\d{1,3})")
-MEND: Final = "; take further points, remove point N with 'drop N', or give up with another 'done'"
-SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
-SIMULATED_CHECKS_A: Final = (0.3, 1.2)
-UNSEEN_A: Final = (0.35, 1.0)
-"""Loads of the simulated setup that are compared with the truth: none of the above."""
-PLAY_LIMIT_S: Final = 120.0
-SIMULATED_REFERENCE: Final = "simulated multimeter"
-SIMULATED_OVER: Final = "0.1,0.1%"
-SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
-
-
 @dataclass(frozen=True)
 class CalibrationSetup:
     """The sensor and its reference, both running."""
@@ -281,8 +283,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
     typed = _typed(options)
     if options.device and (not options.reference_meter or typed):
         raise BadInput(
-            "with --device the board plays the loads by itself and nothing is typed: give "
-            "--reference-meter only"
+            "with --device the board plays the loads by itself and nothing is typed: give --reference-meter only"
         )
     name = options.meter or read_rig(options.rig).meter
     keep = _keep(options)

@@ -164,15 +164,9 @@ def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
         share = len(campaign.missing) / max(len(campaign.cells), 1)
         others = needed.cells - needed.by_own_records
         guessed = f"; {others} of {needed.cells} estimated by the mean of the others" if others else ""
-        return (
-            f"about {in_words(share * needed.total_s)}, judging by records of the study at another "
-            f"scale{guessed}"
-        )
+        return f"about {in_words(share * needed.total_s)}, judging by records of the study at another scale{guessed}"
     least_s = sum(sum(known_s(cell.plan).values()) for cell in campaign.missing)
-    return (
-        f"at least {in_words(least_s)}: idle and runs of a given length; the "
-        "rest is known after the first cell"
-    )
+    return f"at least {in_words(least_s)}: idle and runs of a given length; the rest is known after the first cell"
 
 
 def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:

@@ -21,8 +21,7 @@ import msgspec
 from opjoule.campaign.campaign import Campaign
 from opjoule.campaign.conditions import concluded, in_condition, save_index
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
-from opjoule.campaign.fleet.rig_service import RigService, serve
-from opjoule.campaign.fleet.spool import JOB, OUTCOME, Spool
+from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, Spool, serve
 from opjoule.cli.campaign.cells import written_cell
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.options import (
@@ -185,10 +184,7 @@ def _measure_cell(job: Job, cell: RigCell) -> int:
 
 
 def plan_of_job(job: Job, options: PlanningOptions, name: str) -> Plan:
-    """The plan of a job, on the rig of this name.
-
-    Raises: BadInput: it is not that of the campaign's computer.
-    """
+    """The plan of a job, on the rig of this name. Raises: BadInput: it is not that of the campaign's computer."""
     plan = in_condition(make_plan(options), job.condition)
     asked = {**plan.asked, "repeats": 1, "block": job.block, "rig_name": name}
     plan = replace(plan, repeats=1, asked=asked)

@@ -1,4 +1,7 @@
-"""The command line of `host/campaign.py FILE.toml`, and a campaign of any kind, planned. Standard library alone."""
+"""The command lines of `host/campaign.py`, the options of a study, and a campaign of any kind, planned.
+
+Standard library alone.
+"""
 
 from __future__ import annotations
 

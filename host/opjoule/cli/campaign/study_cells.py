@@ -39,6 +39,10 @@ _GIVEN: Final = (
     *("live", "json"),
 )
 """Options of the command line that every cell has; where it does not say, the study's own stay."""
+RUNS: Final = ROOT / "runs"
+"""Where records go."""
+DISTURB: Final = "disturb"
+"""An axis that is an option of every measurement, too; its value `none` is for without."""
 
 
 def workload_cells(
@@ -86,12 +90,6 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
         axis: value for axis, value in named.items() if axis not in {*places(study.workload), *described}
     }
     return {"device": options.device, "workload": workload, **asked_axes}
-
-
-RUNS: Final = ROOT / "runs"
-"""Where records go."""
-DISTURB: Final = "disturb"
-"""An axis that is an option of every measurement, too; its value `none` is for without."""
 
 
 def study_campaign(options: StudyOptions) -> CampaignFile:

@@ -11,12 +11,10 @@ from pathlib import Path
 
 from opjoule.commissioning.certificate import Certificate
 from opjoule.commissioning.desk import DeskPace, OpenDesk, Setup
-from opjoule.commissioning.dialogue import say
-from opjoule.commissioning.parts import Parts
-from opjoule.commissioning.recorded import DeskRecording
-from opjoule.commissioning.running import meter_words, opened_meter, recorded_alone
+from opjoule.commissioning.dialogue import Parts, say
+from opjoule.commissioning.known_loads import ZERO_A
+from opjoule.commissioning.running import DeskRecording, meter_words, opened_meter, recorded_alone
 from opjoule.commissioning.steps import DeskStep
-from opjoule.commissioning.zero import ZERO_A
 from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT
 from opjoule.simulation.load_bench import LoadBench

@@ -41,6 +41,12 @@ LEAST_BOARD_W: Final = 0.25
 LEAST_SUPPLY_V: Final = 2.0
 _FLOW_S: Final = 3.0
 _FLOW_SAMPLES: Final = 200
+_FREE_BYTES_MIN = 2 << 30
+_TRIAL_S = 3.0
+_TRIAL_SAMPLES = 20
+_AS_DELIVERED = (
+    "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
+)
 
 
 class Listener:
@@ -151,14 +157,6 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
             "move the meter to this board",
         )
     return Finding(about, True, f"{seen}, {current_a * voltage_v:.2f} W")
-
-
-_FREE_BYTES_MIN = 2 << 30
-_TRIAL_S = 3.0
-_TRIAL_SAMPLES = 20
-_AS_DELIVERED = (
-    "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
-)
 
 
 def run_doctor(options: DoctorOptions) -> int:
@@ -304,9 +302,8 @@ def kinds_finding(period_s: float) -> Finding:
     """For how long a run has to last for this meter to tell what kinds of operation cost."""
     block_s = block_length_s(period_s)
     words = (
-        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It "
-        f"separates kinds in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or "
-        "more; longer runs are better"
+        f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It separates kinds "
+        f"in runs of {BLOCKS_WANTED} such blocks ({BLOCKS_WANTED * block_s:.3g} s) or more; longer runs are better"
     )
     return Finding("kinds of operation", True, words)
 

@@ -1,4 +1,8 @@
-"""`measure.py` without a command's name: the main measurement."""
+"""`measure.py` without a command's name: the main measurement.
+
+Names of folders carry the number of the process that made them. What a killed program left is swept by that; anything
+else, links and other users' files among it, is left alone.
+"""
 
 from __future__ import annotations
 
@@ -45,6 +49,13 @@ from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
 from opjoule.scripts import CALIBRATIONS, ROOT, script_name
 from opjoule.studies.ycsb.properties import parse_properties
+
+STORAGE: Final = "build/simulated-storage"
+"""Below the clone: databases of simulated boards, one folder a measurement."""
+_TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
+_STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
+LOCK: Final = "opjoule-measuring.lock"
+"""Below the folder of temporary files."""
 
 
 def run_measure(options: PlanningOptions | AgainOptions) -> int:
@@ -94,8 +105,7 @@ def alone_here() -> Iterator[None]:
     with alone() as only_one:
         if not only_one:
             print(
-                f"{script_name()}: another measurement runs on this computer; both will be disturbed. "
-                "Continuing.",
+                f"{script_name()}: another measurement runs on this computer; both will be disturbed. Continuing.",
                 file=sys.stderr,
             )
         yield
@@ -248,14 +258,6 @@ def _open_rig(
     )
     with closing(board):
         yield board, options.meter or rig.meter, {"rig": str(rig.path)}
-
-
-STORAGE: Final = "build/simulated-storage"
-"""Below the clone: databases of simulated boards, one folder a measurement."""
-_TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
-_STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
-LOCK: Final = "opjoule-measuring.lock"
-"""Below the folder of temporary files."""
 
 
 def sweep(root: Path) -> list[Path]:

@@ -35,9 +35,10 @@ from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.command.suite import JobStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
-from opjoule.studies.ycsb.core import YcsbCore, file_properties
 from opjoule.studies.ycsb.properties import (
     FASTEST_PER_S,
+    YcsbCore,
+    file_properties,
     find_workload,
     kinds,
     own_counts,
@@ -74,10 +75,7 @@ def make_plans(options: PlanningOptions) -> list[Plan]:
 
 
 def make_plan(options: PlanningOptions) -> Plan:
-    """Checks every name and value.
-
-    Raises: BadInput: the first thing that is wrong.
-    """
+    """Checks every name and value. Raises: BadInput: the first thing that is wrong."""
     profile = find_profile(options.device)
     simulated = options.simulate or profile.name == "virtual"
     if options.twin_profile and profile.name == "virtual":

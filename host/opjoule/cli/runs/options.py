@@ -99,8 +99,7 @@ class FiguresOptions(PlacesOptions):
     study: str | None = option(
         str,
         "NAME",
-        "draw only the counterparts of the figures in this study's paper, in its order, and its conclusions "
-        f"{_STUDY}",
+        f"draw only the counterparts of the figures in this study's paper, in its order, and its conclusions {_STUDY}",
     )
     out: Path = option(directory, "DIR", "folder to write to (default: figures)", Path("figures"))
     although: str | None = option(
@@ -163,10 +162,8 @@ ACTIONS: Final = (
         NoteOptions,
         "Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, --tag and "
         "--untag it prints what is there. The measured files stay as they are.",
-        "examples:\n"
-        "  host/runs.py note runs/example 'fan was off'\n"
-        "  host/runs.py note runs/example --tag paper --untag draft\n"
-        "  host/runs.py note runs/example ''        # removes the note, keeps the tags",
+        "examples:\n  host/runs.py note runs/example 'fan was off'\n  host/runs.py note runs/example --tag paper "
+        "--untag draft\n  host/runs.py note runs/example ''        # removes the note, keeps the tags",
     ),
     _action("show", ShowOptions, "Prints the summary of one record."),
     _action(
@@ -239,9 +236,7 @@ RUNS: Final = Command(
     RunsOptions,
     "",  # each action is a command
     "Lists, notes, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
-    "examples:\n"
-    "  host/runs.py list --db leveldb --sort headline\n"
-    "  host/runs.py note runs/example 'the one of the paper' --tag paper\n"
-    "  host/runs.py export runs/example --perfetto example.perfetto-trace\n"
-    "  host/runs.py prune --status failed --older-than 30",
+    "examples:\n  host/runs.py list --db leveldb --sort headline\n  host/runs.py note runs/example 'the one of the "
+    "paper' --tag paper\n  host/runs.py export runs/example --perfetto example.perfetto-trace\n  host/runs.py prune "
+    "--status failed --older-than 30",
 )

@@ -13,10 +13,7 @@ from opjoule.view.server import ViewServer
 
 
 def run_view(options: ViewOptions) -> int:
-    """Serves the page until Ctrl-C.
-
-    Raises: BadInput: no such folder, or an address that cannot be had.
-    """
+    """Serves the page until Ctrl-C. Raises: BadInput: no such folder, or an address that cannot be had."""
     replies = Replies(RunsFolder(options.runs or ROOT / "runs"))
     with (
         suppress(KeyboardInterrupt),

@@ -17,7 +17,7 @@ from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, 
 from opjoule.comparison.study.rows import KIND, Place, StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
-from opjoule.studies.paper import PaperConclusion
+from opjoule.studies.definition import PaperConclusion
 from opjoule.toml_entry import matches
 
 AGREED: Final = "agreed"

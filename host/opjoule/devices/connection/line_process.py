@@ -1,4 +1,4 @@
-"""A program started from here, on a board or on this computer: its JSON lines as they come, the rest as its log."""
+"""Programs started from here, on a board or on this computer, whose lines are read as they come."""
 
 from __future__ import annotations
 
@@ -17,10 +17,19 @@ from opjoule.errors import LinkFault, RigFault
 from opjoule.passwords import masked
 
 _ANSWER_S = 30.0
+_END_OF_LINES = None
+LINE_MAX = 1 << 20
+"""Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
+COMPLAINT_MAX = 500
+LOG_MAX = 64 << 20
+"""Letters of plain output that are kept; what a program says beyond them is not."""
 
 
 class Dialogue:
-    """Started at the first question, and again after the connection was lost. Safe from several threads."""
+    """A process on the board that answers each line with one line at once: the board's clock, its pending writes.
+
+    Started at the first question, and again after the connection was lost. Safe from several threads.
+    """
 
     def __init__(self, shell: Shell, arguments: list[str]) -> None:
         self._shell = shell
@@ -76,14 +85,6 @@ class Dialogue:
                 self._process.kill()
                 self._process.wait()
                 self._process = None
-
-
-_END_OF_LINES = None
-LINE_MAX = 1 << 20
-"""Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
-COMPLAINT_MAX = 500
-LOG_MAX = 64 << 20
-"""Letters of plain output that are kept; what a program says beyond them is not."""
 
 
 class LineProcess:

@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from opjoule.errors import BadInput, DeviceFault, LinkFault
 
+BEAT_S: Final = 5.0
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -122,9 +124,6 @@ def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-
-
-BEAT_S: Final = 5.0
 
 
 def beat_until(

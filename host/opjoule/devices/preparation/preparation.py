@@ -1,4 +1,7 @@
-"""Brings a board into its measuring state, watches that it stays there, and puts it back."""
+"""Brings a board into its measuring state, watches that it stays there, and puts it back; or clears up after a run.
+
+A measurement cannot put it back itself after a killed host, a cut link or a power cut: recover() does so then.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput, DeviceFault, RigFault
 
 _MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
+_RUNS = script("runs_left.sh")
 
 
 def plan_for(
@@ -203,9 +207,6 @@ def make_storage(shell: Shell, storage: str, remedy: str) -> str:
     if made.status != 0:
         raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")
     return made.text().strip()
-
-
-_RUNS = script("runs_left.sh")
 
 
 def recover(

@@ -85,8 +85,7 @@ def _install(shell: Shell, program: Path, target: str, digest: str) -> None:
     received = shell.run(["sh", "-c", _RECEIVE, "sh", target], feed=program.read_bytes(), limit_s=600)
     if received.status != 0 or _digest(received.text()) != digest:
         raise DeviceFault(
-            f"the copy of the {program.name} to {target} on {shell.target} is incomplete: "
-            f"{received.last_line()}"
+            f"the copy of the {program.name} to {target} on {shell.target} is incomplete: {received.last_line()}"
         )
 
 

@@ -1,6 +1,7 @@
 """The probe on a board: one process that tells its clock and pending writes, drives its sync line and samples its load.
 
-docs/reference/probe.md has its requests and answers.
+docs/reference/probe.md has its requests and answers. A board may be broken or hostile: a line that the probe would not
+say is passed over, and nothing grows with what comes.
 """
 
 from __future__ import annotations
@@ -29,6 +30,16 @@ HELLO: Final = "probe"
 """Key of its first line."""
 WORDS: Final = (HELLO, "clock", "pending", "files", "signature", "steering", "drain")
 _INT64: Final = 1 << 63
+ANSWER_S = 30.0
+START_S = 60.0
+SILENCE_S = 20
+PERIOD_MS = 100
+"""Between two samples of the board's counters."""
+WAITING_MAX = 10_000
+"""Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
+_LAST_WORDS_S = 5.0
+_START = script("start_probe.sh")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,17 +82,6 @@ def number(entry: dict[str, Any], key: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool) or not -_INT64 <= value < _INT64:
         raise DeviceFault(f"the probe's answer has no whole number '{key}': is another program in its place?")
     return value
-
-
-ANSWER_S = 30.0
-START_S = 60.0
-SILENCE_S = 20
-PERIOD_MS = 100
-"""Between two samples of the board's counters."""
-WAITING_MAX = 10_000
-"""Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
-_LAST_WORDS_S = 5.0
-_START = script("start_probe.sh")
 
 
 class Probe:
@@ -251,9 +251,6 @@ class Probe:
         if self._said:
             return self._said
         return self._shell.why_down() or ("it has ended" if self._process.poll() is not None else "no answer")
-
-
-T = TypeVar("T")
 
 
 def _put(waiting: queue.Queue[T], item: T) -> None:

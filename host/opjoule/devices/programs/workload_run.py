@@ -15,6 +15,13 @@ from opjoule.devices.connection.sessions import stop_and_fetch
 from opjoule.devices.connection.shell import Shell, beat_until
 from opjoule.errors import LinkFault, RigFault
 
+SILENCE_S = 20
+"""A workload that has not heard from the host for this long is stopped."""
+RECONNECT_S = 120.0
+INTERRUPT_S = 30.0
+"""From the request to end: the probe kills after 10 s what does not."""
+_SSH_LOST = 255
+
 
 class OperationStream:
     """The program that makes the operations, and where they have to travel, the one that carries them."""
@@ -57,14 +64,6 @@ class OperationStream:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
-
-
-SILENCE_S = 20
-"""A workload that has not heard from the host for this long is stopped."""
-RECONNECT_S = 120.0
-INTERRUPT_S = 30.0
-"""From the request to end: the probe kills after 10 s what does not."""
-_SSH_LOST = 255
 
 
 class WorkloadRun(LineProcess):

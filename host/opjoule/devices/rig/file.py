@@ -162,8 +162,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
     try:
         if not path.exists():
             raise BadInput(
-                f"{path} is not there: describe your rig with 'host/measure.py init'; "
-                "without hardware, add --simulate"
+                f"{path} is not there: describe your rig with 'host/measure.py init'; without hardware, add --simulate"
             )
         if not path.is_file():
             raise BadInput(f"{path} is not a file: {again}")

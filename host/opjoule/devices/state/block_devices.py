@@ -128,10 +128,7 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
         return f"{asked} is not listed as expendable in rig.toml"
     root = blocks.by_number(blocks.root_number)
     if root is None:
-        return (
-            f"the board does not say which device / is on ({blocks.root_number}), so no device is safe "
-            "to write"
-        )
+        return f"the board does not say which device / is on ({blocks.root_number}), so no device is safe to write"
     below_root = blocks.stands_on(root)
     if device.name in below_root or device.whole in below_root:
         return f"{asked} ({device.name}) holds the board's root file system"

@@ -27,6 +27,24 @@ FLAGS_PERIOD_S = 1.0
 """Half of the kernel's own period: every state of its flags is seen."""
 _FLAGS = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "soft temperature limit"}
 _UNDER_VOLTAGE = 1 << 0
+PERIOD_S = 5.0
+OTHERS_LIMIT = 0.10
+"""Share of all processors that other programs may use before the run."""
+FREE_LIMIT_BYTES = 256 << 20
+SPEED_CHANGE_LIMIT = 0.3
+"""How far the medium's speed may be from the median of its earlier probes."""
+_EARLIER_NEEDED = 3
+_SPEED_MIB = 16
+_STRETCH_S = 1.0
+_STRETCHES_MAX = 8
+"""So many stretches are tried before a busy board is refused: a login and the preparation take some seconds."""
+_WATCH = script("watch.sh")
+_SPEED = script("medium_speed.sh")
+_COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
+FAULT_PPM = 100.0
+"""A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
+STEERED_PPM = 0.05
+"""A change of the kernel's rate below this is less than a crystal's own over minutes."""
 
 
 @dataclass
@@ -68,23 +86,6 @@ class PowerFlags:
             "under-voltage and throttling: this kernel shows neither get_throttled nor rpi_volt; only the "
             "voltage in the trace shows them"
         ]
-
-
-PERIOD_S = 5.0
-OTHERS_LIMIT = 0.10
-"""Share of all processors that other programs may use before the run."""
-FREE_LIMIT_BYTES = 256 << 20
-SPEED_CHANGE_LIMIT = 0.3
-"""How far the medium's speed may be from the median of its earlier probes."""
-_EARLIER_NEEDED = 3
-_SPEED_MIB = 16
-_STRETCH_S = 1.0
-_STRETCHES_MAX = 8
-"""So many stretches are tried before a busy board is refused: a login and the preparation take some seconds."""
-
-_WATCH = script("watch.sh")
-_SPEED = script("medium_speed.sh")
-_COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -340,12 +341,6 @@ def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]
     return lines
 
 
-FAULT_PPM = 100.0
-"""A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
-STEERED_PPM = 0.05
-"""A change of the kernel's rate below this is less than a crystal's own over minutes."""
-
-
 def rate_change_ppm(before: dict[str, Any], after: dict[str, Any]) -> float:
     """By how much the kernel's rate was changed between two readings; 0 where one of them is not known."""
     if not {"frequency_ppm", "tick_us"} <= before.keys() & after.keys():
@@ -375,7 +370,6 @@ def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
         )
     if abs(before.get("offset_s", 0.0)) > 1e-6:
         lines.append(
-            "at the start the kernel was still slewing the board's clock by "
-            f"{before['offset_s'] * 1e6:.0f} us"
+            f"at the start the kernel was still slewing the board's clock by {before['offset_s'] * 1e6:.0f} us"
         )
     return lines

@@ -13,7 +13,7 @@ from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.record.phases import Role
 from opjoule.record.run import Generator, Run
-from opjoule.studies.ycsb.core import MIX_BLOCK
+from opjoule.studies.ycsb.properties import MIX_BLOCK
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
 _COMFORTABLE_S: Final = 30

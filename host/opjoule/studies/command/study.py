@@ -82,10 +82,7 @@ class CommandStudy(Study):
             )
 
     def check(self, board: Board) -> None:
-        """Sees that the board has the program.
-
-        Raises: BadInput: it has not.
-        """
+        """Sees that the board has the program. Raises: BadInput: it has not."""
         program = self._placed(board, "/")[0]
         lookup = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
         if lookup.status != 0:

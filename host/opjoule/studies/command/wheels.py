@@ -1,4 +1,4 @@
-"""Python modules for a job: fetched on this computer for the board's Python, brought over, verified, unpacked there.
+"""Python modules and Java programs for a job: fetched on this computer, brought to the board, verified there.
 
 A board needs neither network nor pip: a wheel is a zip file (packaging.python.org, Binary distribution format), which
 Python itself unpacks.
@@ -25,6 +25,20 @@ from opjoule.errors import BadInput, DeviceFault, NoWheels
 from opjoule.files import file_sha256
 
 _FETCH_LIMIT_S: Final = 600
+FOLDER: Final = "python"
+"""Folder of the unpacked modules, beside the copied files on the board."""
+_OLDEST_GLIBC: Final = 5
+"""PEP 600: manylinux_2_5 is the oldest."""
+_ASK: Final = """
+import json, platform, sys
+print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
+ "bits": sys.maxsize.bit_length() + 1, "libc": platform.libc_ver()}))
+"""
+_UNPACK: Final = (
+    'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
+)
+_MACHINES: Final = {("aarch64", 32): "armv7l", ("x86_64", 32): "i686", ("armv8l", 32): "armv7l"}
+"""A 32-bit Python on a 64-bit kernel takes 32-bit wheels."""
 
 
 def fetch(command: Sequence[str], what: str, fault: type[BadInput]) -> subprocess.CompletedProcess[str]:
@@ -67,22 +81,6 @@ def bring_jars(board: Board, database: Database, cache: Path) -> dict[str, str]:
         for program, jar in database.jars.items()
         if not program_path(board.shell, program, database.programs.get(program, ()))
     }
-
-
-FOLDER: Final = "python"
-"""Folder of the unpacked modules, beside the copied files on the board."""
-_OLDEST_GLIBC: Final = 5
-"""PEP 600: manylinux_2_5 is the oldest."""
-_ASK: Final = """
-import json, platform, sys
-print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
- "bits": sys.maxsize.bit_length() + 1, "libc": platform.libc_ver()}))
-"""
-_UNPACK: Final = (
-    'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
-)
-_MACHINES: Final = {("aarch64", 32): "armv7l", ("x86_64", 32): "i686", ("armv8l", 32): "armv7l"}
-"""A 32-bit Python on a 64-bit kernel takes 32-bit wheels."""
 
 
 @dataclass(frozen=True)

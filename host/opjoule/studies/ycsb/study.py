@@ -16,20 +16,18 @@ from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Study, Workload, around
-from opjoule.studies.ycsb.core import (
-    MIX_BLOCK,
-    YcsbCore,
-    check_settings,
-    expected_operations,
-    file_properties,
-)
 from opjoule.studies.ycsb.properties import (
     COPY,
     LOAD,
+    MIX_BLOCK,
+    YcsbCore,
     check_blocks,
     check_copyable,
     check_meant,
+    check_settings,
     check_space,
+    expected_operations,
+    file_properties,
     kept_name,
 )
 from opjoule.units import counted
@@ -150,10 +148,7 @@ class YcsbStudy(Study):
         return replace(self, block_s=block_length_s(period_s))
 
     def check_here(self) -> None:
-        """Has YCSB check that it can make the operations, where it is to.
-
-        Raises: BadInput, RigFault: it cannot.
-        """
+        """Has YCSB check that it can make the operations, where it is to. Raises: BadInput, RigFault: it cannot."""
         if self.generator:
             self.generator.check(self.workload, self.properties, self.threads)
 
