@@ -52,7 +52,7 @@ class Watch(threading.Thread):
 
 def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
     """The commands that start the server, as the job gets them."""
-    from opjoule.databases import database_called  # noqa: PLC0415
+    from opjoule.databases.registry import database_called  # noqa: PLC0415
     from opjoule.devices.connection.shell import LocalShell  # noqa: PLC0415
     from opjoule.devices.programs.runner import Runner  # noqa: PLC0415
     from opjoule.devices.server.setup import ServerPrograms, ServerSetup  # noqa: PLC0415

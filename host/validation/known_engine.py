@@ -23,7 +23,7 @@ from known_pieces import Gridded, Piece, bursts, wander
 from opjoule.attribution.activities import Intervals, background
 from opjoule.attribution.overlap import overlap_s
 from opjoule.attribution.shares import Attribution
-from opjoule.databases import background_threads
+from opjoule.databases.registry import background_threads
 from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed
 from opjoule.evaluation.evidence import BoardEvents
 from opjoule.evaluation.logged import read_logs

@@ -20,7 +20,6 @@ class Axis:
     option: str
     """An option of measure.py, without dashes."""
     key: str = ""
-    """The key of a `KEY=VALUE` option."""
     listed: bool = False
     """Several values with commas are conditions on measure.py's own command line, too."""
 

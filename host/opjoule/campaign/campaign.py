@@ -51,7 +51,6 @@ class Cell:
     """One condition in one block."""
 
     plan: Plan
-    """Plan of one repeat."""
     block: int
     runs: list[ConditionRun]
     """Every time it was measured, in order; the last one has not been where it is still to be measured."""

@@ -50,7 +50,8 @@ class Needs:
 def board_architecture(device: str | None, rig: Path, *, simulated: bool, database: str | None = None) -> str:
     """Architecture of the board to measure; empty where this computer's own loader does.
 
-    A mistake on the command line or in rig.toml gives an empty text: the command itself reports it later.
+    A mistake on the command line or in rig.toml, which is read by the standard library here, gives an empty text: the
+    command itself reports it later.
 
     Args:
         device: None: the only board of the rig.
@@ -61,26 +62,16 @@ def board_architecture(device: str | None, rig: Path, *, simulated: bool, databa
     if simulated:
         return here
     try:
-        profile = find_profile(device or _only_device(rig))
-        if profile.name == "virtual" or _is_reached_by_ssh(profile.name, rig):
+        if not device:
+            [device] = read_toml(rig)["device"]
+        profile = find_profile(device)
+        devices = read_toml(rig)["device"] if profile.name != "virtual" and rig.exists() else {}
+        connection = str(devices.get(profile.name, {}).get("connection", ""))
+        if profile.name == "virtual" or connection.startswith("ssh:"):
             return profile.architecture
     except (OpJouleError, OSError, ValueError, AttributeError, KeyError):
         return ""
     return here
-
-
-def _only_device(rig: Path) -> str:
-    """The board of rig.toml, where it describes one alone. Raises: ValueError, KeyError, OSError: there is none."""
-    [name] = read_toml(rig)["device"]
-    return str(name)
-
-
-def _is_reached_by_ssh(device: str, rig: Path) -> bool:
-    """By rig.toml as the standard library reads it: what checks it all needs the environment."""
-    if not rig.exists():
-        return False
-    entry = read_toml(rig)["device"].get(device, {})
-    return str(entry.get("connection", "")).startswith("ssh:")
 
 
 @dataclass(frozen=True)
@@ -129,7 +120,6 @@ class Command:
 
 
 DESCRIPTOR: Final = "OPJOULE_COMMAND_FD"
-"""Environment variable with the descriptor's number."""
 
 
 def hand_over(command: ParsedCommand) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import Final, NoReturn
 
+from opjoule.cli import short_commands as short
 from opjoule.cli.calibrate.options import CALIBRATE, CHECK, SHOW
 from opjoule.cli.campaign.options import CAMPAIGN, CELL, SCHEDULER, WORKER
 from opjoule.cli.campaign.study_cells import STUDY
@@ -18,20 +19,6 @@ from opjoule.cli.compare.options import COMPARE
 from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
 from opjoule.cli.runs.options import ACTIONS, RUNS
-from opjoule.cli.short_commands import (
-    DATABASES,
-    DOCTOR,
-    IMPORT,
-    INIT,
-    RECORD,
-    REPORT,
-    RESTORE,
-    STUDIES,
-    SUDOERS,
-    VERIFY,
-    VIEW,
-    VIRTUAL_BOARD,
-)
 from opjoule.cli.twin.options import TWIN
 from opjoule.scripts import script_name
 from opjoule.suggestion import suggestion
@@ -40,9 +27,10 @@ FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS: Final = {
     command.name: command
     for command in (
-        *(INIT, RECORD, IMPORT, DOCTOR, COMMISSION, REPORT, VERIFY, RESTORE, SUDOERS, VIRTUAL_BOARD),
-        *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, VIEW, COMPARE),
-        *(CAMPAIGN, SCHEDULER, WORKER, CELL, STUDIES, DATABASES),
+        *(short.INIT, short.RECORD, short.IMPORT, short.DOCTOR, COMMISSION, short.REPORT, short.VERIFY),
+        *(short.RESTORE, short.SUDOERS, short.VIRTUAL_BOARD),
+        *(PROGRAM, AGAIN, TWIN, CALIBRATE, CHECK, SHOW, RUNS, *ACTIONS, short.VIEW, COMPARE),
+        *(CAMPAIGN, SCHEDULER, WORKER, CELL, short.STUDIES, short.DATABASES),
     )
 }
 

@@ -94,7 +94,11 @@ def serve(last_asked_s: float) -> int:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         print(f"live view: {server.address}", flush=True)
-        _let_go(1, 2)
+        # Whoever reads this program's output may wait for its end: this process may outlive the measurement.
+        nothing = os.open(os.devnull, os.O_WRONLY)
+        for descriptor in (1, 2):
+            os.dup2(nothing, descriptor)
+        os.close(nothing)
         for name in _lines():
             replies.watch(Path(os.fsdecode(name)))
         replies.end()
@@ -106,14 +110,6 @@ def serve(last_asked_s: float) -> int:
         server.shutdown()
         thread.join()
     return 0
-
-
-def _let_go(*descriptors: int) -> None:
-    """Whoever reads this program's output may wait for its end: this process may outlive the measurement."""
-    nothing = os.open(os.devnull, os.O_WRONLY)
-    for descriptor in descriptors:
-        os.dup2(nothing, descriptor)
-    os.close(nothing)
 
 
 def _lines() -> Iterator[bytes]:

@@ -200,7 +200,6 @@ class Parser(argparse.ArgumentParser):
 
 
 def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
-    """Adds the argument that a field describes."""
     keywords = {key: value for key, value in option.metadata.items() if key not in (NAME, EXCLUSIVE)}
     if option.default is not MISSING:
         keywords["default"] = [*option.default] if isinstance(option.default, tuple) else option.default

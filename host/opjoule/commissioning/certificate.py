@@ -11,9 +11,9 @@ from typing import Annotated, Final
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from opjoule.commissioning.desk import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.commissioning.dialogue import Parts
 from opjoule.commissioning.steps import STEPS
-from opjoule.commissioning.verdict import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.errors import BadInput
 from opjoule.files import file_sha256, write_whole
 from opjoule.toml_file import as_struct, read_toml, toml_float, toml_floats, toml_string
@@ -51,7 +51,6 @@ class Certificate:
     simulated: bool = False
     parts: Parts = field(default_factory=Parts)
     asked: bool = False
-    """The parts have been asked for."""
     meter: dict[str, str] = field(default_factory=dict)
     """Who answered, in words: board, place, firmware, serial number, sensors."""
     finished: dict[str, Finished] = field(default_factory=dict)
@@ -146,8 +145,6 @@ def read_certificate(path: Path) -> Certificate | None:
 
 
 class _File(Struct):
-    """The tables of the file."""
-
     schema: int
     simulated: bool
     rig_sha256: str

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
-from enum import Enum
+from dataclasses import dataclass, field
+from enum import Enum, StrEnum
 from pathlib import Path
 
 from opjoule.commissioning.dialogue import Parts
@@ -13,6 +13,95 @@ from opjoule.commissioning.running import DeskRecording, OpenMeter, Running
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.errors import DeviceFault
+
+
+class StepOutcome(StrEnum):
+    """How a step ended."""
+
+    PASSED = "passed"
+    FAILED = "failed"
+    WARNING = "warning"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class CheckedFigure:
+    """One figure of a step and the limit that it is held against, in words."""
+
+    value: float
+    unit: str
+    limit: str = ""
+
+
+@dataclass(frozen=True)
+class Defect:
+    """Something that is not as it should be, and what to do about it."""
+
+    words: str
+    advice: str
+
+
+class Defects(list[Defect]):
+    """What a step finds wrong."""
+
+    def add(self, words: str, advice: str) -> None:
+        """Notes one defect."""
+        self.append(Defect(words, advice))
+
+
+@dataclass(frozen=True)
+class Picture:
+    """Points that a step's drawing shows, shape (n,) each, with a straight line through them where there is one."""
+
+    x: Sequence[float]
+    y: Sequence[float]
+    x_words: str
+    y_words: str
+    gain: float | None = None
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What one step says."""
+
+    outcome: StepOutcome
+    words: str
+    """One line: what was found."""
+    advice: str = ""
+    figures: Mapping[str, CheckedFigure] = field(default_factory=dict)
+    picture: Picture | None = None
+
+    @classmethod
+    def of(
+        cls,
+        words: str,
+        faults: Sequence[Defect],
+        figures: Mapping[str, CheckedFigure],
+        picture: Picture | None = None,
+        *,
+        broken: StepOutcome = StepOutcome.FAILED,
+    ) -> Verdict:
+        """Passed without a fault; else the faults' words before what was found.
+
+        Args:
+            broken: the outcome with a fault.
+        """
+        if not faults:
+            return cls(StepOutcome.PASSED, words, "", figures, picture)
+        said = "; ".join([*(fault.words for fault in faults), words])
+        advice = "; ".join(dict.fromkeys(fault.advice for fault in faults if fault.advice))
+        return cls(broken, said, advice, figures, picture)
+
+    @classmethod
+    def failed(cls, words: str, advice: str) -> Verdict:
+        """A step that could not be carried out."""
+        return cls(StepOutcome.FAILED, words, advice)
+
+    @classmethod
+    def skipped(cls, why: str) -> Verdict:
+        """A step that was left out, and why."""
+        return cls(StepOutcome.SKIPPED, why)
 
 
 @dataclass(frozen=True)
@@ -91,7 +180,6 @@ class OpenDesk:
     zero_a: float | None = None
     """Mean reading without a load, if the step `zero` has told it [A]."""
     rig: OpenMeter | None = None
-    """The rig's meter."""
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
     """Connects to the board, which is on by then; None: the step has none."""
     second: OpenMeter | None = None

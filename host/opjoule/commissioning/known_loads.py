@@ -9,10 +9,9 @@ from typing import Final
 import numpy as np
 
 from opjoule.calibration.means import MeanReading, mean_reading
-from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.desk import CheckedFigure, Defect, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.commissioning.dialogue import known_resistor
 from opjoule.commissioning.running import DeskRecording
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, Picture, Verdict
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.sensor_calibration import PARAMETERS
 from opjoule.trace.power_trace import Float64Array
@@ -31,7 +30,6 @@ ADDITIVITY_MAX: Final = 0.002
 LEAD_S: Final = 1.0
 """At the beginning of a recording: the load was connected at about that time."""
 USUAL_OHM: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0)
-"""Shunts that breakouts are sold with."""
 SWAPPED: Final = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
 
 
@@ -193,7 +191,6 @@ def ratio_bound(
 
 
 def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
-    """What a current that is off by so much says."""
     if ratio < -0.1:
         return Defect("the current flows backwards", SWAPPED)
     if ratio < 0.1:

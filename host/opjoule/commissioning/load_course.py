@@ -11,12 +11,20 @@ from typing import Final
 from opjoule.calibration.line_fit import LinePoint, fit_line
 from opjoule.calibration.means import MeanReading, mean_reading
 from opjoule.clocks.clock_map import ClockMap
-from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.desk import (
+    CheckedFigure,
+    Defect,
+    Defects,
+    OpenDesk,
+    Picture,
+    Setup,
+    StepOutcome,
+    Verdict,
+)
 from opjoule.commissioning.known_loads import SWAPPED
 from opjoule.commissioning.medium_bytes import write_file
 from opjoule.commissioning.running import DeskRecording
 from opjoule.commissioning.sync_line import clock_evidence
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Defects, Picture, StepOutcome, Verdict
 from opjoule.devices.board import Board
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.load_steps import CHIP_MS, LEAD_S, PERIOD_NS, TAIL_S, pattern

@@ -7,10 +7,9 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.desk import CheckedFigure, Defects, OpenDesk, Setup, Verdict
 from opjoule.commissioning.running import DeskRecording
 from opjoule.commissioning.sync_line import by_exchanges
-from opjoule.commissioning.verdict import CheckedFigure, Defects, Verdict
 from opjoule.devices.board import Board
 from opjoule.devices.rig.load_steps import CHIP_MS, pattern
 from opjoule.devices.state.block_devices import device_number
@@ -39,7 +38,6 @@ class FoundMedium:
     path_number: str = ""
     """MAJOR:MINOR of the device that the path lies on; empty where that is none, or not known."""
     path_device: str = ""
-    """Its name."""
     stated: str = ""
     """`device` of rig.toml."""
     stated_number: str = ""
@@ -138,7 +136,6 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
 
 
 def _wrong_device(medium: FoundMedium) -> Defects:
-    """What the kernel says against the path."""
     faults, begins = Defects(), KINDS.get(medium.name, ())
     if not medium.known:
         return faults

@@ -10,8 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.commissioning.certificate import Certificate, Finished
+from opjoule.commissioning.desk import Picture
 from opjoule.commissioning.steps import STEPS, DeskStep
-from opjoule.commissioning.verdict import Picture
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.scales import Scale

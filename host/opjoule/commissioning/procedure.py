@@ -9,10 +9,9 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.commissioning.certificate import Certificate
-from opjoule.commissioning.desk import OpenDesk
+from opjoule.commissioning.desk import OpenDesk, StepOutcome, Verdict
 from opjoule.commissioning.dialogue import DeskDialogue, Skipped, refusing
 from opjoule.commissioning.steps import STEPS, DeskStep, Kept
-from opjoule.commissioning.verdict import StepOutcome, Verdict
 from opjoule.errors import BadInput, OpJouleError
 
 REPEAT: Final = "repeat"

@@ -11,11 +11,10 @@ import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import fit_exchanges
-from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.commissioning.dialogue import BETWEEN_SHARE_MAX, SUPPLY_SIDE
 from opjoule.commissioning.load_course import PlayedLevel, map_of_levels, play_level
 from opjoule.commissioning.running import DeskRecording, Running
-from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.units import COVERAGE_FACTOR, Measured
@@ -94,15 +93,8 @@ def _energies(
     square_a2 = max(float(np.mean(current_a**2)) - noise_a2, 0.0)
     loss_j = ohm * square_a2 * window.duration_s
     loss_u_j = COVERAGE_FACTOR * abs(loss_j) * BETWEEN_SHARE_MAX / SQRT3
-    return BothEnergies(
-        played.level,
-        rig_energy.energy.value,
-        _expanded(rig_energy),
-        beside.energy.value,
-        _expanded(beside),
-        loss_j,
-        loss_u_j,
-    )
+    energies = (rig_energy.energy.value, _expanded(rig_energy), beside.energy.value, _expanded(beside))
+    return BothEnergies(played.level, *energies, loss_j, loss_u_j)
 
 
 def _window(placed: ClockMap, played: PlayedLevel) -> Window:

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.commissioning import known_loads, load_course, medium_bytes, second_meter, sync_line
-from opjoule.commissioning.desk import OpenDesk
-from opjoule.commissioning.verdict import Verdict
+from opjoule.commissioning.desk import OpenDesk, Verdict
 
 Kept = dict[str, Any]
 """Recordings that two steps share, by name, as long as the procedure runs."""
@@ -31,7 +30,6 @@ class DeskStep:
 
 
 def _shared(kept: Kept, name: str, take: Callable[[OpenDesk], Any], desk: OpenDesk) -> Any:
-    """A recording that is taken once."""
     if name not in kept:
         kept[name] = take(desk)
     return kept[name]

@@ -13,9 +13,8 @@ from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
 from opjoule.clocks.signature import SignatureFit
-from opjoule.commissioning.desk import OpenDesk, Setup
+from opjoule.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.commissioning.running import DeskRecording, Running
-from opjoule.commissioning.verdict import CheckedFigure, Defects, Picture, Verdict
 from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX
 from opjoule.errors import AlignmentError
@@ -136,7 +135,6 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
 def _lost_and_foreign(
     played: int, arrived: int, foreign: int, resting: int, recorded: DeskRecording
 ) -> Defects:
-    """What is wrong with the edges, by their numbers."""
     storms = recorded.captured.losses.faults.get(OSCILLATES, 0)
     others, faults = foreign + resting, Defects()
     if played == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from opjoule.databases import database_called
+from opjoule.databases.registry import database_called
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.studies.definition import DEVICE, STORAGE, SYSTEM
 

@@ -25,9 +25,7 @@ class ServerCommands:
     """How a server is set up, started and awaited on a board."""
 
     port: int
-    """Its port on 127.0.0.1."""
     address: str
-    """Address for clients."""
     start: Command
     prepare: tuple[Command, ...] = ()
     """Commands on its empty data folder, before it is started."""
@@ -53,7 +51,6 @@ class DrivenVersions:
     """Supported versions of a program, by the number before the first dot."""
 
     command: Command
-    """Prints the version."""
     least: int
     most: int | None = None
 
@@ -81,7 +78,6 @@ class Database:
     background_threads: int = 2
     """Number of threads for its own work, beside operations."""
     asynchronous: str = ""
-    """Its asynchronous mode, in words."""
     settled: str = ""
     """When its writes have reached the medium, in words."""
     get: str = ""
@@ -89,7 +85,6 @@ class Database:
     stand_in: str = ""
     """Substitute that OpJoule's tests used; empty if they used the database itself."""
     module: str = ""
-    """Name of its Python module."""
     clients: tuple[str, ...] = ()
     """Modules of Python, any of which lets the job of a study work on what is otherwise inside the loader."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -115,27 +110,19 @@ def known_databases() -> tuple[Database, ...]:
 
 
 def _read(name: str) -> Database:
-    entry: dict[str, Any] = read_toml(_FOLDER / f"{name}.toml")
-    server = entry.pop("server", None)
-    programs = {program: tuple(places) for program, places in entry.pop("programs", {}).items()}
-    version = tuple(entry.pop("version", ()))
-    jars = {program: Jar(**entry_of) for program, entry_of in entry.pop("jars", {}).items()}
-    driven = {
-        program: DrivenVersions(**{**entry_of, "command": tuple(entry_of["command"])})
-        for program, entry_of in entry.pop("driven", {}).items()
+    entry: dict[str, Any] = _with_tuples(read_toml(_FOLDER / f"{name}.toml"))
+    entry["jars"] = {program: Jar(**jar) for program, jar in entry.get("jars", {}).items()}
+    entry["driven"] = {
+        program: DrivenVersions(**stated) for program, stated in entry.get("driven", {}).items()
     }
-    entry["clients"] = tuple(entry.get("clients", ()))
-    made: dict[str, Any] = {"programs": programs, "jars": jars, "version": version, "driven": driven}
-    return Database(name, server=_server(server), **made, **entry)
+    entry["server"] = ServerCommands(**entry["server"]) if "server" in entry else None
+    return Database(name, **entry)
 
 
-def _server(entry: Mapping[str, Any] | None) -> ServerCommands | None:
-    if entry is None:
-        return None
-    lists = {"start": (), "ready": (), "prepare": (), **entry}
-    commands: dict[str, Any] = {key: tuple(lists[key]) for key in ("start", "ready")}
-    commands["prepare"] = tuple(tuple(command) for command in lists["prepare"])
-    return ServerCommands(**{**entry, **commands})
+def _with_tuples(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _with_tuples(inner) for key, inner in value.items()}
+    return tuple(map(_with_tuples, value)) if isinstance(value, list) else value
 
 
 def is_server(name: str) -> bool:

@@ -80,9 +80,6 @@ def find_profile(name: str) -> Profile:
     """
     if name not in known_profiles():
         raise BadInput(unknown("device", name, known_profiles()))
-    data = read_toml(_FOLDER / f"{name}.toml")
-    low_v, high_v = data.pop("supply_voltage_v")
-    if "idle_w" in data:
-        least_w, greatest_w = data.pop("idle_w")
-        data["idle_w"] = (least_w, greatest_w)
-    return Profile(name=name, supply_voltage_v=(low_v, high_v), media=tuple(data.pop("media")), **data)
+    entry = read_toml(_FOLDER / f"{name}.toml")
+    lists = {key: tuple(value) for key, value in entry.items() if isinstance(value, list)}
+    return Profile(name=name, **{**entry, **lists})

@@ -16,7 +16,7 @@ from opjoule.attribution.counters import Counters
 from opjoule.attribution.shares import Attribution, Share
 from opjoule.attribution.storage import StorageTrace
 from opjoule.attribution.work import Work
-from opjoule.databases import background_threads
+from opjoule.databases.registry import background_threads
 from opjoule.energy.baseline import MarginalEnergy
 from opjoule.evaluation.quantities.attribution import READS, share_figure
 from opjoule.evaluation.quantities.figures import Figure, over_repeats

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opjoule.databases import background_threads
+from opjoule.databases.registry import background_threads
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell

@@ -43,7 +43,6 @@ class Counterpart:
     state: str
     """EXACT, NEAR (`differs` says in what) or MISSING (`differs` says why)."""
     command: str = ""
-    """Command that measures it."""
     axes: str = ""
     groups: str = ""
     units: str = ""
@@ -69,7 +68,6 @@ class PaperConclusion:
     to: Mapping[str, Any]
     """Axis -> value of the second cell, for the axes in which it differs from the first."""
     paper: float
-    """The paper's ratio."""
     about: float = 0.0
     """Relative tolerance about 1 within which the paper sees no difference; 0 if it concludes that there is one."""
     phase: str = ""
@@ -77,7 +75,7 @@ class PaperConclusion:
     """Phase of the second cell, if it differs from the first cell's."""
     largest: str = ""
     """Name of a count. Only its greatest measured value is compared."""
-    only_direction: bool = field(default=False)
+    only_direction: bool = False
     """The paper gives the direction and no factor."""
 
 
@@ -216,9 +214,7 @@ class StudyFolder:
     per: str = ""
     """Name of one operation (`row`). Figures are then per operation, and the job reports per_NAME_us."""
     counterparts: tuple[Counterpart, ...] = ()
-    """The paper's figures and tables."""
     conclusions: tuple[PaperConclusion, ...] = ()
-    """The paper's conclusions, as questions."""
     connections: Mapping[str, Connection] = field(default_factory=dict)
     """Database (value of an axis) -> what the user may give for it in the --connections file."""
 

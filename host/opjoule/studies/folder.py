@@ -37,7 +37,6 @@ PLACES: Final = (
 )
 """Names that a command may have in braces, apart from its axes and counts."""
 LOADED: Final = ("records", "operations")
-"""Counts of a workload."""
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 
 

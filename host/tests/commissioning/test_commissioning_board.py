@@ -12,6 +12,7 @@ from opjoule.calibration.means import MeanReading
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.cross_check import Check
 from opjoule.clocks.exchanges import Exchange
+from opjoule.commissioning.desk import StepOutcome
 from opjoule.commissioning.load_course import (
     FullLoad,
     LevelReading,
@@ -23,7 +24,6 @@ from opjoule.commissioning.load_course import (
 from opjoule.commissioning.medium_bytes import FoundMedium, WrittenMedium, judge_medium
 from opjoule.commissioning.second_meter import BothEnergies, judge_second
 from opjoule.commissioning.sync_line import SyncRecorded, judge_rates, judge_sync
-from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import find_profile
 from opjoule.evaluation.alignment import Alignment
 from opjoule.meters.capture import CaptureSummary

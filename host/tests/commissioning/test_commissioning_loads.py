@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from commissioned_traces import BOUNDS, recorded
 from opjoule.calibration.means import MeanReading
+from opjoule.commissioning.desk import StepOutcome
 from opjoule.commissioning.known_loads import (
     Loads,
     judge_additivity,
@@ -16,7 +17,6 @@ from opjoule.commissioning.known_loads import (
     judge_zero,
     ratio_bound,
 )
-from opjoule.commissioning.verdict import StepOutcome
 
 PASSED, FAILED = StepOutcome.PASSED, StepOutcome.FAILED
 

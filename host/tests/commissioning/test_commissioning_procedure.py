@@ -20,12 +20,11 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import DeskPace
+from opjoule.commissioning.desk import CheckedFigure, Defect, DeskPace, Picture, StepOutcome, Verdict
 from opjoule.commissioning.dialogue import DeskDialogue, Parts, Skipped, Stopped, known_resistor
 from opjoule.commissioning.page import render
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import STEPS, DeskStep, step_called
-from opjoule.commissioning.verdict import CheckedFigure, Defect, Picture, StepOutcome, Verdict
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.files import file_sha256

@@ -12,10 +12,9 @@ import pytest
 from opjoule.cli.commands import main
 from opjoule.cli.commission.rehearsal import SimulatedDesk
 from opjoule.commissioning.certificate import Certificate, read_certificate
-from opjoule.commissioning.desk import SIMULATED_PACE
+from opjoule.commissioning.desk import SIMULATED_PACE, StepOutcome
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import step_called
-from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import find_profile
 from opjoule.simulation.planted_faults import PLANTS, DrawnRig
 

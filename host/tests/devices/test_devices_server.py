@@ -25,8 +25,13 @@ import pytest
 from loopback_sshd import Sshd
 from moved_servers import server_on
 from opjoule.cli.commands import main
-from opjoule.databases import Database, database_called, find_database, known_databases
-from opjoule.databases.registry import ServerCommands
+from opjoule.databases.registry import (
+    Database,
+    ServerCommands,
+    database_called,
+    find_database,
+    known_databases,
+)
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.programs.binaries import find_program

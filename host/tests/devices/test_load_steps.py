@@ -38,7 +38,7 @@ def test_a_step_is_whole_periods_within_the_time_that_the_board_played_it(descri
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     begun_ns = time.monotonic_ns()
     with load_steps(described, ROOT / "build") as steps:
-        start_ns, end_ns = steps.play(2, 0.32)
+        start_ns, end_ns = steps(2, 0.32)
         ended_ns = time.monotonic_ns()
     assert begun_ns < start_ns < end_ns < ended_ns
     assert end_ns - start_ns == 2 * PERIOD_NS

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from opjoule.databases import database_called
-from opjoule.databases.registry import Database
+from opjoule.databases.registry import Database, database_called
 
 
 def server_on(name: str, port: int) -> Database:

@@ -105,7 +105,6 @@ async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
 
 
 def _messages(files: Sequence[ParcelFile]) -> Iterator[list[Range]]:
-    """Byte ranges to be fetched, message by message."""
     ranges: list[Range] = []
     room = PART_BYTES
     for file in files:
@@ -121,20 +120,13 @@ def _messages(files: Sequence[ParcelFile]) -> Iterator[list[Range]]:
         yield ranges
 
 
-@dataclass(frozen=True)
+@dataclass
 class FleetRig:
-    """A worker that may measure."""
+    """A worker that may measure, and what it does now."""
 
     name: str
     address: str
     has: Names
-
-
-@dataclass
-class _Present:
-    """A rig and what it does now."""
-
-    rig: FleetRig
     task: asyncio.Task[Any] | None = None
     failures: int = 0
     """Number of cells in a row that left no record through a fault of the rig."""
@@ -163,7 +155,7 @@ class Fleet:
         self._job_of = {id(cell): job for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
         self._cell_of = {job.id: cell for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
         self._id = campaign_id(self.campaign.folder)
-        self._present: dict[str, _Present] = {}
+        self._present: dict[str, FleetRig] = {}
         """By address."""
         self._cut_off: dict[str, float] = {}
         """Rig that went with its scheduler -> until when its cells wait for it."""
@@ -216,7 +208,7 @@ class Fleet:
                     f"the scheduler at {self.address} has gone: waiting for it; the rigs go on with their cells"
                 )
                 until_s = time.monotonic() + self.wait_s
-                self._cut_off |= {present.rig.name: until_s for present in self._present.values()}
+                self._cut_off |= {rig.name: until_s for rig in self._present.values()}
             finally:
                 await self._closed(link)
             since_s = time.monotonic()
@@ -224,7 +216,7 @@ class Fleet:
     async def _closed(self, link: Link) -> None:
         """Ends a connection, and what is measured if the user wants an end."""
         interrupted = isinstance(sys.exception(), asyncio.CancelledError)
-        tasks = [present.task for present in self._present.values() if present.task is not None]
+        tasks = [rig.task for rig in self._present.values() if rig.task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -238,10 +230,10 @@ class Fleet:
         """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it does no more."""
         while True:
             await self._update_rigs(link)
-            if not self.campaign.missing and not any(present.task for present in self._present.values()):
+            if not self.campaign.missing and not any(rig.task for rig in self._present.values()):
                 return
             self._begin(link)
-            tasks = {present.task for present in self._present.values() if present.task is not None}
+            tasks = {rig.task for rig in self._present.values() if rig.task is not None}
             if tasks:
                 self._worked_s = time.monotonic()
                 await asyncio.wait(tasks, timeout=ASK_S, return_when=asyncio.FIRST_COMPLETED)
@@ -263,11 +255,11 @@ class Fleet:
                 del self._cut_off[name]
                 self._blocks.give_back(name)
 
-    async def _gone(self, present: _Present) -> None:
-        name = present.rig.name
-        if present.task is not None:
-            present.task.cancel()
-            await asyncio.gather(present.task, return_exceptions=True)
+    async def _gone(self, rig: FleetRig) -> None:
+        name = rig.name
+        if rig.task is not None:
+            rig.task.cancel()
+            await asyncio.gather(rig.task, return_exceptions=True)
         self.say(
             f"{name} has gone" + (": its cell goes to another rig" if self._blocks.under_way(name) else "")
         )
@@ -297,73 +289,69 @@ class Fleet:
             self._blocks.reserve(rig.name, cell)
         self.say(f"{rig.name} has joined ({', '.join(sorted(rig.has))})")
         # What it still has of this campaign is fetched before it gets a cell.
-        self._present[address] = _Present(rig, asyncio.create_task(self._fetch_all(link, rig)))
+        rig.task, self._present[address] = asyncio.create_task(self._fetch_all(link, rig)), rig
         return None
 
     @property
     def _able(self) -> dict[str, Names]:
-        """Equipment of each rig that measures."""
-        return {present.rig.name: present.rig.has for present in self._present.values() if not present.aside}
+        return {rig.name: rig.has for rig in self._present.values() if not rig.aside}
 
     def _begin(self, link: Link) -> None:
-        """Gives each rig that is free its next cell."""
         able = self._able
-        for present in self._present.values():
-            name = present.rig.name
-            if present.task is None and name in able:
+        for rig in self._present.values():
+            name = rig.name
+            if rig.task is None and name in able:
                 cell = self._blocks.under_way(name) or self._blocks.next(name, able)
                 if cell is not None:
-                    present.task = asyncio.create_task(self._measure(link, present, cell))
+                    rig.task = asyncio.create_task(self._measure(link, rig, cell))
 
     async def _ended(self, link: Link) -> None:
         """Collects finished tasks. Raises: SchedulerGone. OSError: a record cannot be kept here."""
-        for address, present in list(self._present.items()):
-            if present.task is None or not present.task.done():
+        for address, rig in list(self._present.items()):
+            if rig.task is None or not rig.task.done():
                 continue
-            task, present.task = present.task, None
+            task, rig.task = rig.task, None
             try:
                 task.result()
             except RigGone:
                 if address in await link.workers():
                     del self._present[address]  # it is asked again
-                    self._blocks.give_back(present.rig.name)
+                    self._blocks.give_back(rig.name)
             except OpJouleError as error:
-                self._set_aside(present, str(error))
+                self._set_aside(rig, str(error))
 
-    def _set_aside(self, present: _Present, why: str) -> None:
-        present.aside = True
-        self._blocks.give_back(present.rig.name)
+    def _set_aside(self, rig: FleetRig, why: str) -> None:
+        rig.aside = True
+        self._blocks.give_back(rig.name)
         self.say(
-            f"{present.rig.name} is set aside: {why}; its cells go to other rigs: mend it and start its worker again"
+            f"{rig.name} is set aside: {why}; its cells go to other rigs: mend it and start its worker again"
         )
 
-    async def _measure(self, link: Link, present: _Present, cell: Cell) -> None:
-        """Lets a rig measure a cell, and fetches the records."""
-        rig = present.rig
+    async def _measure(self, link: Link, rig: FleetRig, cell: Cell) -> None:
         if not cell.is_missing:
             return self._blocks.ended(rig.name)
         job = self._job_of[id(cell)]
         # With the time that all rigs together take.
-        rigs = sum(present.task is not None for present in self._present.values())
+        rigs = sum(rig.task is not None for rig in self._present.values())
         share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
         self.say(f"{rig.name}: {self.campaign.progress(cell, share)}")
         outcome = await link.measure(rig.address, job, f"{job.id}-{uuid.uuid4()}")
         fetched = await self._fetch_all(link, rig)
         self._blocks.ended(rig.name)
-        self._conclude(present, cell, outcome, job.id in fetched)
+        self._conclude(rig, cell, outcome, job.id in fetched)
         return None
 
-    def _conclude(self, present: _Present, cell: Cell, outcome: Outcome, left_record: bool) -> None:
+    def _conclude(self, rig: FleetRig, cell: Cell, outcome: Outcome, left_record: bool) -> None:
         """Takes note of how a cell ended; a rig's own fault is no failure of the cell."""
         cell.status = outcome.status
         if outcome.why:
-            self.say(f"{present.rig.name}: {cell.runs[-1].name}: {outcome.why}")
+            self.say(f"{rig.name}: {cell.runs[-1].name}: {outcome.why}")
         if left_record:
-            present.failures = 0
+            rig.failures = 0
         elif outcome.status == RigFault.exit_code:
-            present.failures += 1
-            if present.failures > self.campaign.retries:
-                self._set_aside(present, outcome.why)
+            rig.failures += 1
+            if rig.failures > self.campaign.retries:
+                self._set_aside(rig, outcome.why)
         else:
             self.campaign.failed(cell, outcome.why or "it left no record", outcome.took_s)
         save_index(self.campaign)

@@ -29,7 +29,6 @@ class Job(Struct, frozen=True):
     """Path of the campaign's folder."""
     title: str
     kind: str
-    """Kind of the cell's options."""
     options: dict[str, Any]
     """What the measurement is planned from."""
     condition: dict[str, str]
@@ -38,7 +37,6 @@ class Job(Struct, frozen=True):
     """Seed of the campaign; a simulated rig's meter is drawn from it and the rig's name."""
     plan_sha256: str
     name: str
-    """Name of the record's folder."""
 
 
 class Outcome(Struct, frozen=True):

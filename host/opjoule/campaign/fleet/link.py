@@ -24,12 +24,6 @@ STOP_S: Final = 20.0
 """Time limit for a rig to end its measurement [s]."""
 
 
-def _host_port(address: str) -> tuple[str, int]:
-    parts: Any = get_address_host_port
-    host, port = parts(address)
-    return str(host), int(port)
-
-
 class RigGone(Exception):
     """A rig, or the scheduler between, did not answer."""
 
@@ -50,8 +44,9 @@ class Link:
     async def to(cls, address: str, security: Security | None) -> Link:
         """Connects to a scheduler. Raises: SchedulerGone: nobody answers. RigFault: who answers is of another kind."""
         made: Any = Client
+        parts: Any = get_address_host_port
         try:
-            _, probe = await asyncio.wait_for(asyncio.open_connection(*_host_port(address)), CONNECT_S)
+            _, probe = await asyncio.wait_for(asyncio.open_connection(*parts(address)), CONNECT_S)
             probe.close()
             client = await made(
                 address, asynchronous=True, timeout=ANSWER_S, security=security, set_as_default=False

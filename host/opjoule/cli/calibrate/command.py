@@ -182,7 +182,6 @@ def _tell_truth(held: Sequence[dict[str, Any]], next_command: str) -> None:
 
 
 def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
-    """What came out, in numbers and in lines."""
     middle_a = max(point.reference_a for point in fitted.points) / 2
     middle_v = sum(point.voltage_v for point in fitted.points) / len(fitted.points)
     u = COVERAGE_FACTOR * fitted.calibration.power_u(middle_a, middle_v)

@@ -241,7 +241,7 @@ class CalibrationSetup:
             return self._compared(taken, None)
         if self.steps:
             say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
-            stretch = Stretch(*self.steps.play(level, self.seconds))
+            stretch = Stretch(*self.steps(level, self.seconds))
         else:
             say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
             stretch = self._stretch()
@@ -378,7 +378,6 @@ def _with_person(
     meter: RecordedMeter | None,
     options: CalibrateOptions,
 ) -> CalibrationSetup:
-    """With a person at it."""
     return CalibrationSetup(
         *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
         next_load=lambda number: DONE[0] if (load := line_of_stdin(_load_question(number))) is None else load,

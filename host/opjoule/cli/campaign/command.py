@@ -80,7 +80,6 @@ def _run_here(
     *,
     json: bool,
 ) -> int:
-    """Measures what is missing on this computer's rig."""
     by_condition = {}
     for (plan, options), rig in zip(cells, rigs, strict=True):
         by_condition[plan.condition_name] = rig, options

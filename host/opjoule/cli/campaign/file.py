@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 from opjoule.campaign.axes import axis, words_of
 from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
-from opjoule.cli.campaign.cells import PlannedCell, cell_options
+from opjoule.cli.command import Needs
+from opjoule.cli.measure.options import (
+    MEASURE,
+    JobOptions,
+    PlanningOptions,
+    StudyWorkloadOptions,
+    YcsbOptions,
+)
 from opjoule.errors import BadInput
+from opjoule.studies.folder import find_study
 from opjoule.toml_entry import (
     axis_values,
     check_keys,
@@ -30,20 +38,70 @@ from opjoule.toml_file import read_toml
 
 KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
 NOT_OF_A_CELL: Final = (
-    "out",
-    "json",
-    "dry_run",
-    "repeats",
-    "seed",
-    "until_u",
-    "repeats_limit",
-    "help",
-    "version",
+    *("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),
 )
 """Options that a campaign says itself, or that have no meaning in it."""
 CELLS_MAX: Final = 10_000
 """Measurements of one campaign, its blocks included: more than a month, at the shortest."""
 RETRIES_MAX: Final = 1000
+
+
+@dataclass(frozen=True)
+class PlannedCell:
+    """One condition of a campaign, with the options of its measurement."""
+
+    condition: Mapping[str, str]
+    options: PlanningOptions
+    rank: int = 0
+    """Place of the condition among all."""
+
+
+_KINDS: Final = {kind.__name__: kind for kind in (YcsbOptions, StudyWorkloadOptions, JobOptions)}
+
+
+def written_cell(options: PlanningOptions) -> tuple[str, dict[str, Any]]:
+    """The options of a cell for another computer: their kind, and JSON values."""
+    values = options.asked
+    del values["study"]
+    return type(options).__name__, values
+
+
+def restored_cell(kind: str, values: Mapping[str, Any]) -> PlanningOptions:
+    """The options that written_cell() wrote. Raises: KeyError, TypeError, ValueError: another version wrote them."""
+    return _KINDS[kind].restored(values)
+
+
+def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
+    """A cell's options as measure.py's own parser reads them. Raises: BadInput: one that it does not take."""
+    parser = MEASURE.parser()
+
+    def error(message: str) -> NoReturn:
+        shown = ", ".join(f"{name} {value}" for name, value in condition.items())
+        raise BadInput(f"the cell {shown}: {message}")
+
+    parser.error = error  # type: ignore[method-assign]
+    options = YcsbOptions.parsed(parser, words)
+    return replace(options, blocks=bool(options.blocks))  # a campaign has as many runs as it needs
+
+
+def needs_of_cells(cells: Sequence[PlanningOptions]) -> Needs:
+    """Set-up for every cell that is measured here."""
+    virtual = any(cell.device == "virtual" for cell in cells)
+    packages: dict[str, None] = {}
+    for cell in cells:  # Debian's, that a cell needs of this computer as its simulated board
+        if isinstance(cell, JobOptions) and cell.simulate:
+            of_values = find_study(cell.folder).packages
+            packages |= dict.fromkeys(
+                name for value in cell.cell.values() for name in of_values.get(value, ())
+            )
+    return Needs(
+        loader=True,
+        simulate=virtual or any(cell.simulate for cell in cells),
+        ycsb=any(isinstance(cell, YcsbOptions) and cell.generator == "ycsb" for cell in cells),
+        virtual=virtual,
+        packages=tuple(packages),
+        board=next((cell.architecture for cell in cells if cell.architecture), ""),
+    )
 
 
 @dataclass(frozen=True)
@@ -86,7 +144,6 @@ class CampaignFile:
 
 
 def _name(entry: Mapping[str, Any], path: Path) -> str:
-    """Name of the campaign's folder under runs/."""
     name = entry.get("name", path.stem)
     if not isinstance(name, str) or not re.fullmatch(r"\w[\w. -]{0,99}", name):
         raise BadInput(

@@ -22,8 +22,7 @@ from opjoule.campaign.campaign import Campaign
 from opjoule.campaign.conditions import concluded, in_condition, save_index
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
 from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, Spool, serve
-from opjoule.cli.campaign.cells import written_cell
-from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.file import CampaignFile, written_cell
 from opjoule.cli.campaign.options import (
     CampaignOptions,
     RigCell,
@@ -130,7 +129,6 @@ async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]
 
 
 async def _work_once(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
-    """Works for a scheduler until that goes."""
     from distributed import Worker  # noqa: PLC0415  # not before it is needed
     from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
     from distributed.utils import get_ip  # noqa: PLC0415

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from opjoule.cli.argument_types import directory, port, seconds, seed, share, time_span
-from opjoule.cli.campaign.cells import needs_of_cells, restored_cell
-from opjoule.cli.campaign.file import CampaignFile
+from opjoule.cli.campaign.file import CampaignFile, needs_of_cells, restored_cell
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.measure.options import (
     STORAGE_HELP,
@@ -31,7 +30,6 @@ from opjoule.errors import BadInput
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786
-"""Port of a scheduler: distributed's own."""
 
 
 class SchedulerChoice(Options):
@@ -169,7 +167,6 @@ class RigCell:
 
     place: Path
     name: str
-    """The rig's."""
     options: PlanningOptions
 
 

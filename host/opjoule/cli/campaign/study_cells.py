@@ -9,8 +9,7 @@ from typing import Any, Final
 
 from opjoule.campaign.axes import AXES, several, words_of
 from opjoule.campaign.past_times import TimeNeeded, past_times, time_needed
-from opjoule.cli.campaign.cells import PlannedCell, cell_options
-from opjoule.cli.campaign.file import CampaignFile, check_size
+from opjoule.cli.campaign.file import CampaignFile, PlannedCell, cell_options, check_size
 from opjoule.cli.campaign.options import PlannedCampaign, StudyOptions, needs_of_campaign
 from opjoule.cli.command import Command
 from opjoule.cli.failures import one_line
@@ -40,7 +39,6 @@ _GIVEN: Final = (
 )
 """Options of the command line that every cell has; where it does not say, the study's own stay."""
 RUNS: Final = ROOT / "runs"
-"""Where records go."""
 DISTURB: Final = "disturb"
 """An axis that is an option of every measurement, too; its value `none` is for without."""
 
@@ -179,7 +177,6 @@ def _check(definition: StudyFolder, options: StudyOptions) -> None:
 def _job_cells(
     definition: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
 ) -> list[PlannedCell]:
-    """The cells of a study that is a job."""
     cells, given = [], given_names(options.connections, definition)
     shared = {
         field.name: getattr(options, field.name)
@@ -236,7 +233,6 @@ def _only(settings: Sequence[str]) -> dict[str, list[str]]:
 def _about(
     definition: StudyFolder, cells: Sequence[StudyCell], scale: float, only: Mapping[str, Sequence[str]]
 ) -> tuple[str, ...]:
-    """The study in words, for the plan."""
     parts = [{**cell.cell, **part} for cell in cells for part in definition.parts(cell.cell, scale, only)]
     axes = {name: dict.fromkeys(str(part[name]) for part in parts) for name in definition.axes}
     lines = [f"  study      {definition.title} (scale {scale:g})"]
@@ -253,7 +249,6 @@ def _about(
 def _about_figures(
     definition: StudyFolder, cells: Sequence[StudyCell], asked: Sequence[str]
 ) -> Iterator[str]:
-    """What each figure that is asked for would show."""
     for name in asked:
         figure = definition.figures[name]
         shown = [cell.cell for cell in cells if name in cell.figures]

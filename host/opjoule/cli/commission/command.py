@@ -18,14 +18,13 @@ from opjoule.commissioning.certificate import (
     read_certificate,
     write_certificate,
 )
-from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup
+from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup, StepOutcome
 from opjoule.commissioning.dialogue import DeskDialogue, Parts, Stopped, say
 from opjoule.commissioning.known_loads import ZERO_A
 from opjoule.commissioning.page import write_page
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.running import OpenMeter, meter_words, opened_meter
 from opjoule.commissioning.steps import DeskStep, step_called
-from opjoule.commissioning.verdict import StepOutcome
 from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.devices.rig.board import open_board
 from opjoule.devices.rig.file import Rig, read_rig

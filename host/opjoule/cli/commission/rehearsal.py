@@ -23,7 +23,6 @@ from opjoule.simulation.rehearsal_rig import RehearsalRig
 
 
 def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
-    """Connects something at the simulated desk."""
     say(f"      {setup.value} (SIMULATED: done)")
     one, other = 1 / drawn.load_a_ohm, 1 / drawn.load_b_ohm
     loads = {

@@ -6,13 +6,12 @@ import json
 import sys
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 
 from opjoule.cli.compare.options import CompareOptions
 from opjoule.comparison.comparable import SIDE, allowed_groups
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
-from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
+from opjoule.comparison.contrasts import AFTER, BEFORE, Question, compare
 from opjoule.comparison.index import gather
 from opjoule.comparison.pages.page import comparison_page
 from opjoule.comparison.settings import GROUPS
@@ -53,7 +52,10 @@ def run_compare(options: CompareOptions) -> int:
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
     if options.plot:
-        _plot(compared, options.plot)
+        from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed for this alone
+        from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
+
+        save_as(drawn(partial(forest, compared)), options.plot)
     if options.html:
         command = [f"host/{script_name()}", *sys.argv[2:]]
         write_whole(options.html, comparison_page(compared, left_out, options.html, command).encode())
@@ -64,13 +66,6 @@ def run_compare(options: CompareOptions) -> int:
         if word:
             print(f"verdict: {word}")
     return status
-
-
-def _plot(compared: Compared, path: Path) -> None:
-    from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed for this alone
-    from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
-
-    save_as(drawn(partial(forest, compared)), path)
 
 
 def _check_options(options: CompareOptions) -> None:

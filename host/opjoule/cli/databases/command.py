@@ -12,7 +12,7 @@ from functools import cache
 from rich.console import Console
 
 from opjoule.cli.short_commands import ListingOptions
-from opjoule.databases import Database, database_called, known_databases
+from opjoule.databases.registry import Database, database_called, known_databases
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.server.setup import find_programs, program_version
 from opjoule.errors import OpJouleError

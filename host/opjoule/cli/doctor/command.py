@@ -18,7 +18,7 @@ from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.databases.command import LOADER, engines, missing
 from opjoule.cli.short_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC, now_s
-from opjoule.databases import known_databases
+from opjoule.databases.registry import known_databases
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.examine import PULSES, Finding, examine_board
 from opjoule.devices.rig.file import Rig, RigDevice, read_rig

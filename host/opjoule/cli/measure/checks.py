@@ -12,7 +12,7 @@ from typing import Final
 
 from opjoule.cli.databases.command import LOADER, availability, built_in
 from opjoule.cli.measure.options import MeasuringOptions
-from opjoule.databases import database_called
+from opjoule.databases.registry import database_called
 from opjoule.devices.programs.disturbance import find_disturbance
 from opjoule.devices.rig.board import described_medium
 from opjoule.devices.rig.file import Rig, check_sync, read_rig

@@ -169,7 +169,6 @@ class MeasuringOptions(OutputOptions, RigOptions):
 
 
 def _plain(value: object) -> object:
-    """A JSON value of an option."""
     if isinstance(value, list | tuple):
         return [_plain(element) for element in value]
     if isinstance(value, Mapping):

@@ -14,7 +14,7 @@ from rich.table import Table
 from opjoule.campaign.conditions import asked_values, in_condition
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
-from opjoule.databases import find_database
+from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
@@ -121,7 +121,6 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
 
 
 def _study(options: PlanningOptions) -> Study:
-    """What the options measure."""
     match options:
         case YcsbOptions():
             return _ycsb(options)

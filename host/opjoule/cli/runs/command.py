@@ -254,11 +254,8 @@ def run_prune(options: PruneOptions) -> int:
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
     freed_bytes = 0
     for run in picked:
-        if why := _kept(run.path, run.status):
-            _tell([f"kept: {run.path}: {why}"])
-            continue
         size_bytes = run.size_bytes
-        if options.yes and (why := _delete(run.path)):
+        if why := _kept(run.path, run.status) or (options.yes and _delete(run.path)):
             _tell([f"kept: {run.path}: {why}"])
             continue
         freed_bytes += size_bytes

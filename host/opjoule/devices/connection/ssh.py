@@ -198,17 +198,12 @@ class SshConnection(Shell):
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=0.2)
             return False
-        if self._carries():
-            return True
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if self._ended(["true"], _PROBE_S).returncode != _LOST:
+                return True  # the master takes one more session
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=_EXIT_S)
         return self.is_up()
-
-    def _carries(self) -> bool:
-        """Whether the master takes one more session."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            return self._ended(["true"], _PROBE_S).returncode != _LOST
-        return False
 
     def _ended(
         self, arguments: list[str], limit_s: float, feed: bytes = b""

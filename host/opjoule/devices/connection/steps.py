@@ -13,13 +13,8 @@ from opjoule.errors import DeviceFault
 
 _LIMIT_S = 3600.0
 _NEEDED = {
-    "make_file_system",
-    "check_file_system",
-    "mount_medium",
-    "journal_on",
-    "journal_off",
-    "take_memory",
-    "chown",
+    *("make_file_system", "check_file_system", "mount_medium", "journal_on", "journal_off"),
+    *("take_memory", "chown"),
 }
 
 

@@ -52,14 +52,8 @@ MDNS_UNITS = ("avahi-daemon.socket", "avahi-daemon.service")
 WAKING_UNITS = tuple(unit for _, units in _WAKING_BY_PACKAGE for unit in units)
 """In the order of stopping: what would start another comes before it."""
 TIME_UNITS = (
-    "systemd-timesyncd.service",
-    "chrony.service",
-    "chronyd.service",
-    "ntp.service",
-    "ntpd.service",
-    "ntpsec.service",
-    "openntpd.service",
-    "ntpsec-rotate-stats.timer",
+    *("systemd-timesyncd.service", "chrony.service", "chronyd.service", "ntp.service", "ntpd.service"),
+    *("ntpsec.service", "openntpd.service", "ntpsec-rotate-stats.timer"),
 )
 """Daemons that slew CLOCK_MONOTONIC, on which the board stamps (adjtimex(2); packages systemd-timesyncd, chrony, ntp,
 ntpsec, openntpd of Debian and Ubuntu, and their names elsewhere)."""

@@ -114,16 +114,6 @@ class BoardPreparation(Preparation):
         self._locked = False
         self._lock = BoardLock(self.shell, self.board.work)
 
-    def plan(self) -> PreparePlan:
-        """What prepare() would change now.
-
-        Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
-        """
-        plan, self._blocks = plan_for(
-            self.shell, self.board, self.medium, self.wanted, self.cpufreq, self.sync
-        )
-        return plan
-
     def prepare(self) -> list[str]:
         """Undoes what an interrupted run has left, runs the plan's steps, and makes the storage directory.
 
@@ -135,7 +125,8 @@ class BoardPreparation(Preparation):
         if self.board.journal_left:
             undone, left = undo_changes(self.shell, self.board, self.journal)
             done = [f"left by an earlier run: {line}" for line in undone + left]
-        plan = self.plan()
+        asked = self.medium, self.wanted, self.cpufreq, self.sync
+        plan, self._blocks = plan_for(self.shell, self.board, *asked)
         done += plan.lines()
         if plan.steps:
             outcomes = self._make(plan.steps)

@@ -47,7 +47,6 @@ class ProbeAnswer:
     """What the probe says to a request."""
 
     word: str
-    """The request's word."""
     entry: dict[str, Any]
 
 

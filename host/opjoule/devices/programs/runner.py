@@ -53,21 +53,12 @@ class Runner:
         Raises: RigFault: the board cannot be reached, or one of the programs cannot start.
         """
         folder = f"{self.folder}/{tag}"
-        options = [
-            part for option, end in (files or {}).items() for part in (option, f"{folder}/{tag}.{end}")
-        ]
+        named = {option: f"{folder}/{tag}.{ending}" for option, ending in (files or {}).items()}
+        options = [part for pair in named.items() for part in pair]
         marked = ["--phase", phase] if phase else []
         pin = ["--pin", self.pin] if pinned and self.pin else []
-        keeper = [
-            self.probe,
-            "run",
-            "--dir",
-            self.folder,
-            "--tag",
-            tag,
-            "--serve",
-            f"{self.folder}/{PROBE_FOLDER}/marks",
-        ]
+        marks = f"{self.folder}/{PROBE_FOLDER}/marks"
+        keeper = [self.probe, "run", "--dir", self.folder, "--tag", tag, "--serve", marks]
         keeper += ["--silence-s", str(SILENCE_S), *pin, *marked, "--", *self.under]
         if not stream:
             return WorkloadRun(self.shell, [*keeper, *command, *options], folder, raw)

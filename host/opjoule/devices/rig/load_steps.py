@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,22 +37,20 @@ def pattern(level: int, seconds: float) -> str:
     return chips * max(round(seconds * 1e9 / PERIOD_NS), 1)
 
 
-@dataclass(frozen=True)
-class LoadSteps:
-    """A board whose probe runs."""
+LoadSteps = Callable[[int, float], tuple[int, int]]
+"""play() on a board whose probe runs."""
 
-    probe: Probe
 
-    def play(self, level: int, seconds: float) -> tuple[int, int]:
-        """Plays one step; start and end [host_ns] of `seconds` of it, whole periods of the pattern.
+def play(probe: Probe, level: int, seconds: float) -> tuple[int, int]:
+    """Plays one step; start and end [host_ns] of `seconds` of it, whole periods of the pattern.
 
-        Raises: LinkFault, DeviceFault: the board does not answer.
-        """
-        begun_ns = time.monotonic_ns()
-        self.probe.play_signature(pattern(level, LEAD_S + seconds + TAIL_S), CHIP_MS)
-        start_ns = begun_ns + round(LEAD_S * 1e9)
-        periods = max((time.monotonic_ns() - round(TAIL_S * 1e9) - start_ns) // PERIOD_NS, 1)
-        return start_ns, start_ns + min(periods, round(seconds * 1e9 / PERIOD_NS)) * PERIOD_NS
+    Raises: LinkFault, DeviceFault: the board does not answer.
+    """
+    begun_ns = time.monotonic_ns()
+    probe.play_signature(pattern(level, LEAD_S + seconds + TAIL_S), CHIP_MS)
+    start_ns = begun_ns + round(LEAD_S * 1e9)
+    periods = max((time.monotonic_ns() - round(TAIL_S * 1e9) - start_ns) // PERIOD_NS, 1)
+    return start_ns, start_ns + min(periods, round(seconds * 1e9 / PERIOD_NS)) * PERIOD_NS
 
 
 @contextmanager
@@ -70,6 +68,6 @@ def load_steps(described: RigDevice, builds: Path) -> Iterator[LoadSteps]:
             with closing(BoardLock(shell, facts.work)) as lock:
                 lock.confirm()
                 with closing(Probe(shell, programs.probe, f"{folder}/{PROBE_FOLDER}", [])) as probe:
-                    yield LoadSteps(probe)
+                    yield partial(play, probe)
         finally:
             remove_sessions(shell, [folder])

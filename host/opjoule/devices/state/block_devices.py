@@ -43,11 +43,6 @@ class BlockDevice:
     model: str
     serial: str
 
-    @property
-    def is_partition(self) -> bool:
-        """True for a part of another device."""
-        return self.whole != self.name
-
 
 @dataclass(frozen=True)
 class BlockDevices:
@@ -64,16 +59,9 @@ class BlockDevices:
         """From the answers `block`, `mount`, `swap` and `root` of state.sh."""
         devices = {}
         for name, number, whole, slaves, backing, sectors, model, serial in answers.get("block", []):
-            size_bytes = int(sectors or 0) * 512
             devices[name] = BlockDevice(
-                name,
-                number,
-                whole,
-                tuple(slaves.split()),
-                device_number(backing),
-                size_bytes,
-                model.strip(),
-                serial.strip(),
+                *(name, number, whole, tuple(slaves.split()), device_number(backing)),
+                *(int(sectors or 0) * 512, model.strip(), serial.strip()),
             )
         mounts: dict[str, list[str]] = {}
         for number, point in answers.get("mount", []):
@@ -132,13 +120,13 @@ def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: B
     below_root = blocks.stands_on(root)
     if device.name in below_root or device.whole in below_root:
         return f"{asked} ({device.name}) holds the board's root file system"
-    if device.is_partition:
+    if device.whole != device.name:
         return (
             f"{asked} ({device.name}) is a partition of {device.whole}: only a whole device can be expendable"
         )
     for part in (device, *blocks.carried_by(device)):
         if uses := blocks.uses(part):
             return f"{asked}: {part.name} is in use ({uses[0]})"
-    if holders := [holder.name for holder in blocks.carried_by(device) if not holder.is_partition]:
+    if holders := [holder.name for holder in blocks.carried_by(device) if holder.whole == holder.name]:
         return f"{asked} ({device.name}) is part of {', '.join(holders)}"
     return ""

@@ -59,7 +59,6 @@ class PowerFlags:
     seen: int = 0
     """Bits 0 to 3: whatever was true during the measurement."""
     readable: bool = False
-    """True if one of the two could be read."""
     _last: int | None = None
 
     def add(self, throttled: int | None, alarm: bool | None) -> None:
@@ -94,7 +93,6 @@ class StateReading:
 
     temperature_c: float | None
     throttled: int | None
-    """Flags of the Raspberry Pi firmware."""
     under_voltage_alarm: bool | None
     """The kernel's own under-voltage alarm (rpi_volt)."""
     frequencies_khz: tuple[int, ...]
@@ -143,7 +141,6 @@ class StateReport:
     after: dict[str, Any] = field(default_factory=dict)
     limits: dict[str, Any] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
-    """One line for each limit that was broken."""
     flags_seen: int = 0
     """Firmware flags 0 to 3 of every reading joined, a second apart."""
     unknown: list[str] = field(default_factory=list)

@@ -15,7 +15,6 @@ class StateSettings:
     """One value a key, as rig.toml and --state write them."""
 
     page_cache: Literal["drop", "keep"] = "drop"
-    """Dropped before each run, or kept."""
     governor: str = "performance"
     """CPU frequency governor; "keep" leaves it."""
     frequency_khz: int = 0

@@ -86,27 +86,14 @@ def _build(image: Image, part: Path) -> None:
     shutil.rmtree(image.folder, ignore_errors=True)
     work, made = part / "work", Image(part, "")
     work.mkdir(parents=True)
-    _run(
-        part,
-        [
-            "ssh-keygen",
-            "-q",
-            "-t",
-            "ed25519",
-            "-N",
-            "",
-            "-C",
-            "opjoule-virtual-board",
-            "-f",
-            str(made.user_key),
-        ],
-    )
+    key = ["-t", "ed25519", "-N", "", "-C", "opjoule-virtual-board", "-f", str(made.user_key)]
+    _run(part, ["ssh-keygen", "-q", *key])
     script = [
         "sh",
         str(_SOURCES / "rootfs.sh"),
         str(work.resolve()),
         MIRROR,
-        str(made.user_key.resolve()) + ".pub",
+        f"{made.user_key.resolve()}.pub",
     ]
     _run(part, [*_PIP, "--target", str(work / "site"), "--requirement", str(_REQUIREMENTS)])
     _run(part, [*root, sys.executable, str(_SOURCES / "namespace.py"), *script])
@@ -121,13 +108,9 @@ def _build(image: Image, part: Path) -> None:
 def _run(part: Path, command: list[str]) -> None:
     log = part / "build.log"
     with log.open("ab") as sink:
+        environment = {**os.environ, "PATH": _PATH}
         ended = subprocess.run(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=sink,
-            stderr=sink,
-            check=False,
-            env={**os.environ, "PATH": _PATH},
+            command, stdin=subprocess.DEVNULL, stdout=sink, stderr=sink, check=False, env=environment
         )
     if ended.returncode != 0:
         tail = log.read_text(errors="replace").strip().splitlines()[-3:]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from opjoule.databases import known_databases
+from opjoule.databases.registry import known_databases
 from opjoule.evaluation.quantities.common import COMMON, SENSORS
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from opjoule.databases import database_called, is_server
+from opjoule.databases.registry import database_called, is_server
 from opjoule.devices.board import Board
 from opjoule.devices.server.setup import filled
 from opjoule.errors import BadInput, NoWheels
@@ -230,7 +230,6 @@ class JobStudy(CommandStudy):
         }
 
     def _shown(self) -> dict[str, Any]:
-        """What the study says of how its phases are shown."""
         said = self.definition
         shown = {"per": said.per, "cold": dict(said.cold), "bars": dict(said.bars), "grid": dict(said.grid)}
         return {key: value for key, value in {"unranked": list(said.unranked), **shown}.items() if value}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from opjoule.attribution.windows import BLOCK_MIN_S, PERIODS_MIN, block_length_s
-from opjoule.databases import Database, find_database
+from opjoule.databases.registry import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
