@@ -178,10 +178,8 @@ def _line(
     read = [reading.read for reading in readings]
     points = [
         LinePoint(
-            mean.current_a,
-            max(mean.current_u_a, bounds.current_step_a / 4),
-            mean.voltage_v,
-            max(mean.voltage_u_v, bounds.voltage_step_v / 4),
+            *(mean.current_a, max(mean.current_u_a, bounds.current_step_a / 4)),
+            *(mean.voltage_v, max(mean.voltage_u_v, bounds.voltage_step_v / 4)),
         )
         for mean in read
     ]
@@ -307,21 +305,16 @@ def judge_idle(recorded: DeskRecording, profile: Profile) -> Verdict:
     idle_w = float(recorded.corrected.power_w[good].mean())
     words = f"{idle_w:.2f} W idle"
     if profile.idle_w is None:
-        return Verdict.of(
-            f"{words}; what is plausible for a {profile.title} is not known",
-            [],
-            {"idle_w": CheckedFigure(idle_w, "W")},
-        )
+        words += f"; what is plausible for a {profile.title} is not known"
+        return Verdict.of(words, [], {"idle_w": CheckedFigure(idle_w, "W")})
     low_w, high_w = profile.idle_w
     figures = {"idle_w": CheckedFigure(idle_w, "W", f"{low_w:g} to {high_w:g} W (a warning only)")}
     if low_w <= idle_w <= high_w:
         return Verdict.of(words, [], figures)
-    more = "more" if idle_w > high_w else "less"
-    advice = (
-        "what else hangs on the board (a disk, a fan, HDMI, Wi-Fi), and what runs on it ('top')"
-        if idle_w > high_w
-        else "a second supply, the shunt= in rig.toml, the steps above"
-    )
+    more, advice = "less", "a second supply, the shunt= in rig.toml, the steps above"
+    if idle_w > high_w:
+        more = "more"
+        advice = "what else hangs on the board (a disk, a fan, HDMI, Wi-Fi), and what runs on it ('top')"
     fault = Defect(
         f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"look at {advice}"
     )

@@ -77,8 +77,7 @@ class DeskRecording:
         """Changes of each load pattern that the board played, by file, in order of time."""
         changes = [load_changes(table) for table in self.events.values()]
         return sorted(
-            (change for change in changes if change.board_ns.size),
-            key=lambda change: int(change.board_ns[0]),
+            (change for change in changes if change.board_ns.size), key=lambda change: int(change.board_ns[0])
         )
 
     @classmethod

@@ -92,12 +92,8 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     resting = int((meter.meter_ns > rest_ns).sum())
     during = meter.meter_ns <= rest_ns
     try:
-        pairs: EdgePairs | None = match_edges(
-            board.board_ns[of_recording],
-            board.level[of_recording],
-            meter.meter_ns[during],
-            meter.level[during],
-        )
+        edges = board.board_ns[of_recording], board.level[of_recording]
+        pairs: EdgePairs | None = match_edges(*edges, meter.meter_ns[during], meter.level[during])
     except AlignmentError:
         pairs = None
     arrived = pairs.source_ns.size if pairs else 0
@@ -185,13 +181,8 @@ def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
         conversion_ns = round(recorded.bounds.seen_fraction * trace.period_ns)
         return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns)
 
-    return ClockEvidence(
-        recorded.edges_made,
-        recorded.edges,
-        recorded.board_exchanges,
-        recorded.captured.exchanges,
-        fit if played else None,
-    )
+    exchanges = recorded.board_exchanges, recorded.captured.exchanges
+    return ClockEvidence(recorded.edges_made, recorded.edges, *exchanges, fit if played else None)
 
 
 def judge_clocks(taken: SyncRecorded) -> Verdict:

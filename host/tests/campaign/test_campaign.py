@@ -16,12 +16,11 @@ import pytest
 from campaign_files import file_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.campaign.campaign import Campaign, block_order, in_words
-from opjoule.campaign.conditions import run_conditions
+from opjoule.campaign.campaign import Campaign, block_order, in_words, run_conditions
 from opjoule.cli.campaign.command import _plans
 from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.commands import main
-from opjoule.cli.measure.checks import check_plans
+from opjoule.cli.measure.command import check_plans
 from opjoule.comparison.comparison import cells
 from opjoule.comparison.index import read_index
 from opjoule.errors import BadInput, DeviceFault

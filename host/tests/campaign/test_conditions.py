@@ -8,10 +8,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from opjoule.campaign import conditions
+from opjoule.campaign import campaign as conditions
 from opjoule.campaign.axes import Axis
-from opjoule.campaign.campaign import block_order
-from opjoule.campaign.conditions import asked_values, run_conditions
+from opjoule.campaign.campaign import asked_values, block_order, run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plans
 from opjoule.cli.report.command import run_report

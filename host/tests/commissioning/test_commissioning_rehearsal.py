@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.cli.commission.rehearsal import SimulatedDesk
+from opjoule.cli.commission.rehearsal import simulated_desk
 from opjoule.commissioning.certificate import Certificate, read_certificate
 from opjoule.commissioning.desk import SIMULATED_PACE, StepOutcome
 from opjoule.commissioning.procedure import Procedure
@@ -55,8 +56,8 @@ def rehearsed(folder, plant, keys):
     """The certificate of some steps on a desk with a fault."""
     drawn = DrawnRig.draw(find_profile("rpi4").with_medium("sd"), 1, plant)
     certificate = Certificate("", "rpi4", "sd", simulated=True)
-    desk = SimulatedDesk(drawn, certificate, SHORT)
-    Procedure(certificate, desk.open, lambda: None, lambda line: None, folder).run([*map(step_called, keys)])
+    open_desk = partial(simulated_desk, drawn, certificate, SHORT)
+    Procedure(certificate, open_desk, lambda: None, lambda line: None, folder).run([*map(step_called, keys)])
     return certificate.finished
 
 

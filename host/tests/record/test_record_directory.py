@@ -4,7 +4,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from opjoule.campaign.conditions import run_conditions
+from opjoule.campaign.campaign import run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure import command as measure
 from opjoule.errors import BadInput, DeviceFault

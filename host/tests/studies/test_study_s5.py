@@ -31,7 +31,7 @@ from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
 from opjoule.devices.server.setup import DatabaseServer, ServerPrograms
 from opjoule.errors import BadInput, NoWheels
 from opjoule.plots import figures
-from opjoule.studies.command.suite import JobStudy
+from opjoule.studies.command.study import JobStudy
 from opjoule.studies.folder import find_study
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -575,7 +575,7 @@ def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, mon
     def copied(file: Path) -> str:
         return str(shutil.copy(file, tmp_path))
 
-    monkeypatch.setattr("opjoule.studies.command.suite.bring_wheels", refuse)
+    monkeypatch.setattr("opjoule.studies.command.study.bring_wheels", refuse)
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     board = SimpleNamespace(
         shell=LocalShell(),

@@ -23,8 +23,7 @@ from typing import Any, Final
 from distributed import Security
 
 from opjoule import __version__
-from opjoule.campaign.campaign import Campaign, Cell, program_words
-from opjoule.campaign.conditions import save_index, warn_of_programs
+from opjoule.campaign.campaign import Campaign, Cell, program_words, save_index, warn_of_programs
 from opjoule.campaign.fleet.blocks import Blocks, Names
 from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, ParcelFile, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone

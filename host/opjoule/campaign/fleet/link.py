@@ -80,12 +80,7 @@ class Link:
     async def measure(self, address: str, job: Job, key: str) -> Outcome:
         """Lets a worker measure a cell, after those that it measures for others. Raises: RigGone."""
         future = self._client.submit(
-            rig_service.measure,
-            job,
-            key=key,
-            workers=[address],
-            resources=resources(frozenset()),
-            pure=False,
+            rig_service.measure, job, key=key, workers=[address], resources=resources(frozenset()), pure=False
         )
         try:
             outcome: Outcome = await future

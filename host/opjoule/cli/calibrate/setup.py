@@ -23,6 +23,7 @@ from opjoule.calibration.warming import STEADY_S
 from opjoule.cli.calibrate.options import CalibrateOptions
 from opjoule.clocks.exchanges import fit_exchanges
 from opjoule.commissioning.dialogue import line_of_stdin, say
+from opjoule.commissioning.running import BEHIND_NS
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.load_steps import CHIPS, LEVELS, PERIOD_NS, LoadSteps, load_steps
 from opjoule.energy.cells import Cells
@@ -45,8 +46,6 @@ if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
 
 LATE_LIMIT_S: Final = 30.0
 """How long samples of a point may be on their way: a meter's buffer, a busy computer, the journal's flush."""
-BEHIND_NS: Final = 200_000_000
-"""A sensor converts its voltage each 128th time by default, each 68 ms."""
 POLL_S: Final = 0.1
 SETTLE_S: Final = 0.5
 """From Enter to the first sample that counts."""
@@ -64,19 +63,6 @@ SIMULATED_VOLTAGE: Final = "0.05%+0.02mV"
 
 
 @dataclass(frozen=True)
-class Stretch:
-    """The time of one point [host_ns]."""
-
-    start_host_ns: int
-    end_host_ns: int
-
-    @property
-    def steady(self) -> bool:
-        """Long enough for a shunt to come to rest in it."""
-        return self.end_host_ns - self.start_host_ns >= STEADY_S * 0.99e9
-
-
-@dataclass(frozen=True)
 class RecordedMeter:
     """A meter that is being recorded."""
 
@@ -89,8 +75,8 @@ class RecordedMeter:
     warnings: Sequence[str]
     """Warnings of its calibration."""
 
-    def read(self, stretch: Stretch, period_ns: int = 0) -> ReadPoint:
-        """What it read in a stretch that has passed, corrected if it is calibrated.
+    def read(self, stretch_ns: tuple[int, int], period_ns: int = 0) -> ReadPoint:
+        """What it read in a stretch [host_ns] that has passed, corrected if it is calibrated.
 
         Raises: CalibrationFault: the load was not steady, or its samples did not come. MeterFault: it is gone.
         """
@@ -98,20 +84,17 @@ class RecordedMeter:
         if odd := odd_meter_clock(exchanges, self.bounds):
             raise CalibrationFault(f"{self.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
-        start_ns, end_ns = map(clock_map.to_target, (stretch.start_host_ns, stretch.end_host_ns))
+        start_ns, end_ns = map(clock_map.to_target, stretch_ns)
         self._await(end_ns)
         trace = read_trace(self.directory)
         if self.bounds.calibration:
             trace = self.bounds.calibration.apply(trace)
-        u_ns = clock_map.u_ns((stretch.start_host_ns + stretch.end_host_ns) // 2)
-        return ReadPoint.of(
-            Cells.of(trace),
-            (start_ns, end_ns),
-            self.bounds,
-            u_ns=u_ns,
-            period_ns=period_ns,
-            steady=stretch.steady,
-        )
+        u_ns = clock_map.u_ns(sum(stretch_ns) // 2)
+        steady = (
+            stretch_ns[1] - stretch_ns[0] >= STEADY_S * 0.99e9
+        )  # long enough for a shunt to come to rest in it
+        placed = Cells.of(trace), (start_ns, end_ns), self.bounds
+        return ReadPoint.of(*placed, u_ns=u_ns, period_ns=period_ns, steady=steady)
 
     def _await(self, end_meter_ns: int) -> None:
         """Waits until what was converted up to this time is on disk, and a voltage behind it."""
@@ -241,12 +224,15 @@ class CalibrationSetup:
             return self._compared(taken, None)
         if self.steps:
             say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
-            stretch = Stretch(*self.steps(level, self.seconds))
+            stretch_ns = self.steps(level, self.seconds)
         else:
             say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
-            stretch = self._stretch()
-        taken = self.sensor.read(stretch, period_ns)
-        return self._compared(taken, self.meter.read(stretch, period_ns) if self.meter else None)
+            time.sleep(SETTLE_S)
+            start_ns = time.monotonic_ns()
+            time.sleep(self.seconds)
+            stretch_ns = start_ns, time.monotonic_ns()
+        taken = self.sensor.read(stretch_ns, period_ns)
+        return self._compared(taken, self.meter.read(stretch_ns, period_ns) if self.meter else None)
 
     def _compared(self, taken: ReadPoint, beside: ReadPoint | None) -> ReferencePoint:
         """The point, with what the other meter read at the same time, or what is typed now."""
@@ -266,12 +252,6 @@ class CalibrationSetup:
             warmth_a2=course.kept_warmth_a2(Heating()) if course else None,
             course=course,
         )
-
-    def _stretch(self) -> Stretch:
-        time.sleep(SETTLE_S)
-        start_ns = time.monotonic_ns()
-        time.sleep(self.seconds)
-        return Stretch(start_ns, time.monotonic_ns())
 
 
 @contextmanager

@@ -30,6 +30,20 @@ from opjoule.errors import BadInput
 
 LOOPBACK: Final = "127.0.0.1"
 PORT: Final = 8786
+_EPILOG: Final = """\
+examples:
+  host/campaign.py campaigns/three-engines.toml --dry-run
+      how many cells, what is done, how long the rest takes
+  host/campaign.py campaigns/three-engines.toml
+      measure what is missing; after any interruption the same command continues
+  host/compare.py runs/three-engines --by storage
+      what can be concluded
+
+several rigs (docs/how-to/fleet.md):
+  host/campaign.py scheduler
+  host/campaign.py worker tcp://127.0.0.1:8786 --rig rig.toml     on each rig's computer
+  host/campaign.py campaigns/three-engines.toml --scheduler tcp://127.0.0.1:8786
+"""
 
 
 class SchedulerChoice(Options):
@@ -188,7 +202,7 @@ def _read_cell(parser: Parser, options: CellOptions) -> RigCell:
 SCHEDULER: Final = Command(
     "campaign scheduler",
     SchedulerOptions,
-    "opjoule.cli.campaign.fleet:run_scheduler",
+    "opjoule.cli.campaign.command:run_scheduler",
     "Runs the scheduler (of Dask's distributed) that connects campaigns and workers, until Ctrl-C. Whoever can reach "
     "its port can run programs on this computer and on all workers.",
     checked=_checked,
@@ -197,7 +211,7 @@ SCHEDULER: Final = Command(
 WORKER: Final = Command(
     "campaign worker",
     WorkerOptions,
-    "opjoule.cli.campaign.fleet:run_worker",
+    "opjoule.cli.campaign.command:run_worker",
     "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. Waits for its scheduler whenever "
     "that is away. Keeps each record until its campaign has fetched it.",
     checked=_checked,
@@ -208,27 +222,11 @@ WORKER: Final = Command(
 CELL: Final = Command(
     "campaign cell",
     CellOptions,
-    "opjoule.cli.campaign.fleet:run_cell",
+    "opjoule.cli.campaign.command:run_cell",
     "Measures the job in a worker's folder.",
     checked=_read_cell,
     needs=lambda cell: replace(needs_of_cells([cell.options]), fleet=True),
 )
-
-
-_EPILOG: Final = """\
-examples:
-  host/campaign.py campaigns/three-engines.toml --dry-run
-      how many cells, what is done, how long the rest takes
-  host/campaign.py campaigns/three-engines.toml
-      measure what is missing; after any interruption the same command continues
-  host/compare.py runs/three-engines --by storage
-      what can be concluded
-
-several rigs (docs/how-to/fleet.md):
-  host/campaign.py scheduler
-  host/campaign.py worker tcp://127.0.0.1:8786 --rig rig.toml     on each rig's computer
-  host/campaign.py campaigns/three-engines.toml --scheduler tcp://127.0.0.1:8786
-"""
 
 
 class FileOptions(Options):

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -72,7 +73,7 @@ def _commission(options: CommissionOptions) -> int:
 
 def _rehearse(options: CommissionOptions) -> int:
     # Only a rehearsal loads the simulated rig.
-    from opjoule.cli.commission.rehearsal import SimulatedDesk  # noqa: PLC0415
+    from opjoule.cli.commission.rehearsal import simulated_desk  # noqa: PLC0415
     from opjoule.simulation.planted_faults import DrawnRig  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
@@ -83,8 +84,8 @@ def _rehearse(options: CommissionOptions) -> int:
     path = folder / FILE
     certificate = read_certificate(path) or Certificate("", profile.name, board.medium, simulated=True)
     say(HEAD)
-    opened = SimulatedDesk(drawn, certificate, SIMULATED_PACE)
-    return _carried_out(certificate, opened.open, folder, path, options, None)
+    open_desk = partial(simulated_desk, drawn, certificate, SIMULATED_PACE)
+    return _carried_out(certificate, open_desk, folder, path, options, None)
 
 
 def _free_folder(ending: str = "") -> Path:
@@ -180,13 +181,8 @@ class _RealDesk:
             second = meter_called(second_name) if second_name else None
             self.certificate.meter = meter_words(meter)
             yield OpenDesk(
-                self.set_up,
-                folder,
-                REAL_PACE,
-                self.certificate.parts,
-                self.board.profile,
-                self.certificate.figure("zero", ZERO_A),
-                meter,
+                *(self.set_up, folder, REAL_PACE, self.certificate.parts, self.board.profile),
+                *(self.certificate.figure("zero", ZERO_A), meter),
                 lambda: closing(open_board(self.rig, self.board, builds=ROOT / "build")),
                 second,
             )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -43,34 +43,28 @@ def _taken(bench: LoadBench, folder: Path, seconds: float) -> DeskRecording:
         return recorded_alone(meter, folder, seconds)
 
 
-@dataclass(frozen=True)
-class SimulatedDesk:
-    """Opens what a step needs of a simulated desk, always the same one."""
-
-    drawn: DrawnRig
-    certificate: Certificate
-    pace: DeskPace
-
-    @contextmanager
-    def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
-        """What one step needs."""
-        parts = Parts(
-            supply="simulated",
-            sensor="simulated",
-            resistor=f"{self.drawn.load_a_ohm:g},0.1%",
-            second_meter="simulated",
-            between_ohm=f"{BETWEEN_OHM:g}",
-        )
-        self.certificate.parts, self.certificate.asked = parts, True
-        bench = LoadBench(self.drawn, ROOT)
-        set_up, zero_a = partial(_connected, bench, self.drawn), self.certificate.figure("zero", ZERO_A)
-        desk = OpenDesk(set_up, folder, self.pace, parts, self.drawn.profile, zero_a)
-        if not step.board:
-            yield replace(desk, record=partial(_taken, bench))
-            return
-        storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-        with closing(RehearsalRig(self.drawn, root=ROOT, storage=storage)) as rig, ExitStack() as opened:
-            meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
-            second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
-            self.certificate.meter = meter_words(meter)
-            yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)
+@contextmanager
+def simulated_desk(
+    drawn: DrawnRig, certificate: Certificate, pace: DeskPace, step: DeskStep, folder: Path
+) -> Iterator[OpenDesk]:
+    """What one step needs of a simulated desk, always the same one."""
+    parts = Parts(
+        supply="simulated",
+        sensor="simulated",
+        resistor=f"{drawn.load_a_ohm:g},0.1%",
+        second_meter="simulated",
+        between_ohm=f"{BETWEEN_OHM:g}",
+    )
+    certificate.parts, certificate.asked = parts, True
+    bench = LoadBench(drawn, ROOT)
+    set_up, zero_a = partial(_connected, bench, drawn), certificate.figure("zero", ZERO_A)
+    desk = OpenDesk(set_up, folder, pace, parts, drawn.profile, zero_a)
+    if not step.board:
+        yield replace(desk, record=partial(_taken, bench))
+        return
+    storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
+    with closing(RehearsalRig(drawn, root=ROOT, storage=storage)) as rig, ExitStack() as opened:
+        meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
+        second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
+        certificate.meter = meter_words(meter)
+        yield replace(desk, rig=meter, open_board=lambda: nullcontext(rig.board), second=second)

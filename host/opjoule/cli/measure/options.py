@@ -70,6 +70,17 @@ other commands:
   host/view.py              look at past runs in a browser, two on one time axis
 (each has its own --help)
 """
+_PROGRAM_EPILOG: Final = """\
+examples:
+  host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
+      any program of the board, as a whole
+  host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
+      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
+  host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
+      the same on a simulated board
+
+In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
+"""
 
 
 class SimulateOptions(Options):
@@ -282,19 +293,6 @@ MEASURE: Final = Command(
     _EPILOG,
     needs=needs_of_measurement,
 )
-
-
-_PROGRAM_EPILOG: Final = """\
-examples:
-  host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
-      any program of the board, as a whole
-  host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
-      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
-  host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
-      the same on a simulated board
-
-In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
-"""
 
 
 class ProgramOptions(PlanningOptions):

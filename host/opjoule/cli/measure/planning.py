@@ -11,7 +11,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.campaign.conditions import asked_values, in_condition
+from opjoule.campaign.campaign import asked_values, in_condition
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases.registry import find_database
@@ -31,8 +31,7 @@ from opjoule.meters.serial.options import SIMULATED_SENSOR
 from opjoule.record.json_file import DAMAGE
 from opjoule.record.phases import Role
 from opjoule.scripts import ROOT
-from opjoule.studies.command.study import CommandStudy
-from opjoule.studies.command.suite import JobStudy
+from opjoule.studies.command.study import CommandStudy, JobStudy
 from opjoule.studies.folder import find_study
 from opjoule.studies.interface import Study
 from opjoule.studies.ycsb.properties import (
@@ -127,7 +126,17 @@ def _study(options: PlanningOptions) -> Study:
         case ProgramOptions():
             return CommandStudy(options.command, options.file, before=options.before or "")
         case JobOptions():
-            return _job(options)
+            return JobStudy.of(
+                find_study(options.folder),
+                options.cell,
+                options.parts,
+                along=JOB_FILES,
+                scale=options.scale,
+                seed=SEED if options.seed is None else options.seed,
+                dataset=options.dataset,
+                connections=options.connections,
+                cache=WHEELS,
+            )
     raise AssertionError(f"{type(options).__name__} is of no study")
 
 
@@ -178,20 +187,6 @@ def _run_s(options: YcsbOptions, workload: Path) -> int | None:
     if options.seconds or options.operations or options.generator == "ycsb" or counted:
         return int(options.seconds) if options.seconds else None
     return RUN_S
-
-
-def _job(options: JobOptions) -> JobStudy:
-    return JobStudy.of(
-        find_study(options.folder),
-        options.cell,
-        options.parts,
-        along=JOB_FILES,
-        scale=options.scale,
-        seed=SEED if options.seed is None else options.seed,
-        dataset=options.dataset,
-        connections=options.connections,
-        cache=WHEELS,
-    )
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:

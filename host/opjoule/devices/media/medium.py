@@ -87,10 +87,8 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
             "unmount it, or mend path in rig.toml"
         )
     if wanted.precondition_mb:
-        yield Change(
-            f"{wanted.precondition_mb} MiB written and removed",
-            ("fill", medium.path, str(wanted.precondition_mb)),
-        )
+        fill = ("fill", medium.path, str(wanted.precondition_mb))
+        yield Change(f"{wanted.precondition_mb} MiB written and removed", fill)
     if wanted.trim == "yes" and medium.expendable:  # it discards what a data recovery would look for
         yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
 
@@ -104,11 +102,8 @@ def _mount(state: BoardState, device: str, number: str, medium: Medium, user: st
     if not state.path_number:
         made = ("mkdir", "-p", "--", medium.path)
         yield Change(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
-    yield Change(
-        f"{device} mounted on {medium.path}",
-        ("mount_medium", device, _node_number(number), medium.path),
-        ("unmount", medium.path, number),
-    )
+    mount = ("mount_medium", device, _node_number(number), medium.path)
+    yield Change(f"{device} mounted on {medium.path}", mount, ("unmount", medium.path, number))
     if medium.expendable:
         yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
 

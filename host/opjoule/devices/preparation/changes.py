@@ -142,12 +142,8 @@ def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> I
                 raise BadInput(
                     f"governor '{wanted.governor}' is unknown to the board: it has {governors or 'none'}"
                 )
-            yield _put(
-                f"{policy}/scaling_governor",
-                wanted.governor,
-                governor,
-                f"governor {wanted.governor} (was {governor})",
-            )
+            about = f"governor {wanted.governor} (was {governor})"
+            yield _put(f"{policy}/scaling_governor", wanted.governor, governor, about)
         if khz := wanted.frequency_khz:
             if not int(lowest) <= khz <= int(highest):
                 raise BadInput(f"frequency_khz = {khz} is outside the board's {lowest} to {highest} kHz")
@@ -223,11 +219,7 @@ def _fan(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterato
 def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     if wanted.hdmi == "off":
         for connector, _ in state.of("hdmi"):
-            yield Change(
-                f"{connector.rpartition('/')[2]} off",
-                ("put", f"{connector}/status", "off"),
-                ("put", f"{connector}/status", "detect"),
-            )
+            yield _put(f"{connector}/status", "off", "detect", f"{connector.rpartition('/')[2]} off")
     if wanted.leds == "off":
         for led, trigger, brightness in state.of("led"):
             name = led.rpartition("/")[2]
@@ -241,11 +233,8 @@ def _sleepers(
 ) -> Iterator[Change]:
     if wanted.swap == "off":
         for name, _, priority in state.of("swap"):
-            yield Change(
-                f"swap {name} off",
-                ("swapoff", name),
-                ("swap_on", name, priority if int(priority) >= 0 else ""),
-            )
+            back = ("swap_on", name, priority if int(priority) >= 0 else "")
+            yield Change(f"swap {name} off", ("swapoff", name), back)
     active = {unit for (unit,) in state.of("unit")}
     units = WAKING_UNITS if wanted.services == "stop" else ()
     if wanted.services == "stop" and found_by_mdns and active.intersection(MDNS_UNITS):

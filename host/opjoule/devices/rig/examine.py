@@ -89,13 +89,7 @@ def _board(name: str, board: BoardFacts, builds: Path) -> Iterator[Finding]:
 
 
 def _sync(
-    name: str,
-    shell: Shell,
-    board: BoardFacts,
-    builds: Path,
-    sync: str,
-    pulses: int,
-    edges: EdgesSoFar | None,
+    name: str, shell: Shell, board: BoardFacts, builds: Path, sync: str, pulses: int, edges: EdgesSoFar | None
 ) -> Iterator[Finding]:
     if not sync.startswith("gpio:"):
         return

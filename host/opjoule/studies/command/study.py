@@ -1,21 +1,34 @@
-"""The command study: one program, started by the probe; what it marks are its phases and operations."""
+"""The command study: one program, started by the probe; what it marks are its phases and operations.
+
+The job of a study that is a folder is such a program, with one cell's system, data and counts.
+"""
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
+from opjoule.databases.registry import database_called, is_server
 from opjoule.devices.board import Board
 from opjoule.devices.server.setup import filled
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, NoWheels
+from opjoule.files import file_sha256
 from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
+from opjoule.studies.command.wheels import bring_jars, bring_wheels
+from opjoule.studies.definition import SYSTEM, Part, StudyFolder, in_words
+from opjoule.studies.folder import find_study, given_names
 from opjoule.studies.interface import Step, Study, Workload, around
+
+RESULTS: Final = "results.jsonl"
+"""Ending of the file that the job tells its phases in."""
+_PATH: Final = "PYTHONPATH"
 
 
 @dataclass(frozen=True)
@@ -131,3 +144,232 @@ class CommandStudy(Study):
         """The study that to_json() wrote. Raises: BadInput: a file of it is not here."""
         files = tuple(Path(file) for file in entry["files"])
         return cls(tuple(entry["command"]), files, entry.get("called", ""), entry.get("before", ""))
+
+
+@dataclass(frozen=True)
+class JobStudy(CommandStudy):
+    """A job of one study on one system and data."""
+
+    name: ClassVar[str] = "suite"
+    GENERATOR: ClassVar[str] = "job"
+
+    definition: StudyFolder = field(default_factory=lambda: StudyFolder("", Path(), "", ("true",), ()))
+    cell: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Part, ...] = ({},)
+    """With their counts after scaling."""
+    scale: float = 1.0
+    seed: int = 1
+    dataset: Path | None = None
+    """A file of the user's in place of the data that the job makes."""
+    connections: Path | None = None
+    """The user's file of connections to databases that the rig does not start."""
+    given: tuple[str, ...] = ()
+    """Names of the databases in that file."""
+    cache: Path = Path("build/wheels")
+    said: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
+    """What the job's own check said: `bytes` that it stores, `operations` that its progress counts to."""
+    lacking: list[str] = field(default_factory=list, compare=False, repr=False)
+    """Why Python modules were not brought: the board's own are used, where it has them."""
+
+    @classmethod
+    def of(
+        cls,
+        definition: StudyFolder,
+        cell: Mapping[str, str],
+        parts: Sequence[Part],
+        *,
+        along: Sequence[Path],
+        scale: float,
+        seed: int,
+        dataset: Path | None,
+        connections: Path | None,
+        cache: Path,
+    ) -> JobStudy:
+        """The study of one cell, whose files are those that every study gets (`along`) and its own.
+
+        Raises: BadInput: a file cannot be read, or is not of its form.
+        """
+        files = (*definition.files, *along, *([dataset] if dataset else []))
+        return cls(
+            definition.command,
+            files,
+            definition.title,
+            definition=definition,
+            cell=cell,
+            parts=tuple(parts),
+            scale=scale,
+            seed=seed,
+            dataset=dataset,
+            connections=connections,
+            given=given_names(connections, definition),
+            cache=cache,
+        )
+
+    @property
+    def system(self) -> str:
+        """Name of the database; empty if the study has no axis `system`."""
+        return self.cell.get(SYSTEM, "")
+
+    @property
+    def server(self) -> str:
+        """Name of the server that the rig starts on the board; empty if the cell has none or the user gives it."""
+        servers = (value for value in (self.system, *self.cell.values()) if is_server(value))
+        return next((server for server in servers if server not in self.given), "")
+
+    @property
+    def label(self) -> str:
+        """The study's name."""
+        return "".join(letter if letter.isalnum() else "-" for letter in Path(self.definition.name).name)[:40]
+
+    @property
+    def engine(self) -> str:
+        """What the loader needs an engine of its own for, where the job runs it."""
+        return self.system if any("{loader}" in part for part in self.command) else ""
+
+    def words(self) -> dict[str, str]:
+        """What happens in the phases that run something."""
+        cell = in_words(self.cell)
+        return {"run": f"the job, with {cell}" if cell else "the job"}
+
+    def settings(self) -> list[tuple[str, str]]:
+        """What is set, in words, for the plan that is shown."""
+        parts = [("part" if self.definition.within else "counts", in_words(part)) for part in self.parts]
+        return [
+            ("study", f"{self.definition.name} (scale {self.scale:g})"),
+            ("cell", in_words(self.cell) or "the only one"),
+            *(part for part in parts if part[1]),
+        ]
+
+    def check(self, board: Board) -> None:
+        """Sees that the system's server can be started; has the job check whether it can work, and say what it stores.
+
+        Raises: DeviceFault: the server's programs are missing or of another version, or its port is taken. BadInput: no
+            python3, wheels or jars, a client that is not there; its own line.
+        """
+        super().check(board)
+        board.check_server(self.server, self._jars(board))
+        asked = board.shell.run([*self._placed(board, "/nowhere"), "--check"], limit_s=300)
+        if asked.status != 0:
+            why = asked.last_line().removeprefix("job.py: ")
+            lacking = f" ({'; '.join(self.lacking)})" if self.lacking else ""
+            raise BadInput(f"{self.title}, {self.system or 'job'}: {why}{lacking}")
+        for line in asked.text().splitlines():
+            if line.startswith("{"):
+                said = json.loads(line)
+                self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})
+
+    def check_space(self, board: Board) -> None:
+        """Raises: BadInput: what the job stores has no room on the medium."""
+        needed, free_bytes = self.said.get("bytes", 0), board.free_bytes()
+        if free_bytes is not None and needed > free_bytes:
+            raise BadInput(
+                f"{self.title} stores {needed / 1e9:,.1f} GB in this cell, and {free_bytes / 1e9:,.1f} GB are free on "
+                f"{board.medium.path}: ask for less with --scale or --only, or free some space"
+            )
+
+    @contextmanager
+    def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
+        """Runs the job in a new folder on the medium, with the system's server if any. Removes both at the end."""
+        storage = board.database_path("study")
+        board.make_folder(storage)
+        try:
+            commands = ""
+            if self.server and any("{server_commands}" in part for part in self.command):
+                commands = json.dumps(board.set_up_server(self.server, self._jars(board)))
+            elif self.server:
+                board.start_database(self.server, raw)
+            command, operations = self._placed(board, storage, server=commands), self.said.get("operations")
+            work = Workload(command, files={"--results": RESULTS}, operations=operations or 0)
+            yield around(Step("run", Role.WORK, work))
+        finally:
+            if self.server:
+                board.remove_database(self.server)
+            board.remove_database("study")
+
+    def _jars(self, board: Board) -> dict[str, str]:
+        """Program -> its path, of the system's Java programs that were brought to the board."""
+        database = database_called(self.server)
+        return bring_jars(board, database, self.cache.parent / "jars") if database else {}
+
+    def _placed(
+        self, board: Board, storage: str, command: Sequence[str] | None = None, server: str = ""
+    ) -> tuple[str, ...]:
+        values = {
+            **self.cell,
+            **self._counts(),
+            "loader": board.programs.loader,
+            "server_commands": server,
+            "server": board.database_path(self.server) if self.server else "",
+            "connections": board.runner.copy_in(self.connections) if self.connections else "",
+            "dataset": board.runner.copy_in(self.dataset) if self.dataset else "",
+            "seed": str(self.seed),
+        }
+        placed = super()._placed(board, storage, filled(tuple(command or self.command), values))
+        wheels = self._bring_wheels(board)
+        return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
+
+    def _counts(self) -> dict[str, str]:
+        """What the command says of its counts, or of the parts that they are in."""
+        if self.definition.within:
+            return {"parts": json.dumps(self.parts)}
+        return {name: ",".join(map(str, counts)) for part in self.parts for name, counts in part.items()}
+
+    def _bring_wheels(self, board: Board) -> str:
+        """Has the cell's Python modules on the board; the folder that they are in, empty for none.
+
+        Modules that there are no wheels of are the board's own affair: the job's check says where it lacks them.
+        """
+        self.lacking.clear()
+        folder = ""
+        for file in dict.fromkeys(
+            self.definition.wheels[value] for value in self.cell.values() if value in self.definition.wheels
+        ):
+            try:
+                folder = bring_wheels(board, file, self.cache)
+            except NoWheels as error:
+                self.lacking.append(str(error))
+        return folder
+
+    def to_json(self) -> dict[str, Any]:
+        """The study without the contents of its files, for which checksums stand."""
+        return {
+            "name": self.name,
+            "study": self.definition.name,
+            "called": self.title,
+            "command": list(self.command),
+            "files": {file.name: file_sha256(file) for file in self.files},
+            "cell": dict(self.cell),
+            "parts": json.loads(json.dumps(self.parts)),
+            "scale": self.scale,
+            "seed": self.seed,
+            "dataset": str(self.dataset) if self.dataset else None,
+            "phases": list(self.definition.phases),
+            "best": dict(self.definition.best),
+            **({"connections": str(self.connections), "given": list(self.given)} if self.connections else {}),
+            **self._shown(),
+        }
+
+    def _shown(self) -> dict[str, Any]:
+        said = self.definition
+        shown = {"per": said.per, "cold": dict(said.cold), "bars": dict(said.bars), "grid": dict(said.grid)}
+        return {key: value for key, value in {"unranked": list(said.unranked), **shown}.items() if value}
+
+    @classmethod
+    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> JobStudy:
+        """The study that to_json() wrote. Raises: BadInput: the study is not here, or is not what it was."""
+        made = cls.of(
+            find_study(entry["study"]),
+            dict(entry["cell"]),
+            entry["parts"],
+            along=along,
+            scale=float(entry["scale"]),
+            seed=int(entry["seed"]),
+            dataset=Path(entry["dataset"]) if entry["dataset"] else None,
+            connections=Path(entry["connections"]) if entry.get("connections") else None,
+            cache=cache,
+        )
+        if made.to_json() != dict(entry):
+            raise BadInput(
+                f"study {entry['study']} was changed since: its job, command or title is another one"
+            )
+        return made

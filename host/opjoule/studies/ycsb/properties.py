@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput, RigFault
-from opjoule.passwords import refuse_passwords
 from opjoule.suggestion import suggestion, unknown
 
 VERSION = "0.17.0"
@@ -165,26 +164,6 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
     return parsed
 
 
-def check_meant(properties: Mapping[str, str], workload: Path) -> None:
-    """Raises: BadInput: a count that is none, or a password among the properties or in the workload file."""
-    refuse_passwords([f"{key}={value}" for key, value in properties.items()], "a setting of -p")
-    refuse_passwords([workload.read_text(errors="replace")], f"workload {workload}")
-    for key in ("recordcount", "operationcount"):
-        if not properties[key].isdigit():
-            raise BadInput(f"property {key}={properties[key]!r} is not a whole number of at least 0")
-
-
-def check_blocks(*, design: bool, blocks: bool, made_here: bool) -> None:
-    """Raises: BadInput: a mix that changes by blocks is asked for twice, or of operations made on this computer."""
-    if made_here and (design or blocks):
-        raise BadInput(
-            f"{'--design' if design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
-            "it takes operations as they come; leave one of them out"
-        )
-    if design and blocks:
-        raise BadInput("--blocks and --design: with --design every run is in blocks; leave one of them out")
-
-
 def own_counts(workload: Path) -> dict[str, str]:
     """Properties of a workload file whose counts are meant; empty for the core workloads, whose 1,000 is an example."""
     core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
@@ -262,20 +241,6 @@ def check_space(
         f"{free_bytes / 1e9:,.1f} GB are free on {where}: ask for fewer with --records, for smaller ones with "
         f"--value-size, {'use --reset load, ' if twice else ''}or free some space"
     )
-
-
-def check_copyable(database: str, properties: Mapping[str, str], *, server: bool) -> None:
-    """Raises: BadInput: a database that cannot be copied while nobody has it open, or whose load cannot be told."""
-    if server:
-        raise BadInput(
-            f"--reset copy with {database}: a server has its files open all the time, and a copy of open "
-            "files is not a valid database; use --reset load"
-        )
-    if "fieldlengthhistogram" in properties:
-        raise BadInput(
-            "--reset copy: nobody can tell whether the file of fieldlengthhistogram is still the one of the load; "
-            "use --reset load"
-        )
 
 
 def kept_name(

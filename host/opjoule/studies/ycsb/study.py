@@ -14,6 +14,7 @@ from opjoule.databases.registry import Database, find_database
 from opjoule.devices.board import Board
 from opjoule.errors import BadInput, RigFault
 from opjoule.files import write_whole
+from opjoule.passwords import refuse_passwords
 from opjoule.record.phases import Role
 from opjoule.studies.interface import Step, Study, Workload, around
 from opjoule.studies.ycsb.properties import (
@@ -21,9 +22,6 @@ from opjoule.studies.ycsb.properties import (
     LOAD,
     MIX_BLOCK,
     YcsbCore,
-    check_blocks,
-    check_copyable,
-    check_meant,
     check_settings,
     check_space,
     expected_operations,
@@ -76,12 +74,37 @@ class YcsbStudy(Study):
 
     def __post_init__(self) -> None:
         """Raises: BadInput: properties that cannot be meant, hold a password, or do not go together."""
-        check_meant(self.properties, self.workload)
-        check_blocks(design=self.design, blocks=self.blocks, made_here=bool(self.generator))
+        refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
+        refuse_passwords([self.workload.read_text(errors="replace")], f"workload {self.workload}")
+        for key in ("recordcount", "operationcount"):
+            if not (count := self.properties[key]).isdigit():
+                raise BadInput(f"property {key}={count!r} is not a whole number of at least 0")
+        if self.generator and (self.design or self.blocks):
+            raise BadInput(
+                f"{'--design' if self.design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
+                "it takes operations as they come; leave one of them out"
+            )
+        if self.design and self.blocks:
+            raise BadInput(
+                "--blocks and --design: with --design every run is in blocks; leave one of them out"
+            )
         if self.generator:
             check_settings(self.effective, self.threads)
         if self.reset == COPY:
-            check_copyable(self.database.name, self.effective, server=self.database.is_server)
+            self._check_copyable()
+
+    def _check_copyable(self) -> None:
+        """Raises: BadInput: it cannot be copied while nobody has it open, or its load cannot be told."""
+        if self.database.is_server:
+            raise BadInput(
+                f"--reset copy with {self.database.name}: a server has its files open all the time, and a copy of open "
+                "files is not a valid database; use --reset load"
+            )
+        if "fieldlengthhistogram" in self.effective:
+            raise BadInput(
+                "--reset copy: nobody can tell whether the file of fieldlengthhistogram is still the one of the load; "
+                "use --reset load"
+            )
 
     @property
     def effective(self) -> dict[str, str]:
