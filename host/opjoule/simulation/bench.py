@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import random
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -32,12 +32,6 @@ REST_S: Final = 0.1
 """Time between the last sample of a point and the next load."""
 ATTEMPTS: Final = 3
 """Mean number of attempts at a load, beyond which taking the point again will not help."""
-_FORMATS: Final[dict[TypedQuantity, Callable[[float], str]]] = {
-    TypedQuantity.CURRENT: lambda value: f"{value:.4f}",
-    TypedQuantity.DROP: lambda value: f"{1e3 * value:.2f}m",
-    TypedQuantity.VOLTAGE: lambda value: f"{value:.4f}",
-}
-"""Readings with the digits of a handheld multimeter of 60,000 counts."""
 
 
 @dataclass(frozen=True)
@@ -57,25 +51,21 @@ class Multimeter:
     """A multimeter with a constant error, drawn from its stated accuracy."""
 
     def __init__(self, typed: TypedReference, seed: int) -> None:
-        """The seed determines the error."""
         chance = random.Random(f"multimeter {seed}")  # independent of the sensor's errors
         self._over_ohm = typed.over_ohm or 1.0
         self._reference: Reference = typed.reference
         self._errors = [chance.gauss(0.0, 1.0) for _ in typed.reference.common]
 
     def shows(self, quantity: TypedQuantity, current_a: float, voltage_v: float) -> str:
-        """The reading as a person would type it."""
+        """The reading as a person would type it, with the digits of a handheld multimeter of 60,000 counts."""
         for size, error in zip(self._errors, self._reference.common, strict=True):
             current_a, voltage_v = (
                 current_a + size * (error.current_share * current_a + error.current_a),
                 voltage_v + size * (error.voltage_share * voltage_v + error.voltage_v),
             )
-        value = {
-            TypedQuantity.CURRENT: current_a,
-            TypedQuantity.DROP: current_a * self._over_ohm,
-            TypedQuantity.VOLTAGE: voltage_v,
-        }
-        return _FORMATS[quantity](value[quantity])
+        if quantity is TypedQuantity.DROP:
+            return f"{1e3 * current_a * self._over_ohm:.2f}m"
+        return f"{current_a if quantity is TypedQuantity.CURRENT else voltage_v:.4f}"
 
 
 class SimulatedBench:
@@ -96,7 +86,7 @@ class SimulatedBench:
 
         Args:
             loads_a: of the points; unseen_a: of what is read after them.
-            seed: of sensor, supply and multimeter; the same is the same bench.
+            seed: the same draws the same sensor, supply and multimeter.
         """
         drawn = Imperfections.draw(seed)
         self._loads = [SteadyLoad(load_a, drawn.supply) for load_a in (*loads_a, *unseen_a)]
@@ -107,7 +97,7 @@ class SimulatedBench:
         folder = Path(self._temporary.name)
         truth.parent.mkdir(parents=True, exist_ok=True)
         options = [
-            *("--profile", str(self._written_loads(folder)), "--sync", str(self._written_edges(folder))),
+            *self._written(folder),
             *("--pace", "0", "--truth", str(truth), "--seed", str(seed)),
             *drawn.options(),
         ]
@@ -166,23 +156,17 @@ class SimulatedBench:
         """The multimeter's present reading."""
         return self._multimeter.shows(quantity, self.load.current_a, self.load.voltage_v)
 
-    def _written_loads(self, folder: Path) -> Path:
-        lines = [
-            f"{number * self._step_s:.6f},{load.current_a:.6f},{load.voltage_v:.6f}"
-            for number, load in enumerate(self._loads)
-        ]
-        path = folder / "loads.csv"
-        end = f"{self.plays_s:.6f},0,{self._loads[-1].voltage_v:.6f}"
-        path.write_text("\n".join(["time_s,current_a,voltage_v", *lines, end]) + "\n")
-        return path
-
-    def _written_edges(self, folder: Path) -> Path:
-        """An edge at the start and one at the end of what counts of each load."""
-        starts_s = [number * self._step_s + SETTLE_S for number in range(len(self._loads))]
-        lines = [f"{at_s:.6f},1\n{at_s + self._seconds:.6f},0" for at_s in starts_s]
-        path = folder / "edges.csv"
-        path.write_text("\n".join(["time_s,level", *lines]) + "\n")
-        return path
+    def _written(self, folder: Path) -> list[str]:
+        """Options with files of the loads, and of an edge at the start and the end of what counts of each."""
+        loads, edges = ["time_s,current_a,voltage_v"], ["time_s,level"]
+        for number, load in enumerate(self._loads):
+            at_s = number * self._step_s
+            loads.append(f"{at_s:.6f},{load.current_a:.6f},{load.voltage_v:.6f}")
+            edges.append(f"{at_s + SETTLE_S:.6f},1\n{at_s + SETTLE_S + self._seconds:.6f},0")
+        loads.append(f"{self.plays_s:.6f},0,{self._loads[-1].voltage_v:.6f}")
+        (folder / "loads.csv").write_text("\n".join(loads) + "\n")
+        (folder / "edges.csv").write_text("\n".join(edges) + "\n")
+        return ["--profile", str(folder / "loads.csv"), "--sync", str(folder / "edges.csv")]
 
     def close(self) -> None:
         """Ends the simulator and removes what was temporary."""

@@ -103,10 +103,8 @@ class EnginePower(LoadModel):
         for stretch in medium:
             part = _PARTS_OF_MEDIUM.get(stretch.mode, WRITE_BACK)
             inside = (edge_ns[:-1] >= stretch.start_ns) & (edge_ns[:-1] < stretch.end_ns)
-            drawn_j, of_sync = (
-                self._model.medium_w(stretch.mode) * step_s * inside,
-                waited * (part != READING),
-            )
+            drawn_j = self._model.medium_w(stretch.mode) * step_s * inside
+            of_sync = waited * (part != READING)
             for name, energy_j in ((part, drawn_j * (1.0 - of_sync)), (SYNC, drawn_j * of_sync)):
                 if energy_j.any():
                     parts[name] = parts.get(name, 0.0) + energy_j
@@ -186,20 +184,12 @@ class EnginePower(LoadModel):
         at_s = (edge_ns - start_ns) * 1e-9
         by_activity: dict[str, Float64Array] = {}
         for event, power_w in now:
-            for begin_ns, finish_ns in own_stretches(
-                activities,
-                event.activity,
-                event.start_ns,
-                event.end_ns or horizon_ns,
-                one_thread=self._one_thread,
-            ):
-                piece = Overlapping(
-                    np.array([(begin_ns - start_ns) * 1e-9]),
-                    np.array([(finish_ns - start_ns) * 1e-9]),
-                    np.array([power_w]),
-                )
-                energy_j = np.diff(piece.until_j(at_s))
-                by_activity[event.activity] = by_activity.get(event.activity, 0.0) + energy_j
+            span_ns = event.start_ns, event.end_ns or horizon_ns
+            stretches = own_stretches(activities, event.activity, *span_ns, one_thread=self._one_thread)
+            begin_s, finish_s = (np.array(stretches, np.float64).reshape(-1, 2).T - start_ns) * 1e-9
+            piece = Overlapping(begin_s, finish_s, np.full(begin_s.size, power_w))
+            energy_j = np.diff(piece.until_j(at_s))
+            by_activity[event.activity] = by_activity.get(event.activity, 0.0) + energy_j
         return by_activity
 
     def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:

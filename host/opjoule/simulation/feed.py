@@ -49,12 +49,8 @@ class ActivityReader:
         if len(cells) != len(self._columns):
             return None
         named = dict(zip(self._columns, cells, strict=True))
-        now = (
-            int(named["board_ns"]),
-            float(named["process_cpu_s"]),
-            int(named["device_read_bytes"]),
-            int(named["device_written_bytes"]),
-        )
+        moved = int(named["device_read_bytes"]), int(named["device_written_bytes"])
+        now = int(named["board_ns"]), float(named["process_cpu_s"]), *moved
         before, self._last = self._last, now
         if before is None or now[0] <= before[0]:
             self._last = before or now
@@ -146,9 +142,8 @@ class Feed:
         except BrokenPipeError:
             self.broken = GONE
             self._carry_on()
-        except (
-            Exception
-        ) as error:  # the simulator ends with its input, and a thread that dies tells nobody why
+        except Exception as error:
+            # The simulator ends with its input, and a thread that dies tells nobody why.
             self.broken = f"{type(error).__name__}: {error}"
             raise
 

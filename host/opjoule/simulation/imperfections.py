@@ -7,7 +7,7 @@ import json
 import random
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
@@ -93,8 +93,12 @@ class Imperfections:
     def meter_name(self) -> str:
         """Name of its meter: the same for the same errors, so that what two measurements share is known. It does not
         tell them."""
-        of_meter = {key: value for key, value in asdict(self).items() if key not in _OF_THE_SUPPLY}
-        return f"simulated-{hashlib.sha256(json.dumps(of_meter, sort_keys=True).encode()).hexdigest()[:12]}"
+        errors = json.dumps(self._of_meter, sort_keys=True)
+        return f"simulated-{hashlib.sha256(errors.encode()).hexdigest()[:12]}"
+
+    @property
+    def _of_meter(self) -> dict[str, Any]:
+        return {name: value for name, value in asdict(self).items() if name not in _OF_THE_SUPPLY}
 
     def carrying(self, power_w: float, least_v: float) -> Imperfections:
         """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.
@@ -104,10 +108,8 @@ class Imperfections:
         """
         held_v = least_v * (1 + BUS_GAIN_ERROR_MAX) + float(self.ripple.partition(",")[0]) * 1e-3 + HEADROOM_V
         open_v = max(self.supply_open_v, round(held_v, 4))
-        most_ohm = (open_v - held_v) * held_v / power_w
-        return replace(
-            self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, max(round(most_ohm, 4), 0.0))
-        )
+        most_ohm = max(round((open_v - held_v) * held_v / power_w, 4), 0.0)
+        return replace(self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, most_ohm))
 
     def on(self, supply: Supply) -> Imperfections:
         """The same rig with another supply."""
@@ -120,11 +122,7 @@ class Imperfections:
 
     def options(self) -> list[str]:
         """Sensor, clocks and ripple as rig-sim takes them; the supply's resistance is the power model's matter."""
-        return [
-            f"--{name.replace('_', '-')}={value}"
-            for name, value in asdict(self).items()
-            if name not in _OF_THE_SUPPLY
-        ]
+        return [f"--{name.replace('_', '-')}={value}" for name, value in self._of_meter.items()]
 
     def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
         """Writes the errors and the drawn medium, to be read after the measurement."""

@@ -27,12 +27,7 @@ class MediumSimulator:
     """Runs `medium-sim serve` from its making to close()."""
 
     def __init__(self, program: Path, board: BoardModel, medium: MediumModel) -> None:
-        """Starts it.
-
-        Args:
-            board: whose page cache is in front of the medium.
-        Raises: RigFault: it does not start.
-        """
+        """Starts it; `board`: whose page cache is in front of the medium. Raises: RigFault: it does not start."""
         if not program.exists():
             raise RigFault(f"{program} is missing: run host/measure.py doctor --simulate")
         self._temporary = folder_in_memory()
@@ -90,9 +85,8 @@ class MediumSimulator:
         slower = f"{self._disk['slower']} of {self._disk['syncs']} syncs"
         longer = self._disk["excess_ns"] / self._disk["model_ns"]
         return [
-            f"this computer's disk was slower than the simulated medium in {slower}: a sync took "
-            f"{longer:.0%} longer on average than on the medium; measure when nothing else writes to this "
-            "disk"
+            f"this computer's disk was slower than the simulated medium in {slower}: a sync took {longer:.0%} longer "
+            "on average than on the medium; measure when nothing else writes to this disk"
         ]
 
     def _read(self) -> None:

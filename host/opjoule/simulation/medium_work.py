@@ -90,9 +90,7 @@ class MediumCourse:
     def between(self, start_ns: int, end_ns: int, busy: Iterable[MediumStretch]) -> list[MediumStretch]:
         """What it does from `start_ns`, where the last call ended, to `end_ns`, without a gap.
 
-        Args:
-            busy: busy stretches up to `end_ns`, in order of time. What lies before `start_ns` is told too late and has
-                a tail alone.
+        `busy`: stretches up to `end_ns`, in order of time. One before `start_ns` is too late and has a tail alone.
         """
         stretches: list[MediumStretch] = []
         at_ns = start_ns

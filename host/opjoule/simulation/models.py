@@ -79,10 +79,8 @@ class Models:
         )
 
     def load(self, board: BoardAndMedium, chance: random.Random | None = None) -> PowerModel:
-        """The model of one board with one medium, on the supply stated here.
+        """The model of one board with one medium, on the supply stated here; `chance` draws one medium of its kind.
 
-        Args:
-            chance: draws one medium of its kind; None: the medium as stated.
         Raises: BadInput: there is no model of this board or medium.
         """
         name, medium = board.profile.name, board.medium

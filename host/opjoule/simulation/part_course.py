@@ -44,9 +44,8 @@ class PartCourseWriter:
         if not self._written_ns:
             self._row(int(edge_ns[0]), {}, 0)
         for whose, were in self._were_at_work.items():
-            drawn = [
-                step_j for name, step_j in energy_j.items() if whose == "anything" or name in LOADER_KINDS
-            ]
+            names = energy_j if whose == "anything" else energy_j.keys() & set(LOADER_KINDS)
+            drawn = [energy_j[name] for name in names]
             at_work = np.flatnonzero(sum(drawn, np.zeros(edge_ns.size - 1)))
             if at_work.size and not were:
                 self._row(int(edge_ns[at_work[0]]), energy_j, int(at_work[0]))
@@ -64,9 +63,8 @@ class PartCourseWriter:
         until_j = self._drawn_j.copy()
         for name, step_j in energy_j.items():
             until_j[NAMES.index(name)] += float(step_j[:steps].sum())
-        self._file.write(
-            ",".join((str(board_ns), *(f"{energy_j:.9g}" for energy_j in until_j.tolist()))) + "\n"
-        )
+        cells = [f"{drawn_j:.9g}" for drawn_j in until_j.tolist()]
+        self._file.write(",".join([str(board_ns), *cells]) + "\n")
         self._written_ns = board_ns
 
     def close(self) -> None:

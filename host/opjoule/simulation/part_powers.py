@@ -43,11 +43,7 @@ class PartPowers:
     def draw(
         cls, rng: np.random.Generator, kinds: Iterable[str], activities: Iterable[str], core_w: float = 1.0
     ) -> PartPowers:
-        """Powers about that of a busy core; two kinds may be tenfold apart.
-
-        Args:
-            core_w: what one busy core adds to the board's idle power [W].
-        """
+        """Powers about `core_w`, which a busy core adds to the board's idle power; two kinds may be tenfold apart."""
         names = tuple(kinds)
         return cls(
             {name: core_w * float(rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5))) for name in names},
@@ -61,16 +57,10 @@ class PartPowers:
     def operations_j(
         self, rng: np.random.Generator, kind: str, works_s: Float64Array, usual_s: float
     ) -> Float64Array:
-        """Energy of each operation of a kind [J], shape (n,).
-
-        Args:
-            works_s: how long each was at work, shape (n,).
-            usual_s: how long the kind usually is.
-        """
+        """Energy of each operation of a kind that worked for `works_s`, and usually does for `usual_s` [J]."""
         differs = 1.0 + OPERATION_SPREAD * (rng.random(works_s.size, np.float32) - 0.5)
-        return np.asarray(
-            self.kind_w[kind] * (works_s + self.kind_fixed[kind] * usual_s) * differs, np.float64
-        )
+        usual_j = self.kind_w[kind] * (works_s + self.kind_fixed[kind] * usual_s)
+        return np.asarray(usual_j * differs, np.float64)
 
     def event_w(self, rng: np.random.Generator, activity: str) -> float:
         """Mean power of one event."""

@@ -66,9 +66,8 @@ class DrawnRig:
         sensor = _with_shunt(Imperfections.draw(seed), true_ohm).on(supply)
         chance = medium_chance(board.medium, seed)
         stated = Models.stated().load(board, chance)
-        return cls(
-            profile, seed, plant or "", supply, sensor, PowerModel(stated.board, stated.medium, supply)
-        )
+        power = PowerModel(stated.board, stated.medium, supply)
+        return cls(profile, seed, plant or "", supply, sensor, power)
 
     @property
     def load_a_ohm(self) -> float:
@@ -87,11 +86,9 @@ class DrawnRig:
 
     def meter(self, port: str) -> str:
         """The meter's name on a port, as the simulated rig.toml has it."""
-        stated = (
-            f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,shunt_ppm=50,kelvin=yes,genuine=yes,range=80"
-            if self.plant != "hot-shunt"
-            else f"shunt={USUAL_OHM:g}"
-        )
+        stated = f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,shunt_ppm=50,kelvin=yes,genuine=yes,range=80"
+        if self.plant == "hot-shunt":
+            stated = f"shunt={USUAL_OHM:g}"
         return f"serial:{port},{stated},label=simulated-{self.seed}"
 
 
@@ -99,7 +96,5 @@ def _with_shunt(sensor: Imperfections, ohm: float) -> Imperfections:
     """A sensor on this shunt: the usual one as it is drawn, the advised one as much better as it is made."""
     if ohm == USUAL_OHM:
         return sensor
-    error = ADVISED_TOLERANCE * (sensor.shunt_ohm / USUAL_OHM - 1)
-    return replace(
-        sensor, shunt_ohm=round(ohm * (1 + error), 8), offset_uv=round(sensor.offset_uv * ADVISED_OFFSET, 3)
-    )
+    shunt_ohm = round(ohm * (1 + ADVISED_TOLERANCE * (sensor.shunt_ohm / USUAL_OHM - 1)), 8)
+    return replace(sensor, shunt_ohm=shunt_ohm, offset_uv=round(sensor.offset_uv * ADVISED_OFFSET, 3))

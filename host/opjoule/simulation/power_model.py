@@ -50,10 +50,8 @@ class MediumModel:
 
     def drawn(self, chance: random.Random) -> MediumModel:
         """One medium of this kind: each field with a spread is drawn from within it, evenly."""
-        values = {
-            name: getattr(self, name) * (1 + chance.uniform(-part, part))
-            for name, part in sorted(self.spread.items())
-        }
+        parts = sorted(self.spread.items())
+        values = {name: getattr(self, name) * (1 + chance.uniform(-part, part)) for name, part in parts}
         return replace(self, **values, spread={})
 
 
@@ -76,8 +74,7 @@ class BoardModel:
     """Power of one board by the number of its busy cores, linear in between [W], and its memory."""
 
     busy_cores_w: Annotated[
-        tuple[NotNegative, ...],
-        Meta(min_length=2, description="the powers of 0, 1, ... busy cores [W]"),
+        tuple[NotNegative, ...], Meta(min_length=2, description="the powers of 0, 1, ... busy cores [W]")
     ]
     memory_bytes: Annotated[int, Meta(gt=0, description="a whole number above 0")]
 
@@ -201,6 +198,5 @@ class CountedPower(PowerModel):
             MediumStretch(activity.start_board_ns, written_ns, MediumMode.WRITING),
             MediumStretch(written_ns, written_ns + int(reads_ns * scale), MediumMode.READING),
         ]
-        return super().rows(
-            activity, later, [stretch for stretch in counted if stretch.end_ns > stretch.start_ns]
-        )
+        moving = [stretch for stretch in counted if stretch.end_ns > stretch.start_ns]
+        return super().rows(activity, later, moving)

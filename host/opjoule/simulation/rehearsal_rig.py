@@ -140,18 +140,15 @@ class PlayedLoad(LoadModel):
         """Plays a pattern from now on, with a file of its changes in `folder`; its start and end [board_ns]."""
         start_ns = time.monotonic_ns() + MARGIN_NS
         end_ns = start_ns + len(bits) * bit_ms * 1_000_000
-        levels = np.array([int(bit) for bit in bits])
-        steps = np.diff(np.concatenate([[0], levels, [0]]))
+        steps = np.diff([int(bit) for bit in bits], prepend=0, append=0)
         places = np.flatnonzero(steps)
         changes = [(start_ns + int(at) * bit_ms * 1_000_000, int(steps[at] > 0)) for at in places]
         self.play(changes)
         self._played += 1
-        lines = [
-            json.dumps({"event": "load-change", "board_ns": at_ns, "u_ns": 0.0, "level": level})
-            for at_ns, level in changes
-        ]
-        path = folder / f"played-{self._played}.events.jsonl"
-        path.write_text("".join(f"{line}\n" for line in lines))
+        with (folder / f"played-{self._played}.events.jsonl").open("w") as file:
+            for at_ns, level in changes:
+                entry = {"event": "load-change", "board_ns": at_ns, "u_ns": 0.0, "level": level}
+                file.write(f"{json.dumps(entry)}\n")
         time.sleep(max(end_ns + MARGIN_NS - time.monotonic_ns(), 0) * 1e-9)
         return start_ns, end_ns
 

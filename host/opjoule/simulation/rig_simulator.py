@@ -33,12 +33,7 @@ class RigSimulator:
     """One running rig-sim; end() ends it."""
 
     def __init__(self, root: Path, folder: Path, options: Sequence[str]) -> None:
-        """Starts it and waits for its pty.
-
-        Args:
-            options: where its current comes from, and how the rig differs from a perfect one.
-        Raises: RigFault: it does not start.
-        """
+        """Starts it and waits for its pty. Raises: RigFault: it does not start."""
         self.port = folder / "meter"
         """The pty."""
         self._log = (folder / "rig-sim.log").open("w+")

@@ -34,11 +34,7 @@ _STATUS_LIMIT_S = 5.0
 
 
 def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
-    """A rig drawn from the population, on a supply that holds this board up, as its user would have chosen.
-
-    Args:
-        greatest_w: what the board draws at most, with its medium.
-    """
+    """A rig drawn from the population, on a supply that holds a board of `greatest_w` up, as its user would choose."""
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
@@ -107,10 +103,8 @@ class SimulatedSupply:
 
     def _tell(self) -> None:
         """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
-        record = self.truth.parent
-        if self.truth.exists() or not (record / "run.json").exists():
-            return
-        if not (self.folder / "truth.json").exists():
+        record, estimated = self.truth.parent, self.folder / "truth.json"
+        if self.truth.exists() or not ((record / "run.json").exists() and estimated.exists()):
             return
         copied = {"truth.json": self.truth, **({"course.csv": record / COURSE} if self.course else {})}
         if (self.folder / PARTS).exists():

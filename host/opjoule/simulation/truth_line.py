@@ -28,11 +28,8 @@ _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
     """The true value of figures of result.json, means over the repeats."""
     by_repeat = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
-    means = {
-        key: fmean(figures[key] for figures in by_repeat)
-        for key in by_repeat[0]
-        if all(key in one for one in by_repeat)
-    }
+    keys = [key for key in by_repeat[0] if all(key in figures for figures in by_repeat)]
+    means = {key: fmean(figures[key] for figures in by_repeat) for key in keys}
     for key in ("energy_j", "marginal_energy_j"):
         if key in means and operations:
             means[key.replace("_j", "_per_operation_j")] = means[key] / operations
@@ -46,10 +43,8 @@ def _cycles(phases: Sequence[Phase]) -> list[Cycle]:
 
 def true_parts(course: PartCourse, cycles: Sequence[Cycle]) -> dict[str, float]:
     """Energy above idle of each part in run and settle [J], means over the cycles."""
-    by_cycle = [
-        course.between(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns)
-        for cycle in cycles
-    ]
+    spans = [(cycle.work.start_board_ns, (cycle.drain or cycle.work).end_board_ns) for cycle in cycles]
+    by_cycle = [course.between(*span) for span in spans]
     return {name: fmean(parts[name] for parts in by_cycle) for name in course.energy_j}
 
 
@@ -101,7 +96,7 @@ class KnownFigure:
     @property
     def holds(self) -> bool:
         """Does the stated interval hold the truth?"""
-        return self.value is not None and self.u is not None and abs(self.value - self.true) <= self.u
+        return abs((self.value or 0.0) - self.true) <= (self.u or 0.0) if self.has_interval else False
 
     def __str__(self) -> str:
         """The line that is shown."""

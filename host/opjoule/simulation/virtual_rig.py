@@ -98,10 +98,9 @@ class ActivityWire:
     def __init__(
         self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
     ) -> None:
-        """Starts to follow.
+        """Follows the output of a command, the samples as they come.
 
         Args:
-            follow: a command whose output are the samples, as they come.
             ahead_ns: asks how far the board's clock is ahead of this computer's now; None while nobody can say.
         """
         self._ask_ahead_ns = ahead_ns
@@ -192,9 +191,8 @@ class VirtualRig:
             model = CountedPower(stated.board, medium, drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
             opened.callback(self._supply.close)
-            place = Path(
-                opened.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
-            )
+            temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-")
+            place = Path(opened.enter_context(temporary))
             self.meter = self._supply.meter
             self.machine = Machine(image, place / "machine")
             opened.callback(self.machine.close)

@@ -68,14 +68,11 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
     # few levels of current stand on few codes, whose errors do not average out
     codes = max(np.unique(np.round(line.reading_v, 4)).size, 2)
     steps_ohm = _step_v(one) / math.sqrt(12.0 * codes) / max(float(line.current_a.std()), 1e-6)
-    ohm, ohm_u = (
-        round(line.resistance_ohm, 9),
-        math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm),
-    )
+    ohm_u = math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm)
     at_board_u_v = one.sensor.voltage_u_v(source_v) if one.sensor else 0.0
     drift_v = float(np.abs(np.diff([part.mean() for part in np.array_split(line.source_v, 4)])).max())
     volt_u = math.hypot(at_board_u_v, ohm_u * current_a, drift_v / 2)
-    return source_v, ohm, volt_u, ohm_u
+    return source_v, round(line.resistance_ohm, 9), volt_u, ohm_u
 
 
 def _step_v(one: Recorded) -> float:
@@ -194,12 +191,9 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     medium = prior.media.get(medium_name) or prior.media[UNKNOWN_MEDIUM]
     rates = write_rate(records, medium.write_bytes_per_s), read_rate(records, medium.read_bytes_per_s)
     flush = flush_latency(records, rates[0], medium.flush_s)
+    write_b_s, read_b_s = (rate.value for rate in rates)
     timed = replace(
-        medium,
-        write_bytes_per_s=rates[0].value,
-        read_bytes_per_s=rates[1].value,
-        flush_s=flush.value,
-        spread={},
+        medium, write_bytes_per_s=write_b_s, read_bytes_per_s=read_b_s, flush_s=flush.value, spread={}
     )
     power = fit_powers(records, timed, len(board.busy_cores_w) - 1)
     made = [
@@ -211,12 +205,8 @@ def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
     values = {estimate.key: estimate.value for estimate in made}
     steps = range(len(board.busy_cores_w))
     fitted_board = replace(board, busy_cores_w=tuple(values[f"board.busy_cores_w.{at}"] for at in steps))
-    fitted_medium = replace(
-        timed,
-        active_w=values["medium.active_w"],
-        tail_w=values["medium.tail_w"],
-        tail_s=values["medium.tail_s"],
-    )
+    active_w, tail_w, tail_s = (values[f"medium.{name}"] for name in ("active_w", "tail_w", "tail_s"))
+    fitted_medium = replace(timed, active_w=active_w, tail_w=tail_w, tail_s=tail_s)
     supply = Supply(values["supply.open_voltage_v"], values["supply.resistance_ohm"])
     model = tuple(replayed(fitted_board, fitted_medium, one) for one in records)
     return FittedTwin(tuple(records), tuple(made), fitted_board, fitted_medium, supply, model)

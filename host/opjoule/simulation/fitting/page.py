@@ -16,7 +16,6 @@ from opjoule.simulation.fitting.estimate import Estimate
 from opjoule.simulation.fitting.fit import FittedTwin
 from opjoule.simulation.fitting.recorded import Recorded
 from opjoule.simulation.fitting.replay import Replayed
-from opjoule.trace.power_trace import Float64Array
 
 PAUSE_S = 1.0
 """Gap between two records on the page's time axis."""
@@ -26,7 +25,14 @@ COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_
 def page_text(fitted: FittedTwin, profile: str) -> str:
     """The page's source. `profile`: how the page calls the profile."""
     first = fitted.records[0]
-    title = f"Twin of {first.board} with {first.medium}{_mark(fitted)}"
+    mark = " (SIMULATED)" if fitted.simulated else ""
+    title = f"Twin of {first.board} with {first.medium}{mark}"
+    records = ", ".join(one.name for one in fitted.records)
+    heads = ("phase", "time", "measured", "twin", "twin / measured")
+    energies = table(heads, [row(*balance.words) for balance in fitted.balances()], f"Energy by phase{mark}")
+    body = [row(estimate.key, *shown(estimate), estimate.origin) for estimate in fitted.estimates]
+    columns = ("parameter", "value", "interval (95 %)", "from")
+    parameters = table(columns, body, f"Parameters of the twin{mark}")
     track, phases = joined(fitted.records, fitted.model)
     content = chart_content(float(track.bounds_s[-1]), {"power": track}, phases, _panels())
     main = [
@@ -34,24 +40,15 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
             "header",
             element("p", "OpJoule twin", class_="kicker"),
             element("h1", title),
-            element(
-                "p",
-                f"from {', '.join(one.name for one in fitted.records)}; profile {profile}",
-                class_="workload",
-            ),
+            element("p", f"from {records}; profile {profile}", class_="workload"),
             element("p", fitted.verdict()),
         ),
         section("trace", "Measured power and the twin's", *chart_frame()),
-        section("energies", "Energy by phase", energies_table(fitted)),
-        section("parameters", "Parameters", parameters_table(fitted), *_missing_runs(fitted)),
+        section("energies", "Energy by phase", energies),
+        section("parameters", "Parameters", parameters, *_missing_runs(fitted)),
     ]
     banners = [banner("simulated", "SIMULATED", SIMULATED)] if fitted.simulated else []
-    return framed(
-        title,
-        element("div", *banners, class_="banners"),
-        main,
-        chart_scripts(content),
-    )
+    return framed(title, element("div", *banners, class_="banners"), main, chart_scripts(content))
 
 
 def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Track, list[PhaseSpan]]:
@@ -66,9 +63,11 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
         values = np.array(
             [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
         )
-        own_s, held = _with_holes(start_s, end_s, values)
-        bounds_s.append(own_s)
-        cells.append(held)
+        # What lies between windows is empty, and the pause before the next record, too.
+        hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
+        at = np.flatnonzero(hole) + 1
+        bounds_s.append(np.insert(start_s, at, end_s[hole]))
+        cells.append(np.insert(values, at, np.nan, axis=1))
         prefix = f"{number}: " if len(records) > 1 else ""
         phases += [
             PhaseSpan(
@@ -83,18 +82,6 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
     whole = np.concatenate(cells, axis=1)
     edges_s = np.append(np.concatenate(bounds_s), at_s)
     return Track(edges_s, dict(zip(COLUMNS, whole, strict=True))), phases
-
-
-def _with_holes(
-    start_s: Float64Array, end_s: Float64Array, values: Float64Array
-) -> tuple[Float64Array, Float64Array]:
-    """Starts of the windows' cells, shape (m,), and their values, shape (q, m); what lies between windows is empty.
-
-    The pause before the next record is such a hole, too.
-    """
-    hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
-    at = np.flatnonzero(hole) + 1
-    return np.insert(start_s, at, end_s[hole]), np.insert(values, at, np.nan, axis=1)
 
 
 def _panels() -> list[dict[str, object]]:
@@ -127,21 +114,6 @@ def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> d
     }
 
 
-def energies_table(fitted: FittedTwin) -> Element:
-    """Energy of each kind of phase: measured, the twin's, their ratio."""
-    body = [row(*balance.words) for balance in fitted.balances()]
-    heads = ("phase", "time", "measured", "twin", "twin / measured")
-    return table(heads, body, f"Energy by phase{_mark(fitted)}")
-
-
-def parameters_table(fitted: FittedTwin) -> Element:
-    """Every parameter with its interval and where it came from."""
-    body = [row(estimate.key, *shown(estimate), estimate.origin) for estimate in fitted.estimates]
-    return table(
-        ("parameter", "value", "interval (95 %)", "from"), body, f"Parameters of the twin{_mark(fitted)}"
-    )
-
-
 def shown(estimate: Estimate) -> tuple[str, str]:
     """Value and interval in words."""
     scale, unit = (1e-6, "MB/s") if estimate.unit == "B/s" else (1.0, estimate.unit)
@@ -170,7 +142,3 @@ def _missing_runs(fitted: FittedTwin) -> list[Element]:
         element("h3", "Runs that would determine the assumed parameters"),
         element("ul", *(element("li", line) for line in lines)),
     ]
-
-
-def _mark(fitted: FittedTwin) -> str:
-    return " (SIMULATED)" if fitted.simulated else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Final
 
@@ -11,17 +12,10 @@ import opjoule
 from opjoule.files import write_whole
 from opjoule.simulation.fitting.estimate import Estimate
 from opjoule.simulation.fitting.fit import FittedTwin
+from opjoule.simulation.power_model import MediumModel
 
 VERSION: Final = 1
-_MEDIUM: Final = (
-    "write_bytes_per_s",
-    "read_bytes_per_s",
-    "flush_s",
-    "idle_w",
-    "active_w",
-    "tail_w",
-    "tail_s",
-)
+_MEDIUM: Final = tuple(field.name for field in fields(MediumModel) if field.name != "spread")
 
 
 def write_profile(path: Path, fitted: FittedTwin) -> None:
@@ -48,10 +42,7 @@ def write_profile(path: Path, fitted: FittedTwin) -> None:
         f"memory_bytes = {fitted.board.memory_bytes}",
         "",
         f"[medium.{first.medium}]",
-        *(
-            f"{name} = {_number(fitted[f'medium.{name}'])}  # {_words(fitted[f'medium.{name}'])}"
-            for name in _MEDIUM
-        ),
+        *(_line(name, fitted[f"medium.{name}"]) for name in _MEDIUM),
     ]
     write_whole(path, ("\n".join(lines) + "\n").encode())
 
@@ -62,11 +53,11 @@ def _supply(fitted: FittedTwin) -> list[str]:
     estimates = [fitted[f"supply.{key}"] for key in keys]
     if not estimates[0].identified:
         return []
-    values = (
-        f"{key} = {_number(estimate)}  # {_words(estimate)}"
-        for key, estimate in zip(keys, estimates, strict=True)
-    )
-    return ["[supply]", *values, ""]
+    return ["[supply]", *map(_line, keys, estimates), ""]
+
+
+def _line(key: str, estimate: Estimate) -> str:
+    return f"{key} = {_number(estimate)}  # {_words(estimate)}"
 
 
 def _number(estimate: Estimate) -> str:

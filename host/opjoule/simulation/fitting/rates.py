@@ -38,14 +38,10 @@ class _Streak:
 
 def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
     """The medium's sequential write rate [B/s]: growth of the written bytes while dirty pages wait for it."""
-    streaks = [
-        streak
-        for one in records
-        for streak in _streaks(one.windows, one.windows.written_bytes, _waits(one.windows))
-    ]
-    fastest = max(
-        (np.max(one.windows.written_bytes / one.windows.span_s, initial=0.0) for one in records), default=0.0
-    )
+    streaks, fastest = [], 0.0
+    for windows in (one.windows for one in records):
+        streaks += _streaks(windows, windows.written_bytes, _waits(windows))
+        fastest = max(fastest, float(np.max(windows.written_bytes / windows.span_s, initial=0.0)))
     why = f"dirty pages never kept it busy for {STREAK} windows in a row; the fastest was {fastest * 1e-6:.3g} MB/s"
     origin = "written bytes while dirty pages waited"
     return _rate("medium.write_bytes_per_s", streaks, prior, origin, why)
@@ -53,11 +49,9 @@ def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
 
 def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
     """The medium's sequential read rate [B/s]: the steepest growth of the read bytes that lasted."""
-    streaks = [
-        streak
-        for one in records
-        for streak in _streaks(one.windows, one.windows.read_bytes, one.windows.written_bytes == 0)
-    ]
+    streaks = []
+    for windows in (one.windows for one in records):
+        streaks += _streaks(windows, windows.read_bytes, windows.written_bytes == 0)
     why = "nothing was read from the medium for long enough without writes beside it"
     return _rate("medium.read_bytes_per_s", streaks, prior, "fastest sustained rate of bytes read", why)
 

@@ -115,10 +115,8 @@ class Recorded:
         chosen = np.zeros(len(self.windows), np.bool_)
         for phase in self.phases:
             if phase.role is role:
-                steady = phase.steady
-                chosen |= (self.windows.start_ns >= steady.start_board_ns) & (
-                    self.windows.end_ns <= steady.end_board_ns
-                )
+                begun = self.windows.start_ns >= phase.steady.start_board_ns
+                chosen |= begun & (self.windows.end_ns <= phase.steady.end_board_ns)
         return chosen
 
 
@@ -205,6 +203,9 @@ def windows_of(
     sound &= (all_s >= 0) & (own_s >= 0) & (read >= 0) & (written_bytes >= 0)
     busy_s = own_s + _evened(np.where(sound, all_s - own_s, 0.0), span_s)
     middle_ns = (board_ns[:-1] + board_ns[1:]) // 2
+    phase_of = np.full(middle_ns.size, NOWHERE, np.int64)
+    for at, phase in enumerate(phases):
+        phase_of[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
     whole = ActivityWindows(
         board_ns[:-1],
         board_ns[1:],
@@ -213,7 +214,7 @@ def windows_of(
         read,
         written_bytes,
         system["dirty_bytes"].to_numpy().astype(np.float64)[1:],
-        _phase_of(middle_ns, phases),
+        phase_of,
     )
     return ActivityWindows(*(np.asarray(getattr(whole, name))[sound] for name in whole.__dataclass_fields__))
 
@@ -237,13 +238,6 @@ def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
     wanted = np.diff(edge_ns) / max(trace.period_ns, 1)
     mean_w = (summed[last] - summed[first]) / np.maximum(of_window, 1)
     return np.asarray(np.where((of_window >= 1) & (of_window >= 0.7 * wanted), mean_w, np.nan), np.float64)
-
-
-def _phase_of(middle_ns: Int64Array, phases: Sequence[Phase]) -> Int64Array:
-    phase_of = np.full(middle_ns.size, NOWHERE, np.int64)
-    for at, phase in enumerate(phases):
-        phase_of[(middle_ns >= phase.start_board_ns) & (middle_ns < phase.end_board_ns)] = at
-    return phase_of
 
 
 def signature_levels(

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution.activities import Intervals
 from opjoule.attribution.overlap import overlap_s
 from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
@@ -50,10 +49,7 @@ def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
 
 def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
     """Busy share of each core in turn, shape (n, cores), as the board's model counts it."""
-    steps = [BoardModel((0.0,) * (core + 1) + (1.0,) * (cores - core), 0) for core in range(cores)]
-    return np.array([[board.power_w(float(busy)) for board in steps] for busy in busy_cores]).reshape(
-        -1, cores
-    )
+    return np.asarray(np.clip(busy_cores[:, None] - np.arange(cores), 0.0, 1.0), np.float64)
 
 
 def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
@@ -63,11 +59,17 @@ def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
     lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends with
     the flush of the medium's cache.
     """
-    stretches = [
-        *(MediumStretch(*span, MediumMode.WRITING) for span in _moved(medium, one.windows)),
-        *(MediumStretch(*span, MediumMode.FLUSHING) for span in _flushes(medium, one.syncs)),
-    ]
-    return _without_overlap(sorted(stretches, key=lambda stretch: stretch.start_ns))
+    stretches = [MediumStretch(*span, MediumMode.WRITING) for span in _moved(medium, one.windows)]
+    flush_ns = round(medium.flush_s * 1e9)
+    for start_ns, end_ns in zip(one.syncs.start_ns.tolist(), one.syncs.end_ns.tolist(), strict=True):
+        if end_ns > start_ns and flush_ns:
+            stretches.append(MediumStretch(max(end_ns - flush_ns, start_ns), end_ns, MediumMode.FLUSHING))
+    kept: list[MediumStretch] = []
+    for stretch in sorted(stretches, key=lambda stretch: stretch.start_ns):
+        start_ns = max(stretch.start_ns, kept[-1].end_ns) if kept else stretch.start_ns
+        if stretch.end_ns > start_ns:
+            kept.append(MediumStretch(start_ns, stretch.end_ns, stretch.mode))
+    return kept
 
 
 def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int]]:
@@ -84,24 +86,6 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
         goes_on = works[at + 2] and not works[at]
         spans.append((end_ns - lasts_ns, end_ns) if goes_on else (start_ns, start_ns + lasts_ns))
     return spans
-
-
-def _flushes(medium: MediumModel, syncs: Intervals) -> list[tuple[int, int]]:
-    flush_ns = round(medium.flush_s * 1e9)
-    return [
-        (max(end - flush_ns, start), end)
-        for start, end in zip(syncs.start_ns.tolist(), syncs.end_ns.tolist(), strict=True)
-        if end > start and flush_ns
-    ]
-
-
-def _without_overlap(stretches: Sequence[MediumStretch]) -> list[MediumStretch]:
-    kept: list[MediumStretch] = []
-    for stretch in stretches:
-        start_ns = max(stretch.start_ns, kept[-1].end_ns) if kept else stretch.start_ns
-        if stretch.end_ns > start_ns:
-            kept.append(MediumStretch(start_ns, stretch.end_ns, stretch.mode))
-    return kept
 
 
 def medium_shares(
