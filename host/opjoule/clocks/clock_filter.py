@@ -64,17 +64,9 @@ def filter_forward(series: Series, walks: Float64Array) -> Filtered:
     offset, rate, p00, p01, p11 = np.zeros((5, walks.size))
     offset, p00, p11 = offset + series.seen_ns[0], p00 + series.variance[0], p11 + 1e18 * RATE_PRIOR_U**2
     states[:, 0] = offset, rate, p00, p01, p11
-    floors = series.walk_min.tolist()
-    for number, (step, seen, variance, floor) in enumerate(
-        zip(
-            series.steps_s.tolist(),
-            series.seen_ns[1:].tolist(),
-            series.variance[1:].tolist(),
-            floors,
-            strict=True,
-        ),
-        start=1,
-    ):
+    columns = series.steps_s, series.seen_ns[1:], series.variance[1:], series.walk_min
+    rows = zip(*(column.tolist() for column in columns), strict=True)
+    for number, (step, seen, variance, floor) in enumerate(rows, 1):
         walk = np.maximum(walks, floor) if floor else walks
         offset = offset + step * rate
         p00 = p00 + step * (2 * p01 + step * p11) + walk * (step**3 / 3)
@@ -105,11 +97,7 @@ class Smoothed:
 
 
 def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64Array) -> Smoothed:
-    """Backward in time: what the later comparisons add (modified Bryson-Frazier).
-
-    Args:
-        scatter: factor on all variances, shape (walks,).
-    """
+    """Backward in time: what the later comparisons add (modified Bryson-Frazier); `scatter` scales all variances."""
     _, size, walks = filtered.states.shape
     smooth = np.empty((4, size, walks))
     l0, l1, m00, m01, m11 = np.zeros((5, walks))

@@ -157,9 +157,9 @@ class ClockMap:
         straight = not self.knots and not other.knots
         reference_ns = self._joint_reference_ns(other) if straight else self.source_ref_ns
         between_ns = self.to_target(reference_ns)
-        shared = (self.u_ns(reference_ns), other.u_ns(between_ns))
-        if not straight:
-            shared = (self.u_offset_ns, other.u_offset_ns)
+        shared = self.u_offset_ns, other.u_offset_ns
+        if straight:
+            shared = self.u_ns(reference_ns), other.u_ns(between_ns)
         line = ClockMap(
             source=self.source,
             target=other.target,
@@ -196,10 +196,8 @@ class ClockMap:
 
     def _outside_s(self, distance_ns: Float64Array) -> Float64Array:
         """How far from the nearest knot, outside all of them [s]."""
-        first_ns, last_ns = self._table.distance_ns[[0, -1]]
-        return np.asarray(
-            np.maximum(np.maximum(first_ns - distance_ns, distance_ns - last_ns), 0.0) / NS_PER_S
-        )
+        nearest_ns = np.clip(distance_ns, *self._table.distance_ns[[0, -1]])
+        return np.asarray(np.abs(distance_ns - nearest_ns) / NS_PER_S)
 
     def _own_u_ns(self, source_ns: int | Int64Array) -> Float64Array:
         """Standard uncertainty without what all times share [ns]."""
@@ -237,9 +235,8 @@ class ClockMap:
         away_ns = (other.to_target(between_ns) - line.to_target(source_ns)).astype(np.float64)
         u_ns = np.hypot(self._own_u_ns(source_ns) * other.rate, other._own_u_ns(between_ns))
         made = []
-        for at, between, away, u in zip(
-            source_ns.tolist(), between_ns.tolist(), away_ns.tolist(), u_ns.tolist(), strict=True
-        ):
+        columns = source_ns, between_ns, away_ns, u_ns
+        for at, between, away, u in zip(*(column.tolist() for column in columns), strict=True):
             first, second = self.rate_at(at), other.rate_at(between)
             u_rate = math.hypot(self.u_rate_at(at) * second, other.u_rate_at(between) * first)
             made.append(Knot(at, away, u, first * second, u_rate))

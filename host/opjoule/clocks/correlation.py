@@ -52,27 +52,19 @@ def find_pattern(meter_ns: Int64Array, power_w: Float64Array, pattern: LoadPatte
     near = slice(max(best - 2 * STEPS_A_CHIP, 0), best + 2 * STEPS_A_CHIP + 1)
     others = likeness.copy()
     others[near] = -1.0
-    find = Find(
-        int(meter_ns[0]) + best * step_ns,
-        step_ns,
-        float(likeness[best]),
-        max(float(others.max()), 0.0) if others.size > near.stop - near.start else 0.0,
-    )
-    _check_unique(find)
-    return find
-
-
-def _check_unique(find: Find) -> None:
-    if find.peak < PEAK_MIN:
+    peak = float(likeness[best])
+    rival = max(float(others.max()), 0.0) if others.size > near.stop - near.start else 0.0
+    if peak < PEAK_MIN:
         raise AlignmentError(
-            f"load signature not found in the power trace: correlation {find.peak:.2f}, "
+            f"load signature not found in the power trace: correlation {peak:.2f}, "
             f"at least {PEAK_MIN:g} is needed: was the board idle around it?"
         )
-    if find.rival > RIVAL_MAX * find.peak:
+    if rival > RIVAL_MAX * peak:
         raise AlignmentError(
-            f"load signature fits in more than one place of the trace (correlation {find.peak:.2f} and "
-            f"{find.rival:.2f}): play each pattern once"
+            f"load signature fits in more than one place of the trace (correlation {peak:.2f} and "
+            f"{rival:.2f}): play each pattern once"
         )
+    return Find(int(meter_ns[0]) + best * step_ns, step_ns, peak, rival)
 
 
 def _resampled(meter_ns: Int64Array, power_w: Float64Array, step_ns: int) -> Float64Array:
@@ -95,6 +87,5 @@ def _normalised_correlation(signal: Float64Array, template: Float64Array) -> Flo
     sums, sums_of_squares = running[size:] - running[:-size], squares[size:] - squares[:-size]
     variance = np.maximum(sums_of_squares - sums**2 / size, 0.0)
     floor = 1e-12 * float(np.max(variance, initial=0.0)) + 1e-300
-    return np.asarray(
-        product[: sums.size] / np.sqrt(np.maximum(variance, floor) * (shape @ shape)), np.float64
-    )
+    scale = np.sqrt(np.maximum(variance, floor) * (shape @ shape))
+    return np.asarray(product[: sums.size] / scale, np.float64)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.errors import AlignmentError
@@ -34,17 +33,18 @@ class Check:
 
 
 def agree(a: ClockMap, b: ClockMap, over: tuple[int, int]) -> Check:
-    """Whether two independent maps between the same clocks agree over a stretch of the source clock.
+    """Whether two independent maps between the same clocks agree over a stretch of the source clock [source ns].
 
-    Args:
-        over: start and end of the stretch where the maps are used [source ns].
     Raises: AlignmentError: the maps are not between the same clocks.
     """
     if (a.source, a.target) != (b.source, b.target):
         raise AlignmentError(f"cannot compare {a.source}->{a.target} with {b.source}->{b.target}")
     moments_ns = over[0] + np.linspace(0, over[1] - over[0], POINTS).astype(np.int64)
     differences_ns = (a.to_target(moments_ns) - b.to_target(moments_ns)).astype(np.float64)
-    limits_ns = np.maximum(_limits_ns(a, b, moments_ns), 1.0)
+    # The expanded common error, and FACTOR times what is independent at each moment.
+    shared_ns = COVERAGE_FACTOR * math.hypot(a.u_offset_ns, b.u_offset_ns)
+    own_ns2 = sum(np.maximum(one.u_ns(moments_ns) ** 2 - one.u_offset_ns**2, 0.0) for one in (a, b))
+    limits_ns = np.maximum(shared_ns + FACTOR * np.sqrt(own_ns2), 1.0)
     worst = int(np.argmax(np.abs(differences_ns) / limits_ns))
     difference_ns, limit_ns = float(differences_ns[worst]), float(limits_ns[worst])
     passed = abs(difference_ns) <= limit_ns
@@ -52,13 +52,6 @@ def agree(a: ClockMap, b: ClockMap, over: tuple[int, int]) -> Check:
     apart = f"{difference_ns / 1e3:.1f} us apart, limit {limit_ns / 1e3:.1f} us"
     detail = f"{a.method} and {b.method} {verdict}: {apart}"
     return Check(f"{a.method} against {b.method}", passed, difference_ns, limit_ns, detail)
-
-
-def _limits_ns(a: ClockMap, b: ClockMap, moments_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """Limits of the difference: the expanded common error, and FACTOR times what is independent at each moment."""
-    shared_ns = COVERAGE_FACTOR * math.hypot(a.u_offset_ns, b.u_offset_ns)
-    variances_ns2 = [np.maximum(one.u_ns(moments_ns) ** 2 - one.u_offset_ns**2, 0.0) for one in (a, b)]
-    return np.asarray(shared_ns + FACTOR * np.sqrt(variances_ns2[0] + variances_ns2[1]), np.float64)
 
 
 def not_comparable(name: str, reason: str) -> Check:

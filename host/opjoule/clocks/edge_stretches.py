@@ -96,9 +96,7 @@ class StretchIndex:
         """Stretches of the edges first to last - 1."""
         made = _Stretches.of(edges, first, edges.ns.size if last is None else last)
         order = np.argsort(made.inner[:, 0])
-        self._stretches = _Stretches(
-            made.place[order], made.length_ns[order], made.inner[order], made.turns[order], made.level[order]
-        )
+        self._stretches = _Stretches(*(column[order] for column in vars(made).values()))
 
     def like(self, source: Edges, begins: IndexArray, last: int) -> list[Likeness]:
         """Stretches like those of the source that begin at some edges and end before `last`; neighbours first."""
@@ -110,20 +108,10 @@ class StretchIndex:
         row = np.repeat(np.arange(mine.length_ns.size), count)
         column = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count) + np.repeat(low, count)
         rate = theirs.length_ns[column] / mine.length_ns[row]
-        alike = (
-            (np.abs(rate - 1.0) <= RATE_MAX + slack[row])
-            & (np.abs(theirs.inner[column, 1] - mine.inner[row, 1]) <= slack[row])
-            & (theirs.turns[column] == mine.turns[row])
-        )
+        alike = (np.abs(rate - 1.0) <= RATE_MAX + slack[row]) & (theirs.turns[column] == mine.turns[row])
+        alike &= np.abs(theirs.inner[column, 1] - mine.inner[row, 1]) <= slack[row]
         row, column, rate = row[alike], column[alike], rate[alike]
         inverted = mine.level[row] != theirs.level[column]
-        return [
-            Likeness(tuple(ours), tuple(others), ratio, flipped)
-            for ours, others, ratio, flipped in zip(
-                mine.place[row].tolist(),
-                theirs.place[column].tolist(),
-                rate.tolist(),
-                inverted.tolist(),
-                strict=True,
-            )
-        ]
+        columns = mine.place[row], theirs.place[column], rate, inverted
+        rows = zip(*(values.tolist() for values in columns), strict=True)
+        return [Likeness(tuple(ours), tuple(others), *rest) for ours, others, *rest in rows]

@@ -12,13 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from opjoule.clocks.clock_map import Float64Array, Int64Array
-from opjoule.clocks.edge_stretches import (
-    TOLERANCE_NS,
-    Edges,
-    IndexArray,
-    Likeness,
-    StretchIndex,
-)
+from opjoule.clocks.edge_stretches import TOLERANCE_NS, Edges, IndexArray, Likeness, StretchIndex
 
 BLOCK: Final = 8
 """Edges that are predicted together."""
@@ -139,13 +133,7 @@ class _Way:
     """The edges matched from a start on, forward in time."""
 
     def __init__(
-        self,
-        source: Edges,
-        target: Edges,
-        pairs: list[tuple[int, int]],
-        guess: _Guess,
-        *,
-        inverted: bool,
+        self, source: Edges, target: Edges, pairs: list[tuple[int, int]], guess: _Guess, *, inverted: bool
     ) -> None:
         """Begins with pairs in order of time, and goes on after the last of them."""
         self._source, self._target, self._guess = source, target, guess
@@ -243,7 +231,10 @@ class _Way:
         shift = (self._target.ns[columns] - predicted_ns[rows]).astype(np.float64)
         apart = np.abs(source_ns[rows][:, None] - source_ns[rows][None, :])
         alike = np.abs(shift[:, None] - shift[None, :]) <= TOLERANCE_NS + line.u_rate * apart
-        best = alike[int(np.argmax(_rows_that_agree(alike, rows)))]
+        # For each pair, how many edges of the block have a pair with about its shift.
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        agreeing = np.logical_or.reduceat(alike, starts, axis=1).sum(axis=1)
+        best = alike[int(np.argmax(agreeing))]
         if np.unique(rows[best]).size == 1 and slack_ns[rows[best][0]] > ALONE_NS:
             return []
         middle = float(np.median(shift[best]))
@@ -282,22 +273,12 @@ def _straight(time: Float64Array, value: Float64Array) -> tuple[float, float]:
     return slope, float(value.mean()) - slope * float(time.mean())
 
 
-def _rows_that_agree(alike: np.ndarray, rows: IndexArray) -> Float64Array:
-    """For each pair, how many edges of the block have a pair with about its shift."""
-    starts = np.flatnonzero(np.diff(rows, prepend=-1))
-    return np.asarray(np.logical_or.reduceat(alike, starts, axis=1).sum(axis=1), np.float64)
-
-
 def _one_to_one(rows: IndexArray, columns: IndexArray, off_ns: Float64Array) -> list[tuple[int, int]]:
     """Each edge in one pair, the nearest first, in order on both sides."""
-    pairs: list[tuple[int, int]] = []
-    taken: set[int] = set()
-    given: set[int] = set()
+    column_of: dict[int, int] = {}
     for at in np.argsort(off_ns, kind="stable").tolist():
         row, column = int(rows[at]), int(columns[at])
-        if row not in given and column not in taken:
-            given.add(row)
-            taken.add(column)
-            pairs.append((row, column))
-    pairs.sort()
+        if row not in column_of and column not in column_of.values():
+            column_of[row] = column
+    pairs = sorted(column_of.items())
     return [pair for number, pair in enumerate(pairs) if number == 0 or pair[1] > pairs[number - 1][1]]

@@ -51,11 +51,8 @@ class Exchange:
 
 
 def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMap:
-    """Map from the near clock to the far clock.
+    """Map from the near clock to the far clock by exchanges in any order; `near` and `far` name the clocks.
 
-    Args:
-        exchanges: in any order, at least 3.
-        near, far: names of the clocks, for example "host" and "meter".
     Returns: map whose u_offset_ns holds the asymmetry bound: half of the mean round trip that was kept, rectangular.
         The ways out and back may be unequal in the same sense every time, so that no mean makes it smaller.
     Raises: AlignmentError: fewer than 3 usable exchanges.

@@ -22,10 +22,7 @@ class HostClock(Protocol):
         """Waits so long."""
 
     def wait_readable(self, source: Readable, timeout_s: float) -> bool:
-        """Waits until something can be read, `timeout_s` at most; True if it can.
-
-        Raises: OSError, ValueError: it is closed.
-        """
+        """True once something can be read, within `timeout_s`. Raises: OSError, ValueError: it is closed."""
 
 
 class MonotonicClock:
@@ -40,10 +37,7 @@ class MonotonicClock:
         time.sleep(duration_s)
 
     def wait_readable(self, source: Readable, timeout_s: float) -> bool:
-        """Waits until something can be read, `timeout_s` at most; True if it can.
-
-        Raises: OSError, ValueError: it is closed.
-        """
+        """True once something can be read, within `timeout_s`. Raises: OSError, ValueError: it is closed."""
         return bool(select.select([source], [], [], timeout_s)[0])
 
 

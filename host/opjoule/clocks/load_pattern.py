@@ -54,7 +54,7 @@ class LoadPattern:
     @classmethod
     def of_chips(cls, chips: npt.NDArray[np.int8], chip_ns: int, start_ns: int) -> LoadPattern:
         """The pattern that plays chips of equal length, shape (n,), 1 for busy."""
-        steps = np.diff(np.concatenate([[0], chips, [0]]))
+        steps = np.diff(chips, prepend=0, append=0)
         return cls((start_ns + chip_ns * np.flatnonzero(steps)).astype(np.int64))
 
     @property
@@ -79,8 +79,7 @@ class LoadPattern:
     def integral_s(self, time_s: Float64Array, lag_s: float = 0.0) -> Float64Array:
         """Integral of the load (0 idle, 1 busy) up to times after the pattern's start [s].
 
-        Args:
-            lag_s: time constant with which the supply current follows the load; 0 for at once.
+        `lag_s`: time constant with which the supply current follows the load; 0 for at once.
         """
         at_change, value = self._states(lag_s)
         latest = np.searchsorted(self._change_s, time_s, side="right") - 1

@@ -37,11 +37,9 @@ class OddStretch:
 
 
 def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch | None:
-    """The stretch between two exchanges that is farthest beyond a bound; None if all rates keep it.
+    """The stretch between two exchanges, in order of time, that is farthest beyond a bound; None if all rates keep it.
 
-    Args:
-        exchanges: in order of time.
-        error_max: relative bound of the rate of one clock against the other.
+    `error_max`: relative bound of the rate of one clock against the other.
     """
     usable = [one for one in exchanges if one.received_ns >= one.sent_ns and one.round_trip_ns >= 0]
     if len(usable) < 2:
@@ -66,14 +64,9 @@ def odd_stretch_of_map(
 def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The exchange with the shortest way of each few in a row; the earliest answer where all ways count as equal."""
     count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
-    groups = np.array_split(np.arange(len(exchanges)), count)
-    return [
-        min(
-            (exchanges[at] for at in group),
-            key=lambda one: (one.round_trip_ns, one.received_ns - one.far_sent_ns),
-        )
-        for group in groups
-    ]
+    groups = [group.tolist() for group in np.array_split(np.arange(len(exchanges)), count)]
+    delays_ns = [(one.round_trip_ns, one.received_ns - one.far_sent_ns) for one in exchanges]
+    return [exchanges[min(group, key=delays_ns.__getitem__)] for group in groups]
 
 
 def _worst(

@@ -18,20 +18,18 @@ from opjoule.errors import AlignmentError
 CHIP_MS: Final = 20
 """Length of a chip for a meter that samples at least every 5 ms; 255 chips are 5.1 s."""
 CHIP_MS_MAX: Final = 400
-SAMPLES_A_CHIP: Final = STEPS_A_CHIP
-"""Least samples of a chip; a slower meter gets longer chips."""
 
 
 def chip_ms(period_ns: int) -> int:
-    """Length of a chip [ms] for a meter with this sampling period, 0 for an unknown one.
+    """Length of a chip [ms] for a meter with this sampling period, 0 for an unknown one; a chip has four samples.
 
     Raises: AlignmentError: the meter is too slow for any pattern.
     """
-    needed_ms = max(CHIP_MS, math.ceil(SAMPLES_A_CHIP * period_ns * 1e-6))
+    needed_ms = max(CHIP_MS, math.ceil(STEPS_A_CHIP * period_ns * 1e-6))
     if needed_ms > CHIP_MS_MAX:
         raise AlignmentError(
             f"load signature: the meter is too slow: it samples every {period_ns * 1e-6:.0f} ms, and at most "
-            f"{CHIP_MS_MAX / SAMPLES_A_CHIP:.0f} ms is needed"
+            f"{CHIP_MS_MAX / STEPS_A_CHIP:.0f} ms is needed"
         )
     return needed_ms
 

@@ -67,8 +67,7 @@ class SignatureFit:
     def map_with(self, wander_min_per_s: float) -> ClockMap:
         """board -> meter, between patterns and beyond them as uncertain as such a wander makes it.
 
-        Args:
-            wander_min_per_s: what other evidence says of it [1/s]: two patterns cannot tell.
+        `wander_min_per_s` is what other evidence says of it [1/s]: two patterns cannot tell.
         """
         course = follow(self.board_ns, self.meter_ns, self.u_ns, wander_min_per_s)
         made = course.clock_map("board", "meter", "signature", self.u_shared_ns)
@@ -220,20 +219,15 @@ class _Fit:
         """Rate less 1 inside the patterns."""
         if len(self._pieces) == 1:
             return float(at[1])
-        board_ns, meter_ns = self._places_ns(at)
-        return float((meter_ns[-1] - meter_ns[0]) - (board_ns[-1] - board_ns[0])) / float(
-            board_ns[-1] - board_ns[0]
-        )
+        board_ns, meter_ns = (int(places_ns[-1] - places_ns[0]) for places_ns in self._places_ns(at))
+        return float(meter_ns - board_ns) / float(board_ns)
 
     def _places_ns(self, at: Float64Array) -> tuple[Int64Array, Int64Array]:
         """The patterns' middles on the two clocks."""
-        half_ns = [piece.pattern.duration_ns // 2 for piece in self._pieces]
-        board_ns = [piece.pattern.start_ns + half for piece, half in zip(self._pieces, half_ns, strict=True)]
-        meter_ns = [
-            piece.start_meter_ns + half + round(shift * 1e9)
-            for piece, half, shift in zip(self._pieces, half_ns, at[: len(half_ns)], strict=True)
-        ]
-        return np.array(board_ns, np.int64), np.array(meter_ns, np.int64)
+        half_ns = np.array([piece.pattern.duration_ns // 2 for piece in self._pieces], np.int64)
+        starts_ns = [(piece.pattern.start_ns, piece.start_meter_ns) for piece in self._pieces]
+        board_ns, meter_ns = np.array(starts_ns, np.int64).T + half_ns
+        return board_ns, meter_ns + np.rint(at[: half_ns.size] * 1e9).astype(np.int64)
 
     def _residual(
         self, number: int, shift_s: float, slope: float, lag_s: float
@@ -281,14 +275,14 @@ class _Fit:
         inverse = np.linalg.pinv(jacobian.T @ jacobian)
         covariance = inverse @ self._blocked(jacobian * residual[:, None]) @ inverse
         slope, lag_s = self._slope(at), float(at[-1])
+        numbers = range(len(self._pieces))
+        steps_w = [self._residual(number, at[number], slope, lag_s)[1] for number in numbers]
         return _Solution(
             *self._places_ns(at),
             slope=slope,
             lag_s=lag_s,
             covariance=covariance[:-1, :-1],
-            steps_w=[
-                self._residual(number, at[number], slope, lag_s)[1] for number in range(len(self._pieces))
-            ],
+            steps_w=steps_w,
         )
 
     def _blocked(self, scores: Float64Array) -> Float64Array:

@@ -5,6 +5,12 @@ from __future__ import annotations
 WRAP = 1 << 32
 
 
+def signed_difference(later: int, earlier: int, bits: int) -> int:
+    """`later - earlier` of counters that wrap at 2^bits, the nearest; negative if `later` is older."""
+    span = 1 << bits
+    return (later - earlier + span // 2) % span - span // 2
+
+
 class TickUnwrapper:
     """Gives wrapping u32 ticks their place on one endless tick axis.
 
@@ -18,27 +24,14 @@ class TickUnwrapper:
         self._doubted: int | None = None
 
     def unwrap(self, ticks: int, near_ticks: int | None = None) -> int:
-        """Unwrapped ticks of one count.
-
-        Args:
-            ticks: 0 to 2^32 - 1.
-            near_ticks: where the count is expected on the unwrapped axis, for example from the host's clock.
-        """
+        """Unwrapped ticks of one count from 0 to 2^32 - 1; `near_ticks`: where it is expected on the unwrapped axis."""
         reference = self._last if near_ticks is None else near_ticks
-        placed = ticks if reference is None else _nearest_to(reference, ticks)
-        if near_ticks is not None or any(_near(placed, known) for known in (self._last, self._doubted)):
+        placed = ticks if reference is None else reference + signed_difference(ticks, reference, 32)
+        known = [place for place in (self._last, self._doubted) if place is not None]
+        if near_ticks is not None or any(abs(placed - place) <= WRAP // 4 for place in known):
             self._last, self._doubted = placed, None
         elif self._last is None:
             self._last = placed
         else:
             self._doubted = placed
         return placed
-
-
-def _near(placed: int, known: int | None) -> bool:
-    return known is not None and abs(placed - known) <= WRAP // 4
-
-
-def _nearest_to(reference: int, ticks: int) -> int:
-    """The place of a wrapped count that is nearest to a reference."""
-    return reference + ((ticks - reference + WRAP // 2) % WRAP) - WRAP // 2

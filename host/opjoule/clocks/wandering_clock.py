@@ -76,13 +76,11 @@ class Course:
     def clock_map(self, source: str, target: str, method: str, u_shared_ns: float) -> ClockMap:
         """The map with as few knots as follow the course within a quarter of its uncertainty.
 
-        Args:
-            u_shared_ns: standard uncertainty that all comparisons share [ns].
+        `u_shared_ns`: standard uncertainty that all comparisons share.
         """
         kept = _needed(self, u_shared_ns)
-        knots = tuple(
-            Knot(int(self.source_ns[at]), *(float(column[at]) for column in self._columns())) for at in kept
-        )
+        columns = np.round(self.away_ns, 3), np.round(self.u_ns, 3), self.local_rate, self.u_rate
+        knots = (Knot(int(self.source_ns[at]), *(float(column[at]) for column in columns)) for at in kept)
         span_ns = max(float(self.source_ns[-1] - self.source_ns[0]), 1.0)
         u_mean = float(self.u_ns[0] + self.u_ns[-1]) / span_ns
         return ClockMap(
@@ -96,12 +94,9 @@ class Course:
             method=method,
             residual_ns=self.residual_ns,
             n=self.n,
-            knots=knots,
+            knots=tuple(knots),
             wander_per_s=self.wander_per_s,
         )
-
-    def _columns(self) -> tuple[Float64Array, ...]:
-        return np.round(self.away_ns, 3), np.round(self.u_ns, 3), self.local_rate, self.u_rate
 
 
 def follow(
@@ -112,8 +107,7 @@ def follow(
     Comparisons that scatter more than their uncertainties say widen those of the course.
 
     Args:
-        source_ns, target_ns: comparisons in order of time, shape (n,), n >= 1.
-        u_ns: standard uncertainty of each, independent of the others' [ns], positive.
+        source_ns, target_ns: comparisons in order of time, shape (n,), n >= 1; u_ns: their independent uncertainties.
         wander_min_per_s: what is known of the walk otherwise, for comparisons too few to tell [1/s].
     """
     rate = _mean_rate(source_ns, target_ns)
@@ -127,9 +121,8 @@ def follow(
     walks = WANDERS[min(wander_min_per_s, WANDERS[-1]) <= WANDERS] * NS2_PER_S2
     solved = _solve(Series(steps_s, seen, variance, np.zeros(steps_s.size)), walks)
     slow = _slow_walks(distance * 1e-9, solved.rate[place], solved.u_rate[place])
-    walk_min = np.maximum(
-        _in_gaps(slow, times_ns, source_ns), _where_it_changes(times_ns - source_ref_ns, solved)
-    )
+    changing = _where_it_changes(times_ns - source_ref_ns, solved)
+    walk_min = np.maximum(_in_gaps(slow, times_ns, source_ns), changing)
     if np.any(walk_min > solved.walk):
         solved = _solve(Series(steps_s, seen, variance, walk_min / solved.scatter), walks)
     walk = max([solved.walk, *slow.values(), *walk_min[[0, -1]].tolist()] if walk_min.size else [solved.walk])
@@ -225,9 +218,8 @@ def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
         before, after = (np.interp(bound_s, time_s, solved.rate) for bound_s in ends_s)
         both_u2 = sum(np.interp(bound_s, time_s, solved.u_rate**2) for bound_s in ends_s)
         change2 = (after - before) ** 2
-        walks = np.maximum(
-            walks, np.where(change2 > SURPRISE**2 * (solved.walk * lag_s + both_u2), change2 / lag_s, 0.0)
-        )
+        surprising = change2 > SURPRISE**2 * (solved.walk * lag_s + both_u2)
+        walks = np.maximum(walks, np.where(surprising, change2 / lag_s, 0.0))
     return walks
 
 
