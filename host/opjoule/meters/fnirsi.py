@@ -43,14 +43,7 @@ VOLTAGE_MAX_V: Final = 28.0
 _HEAD, _DATA = 0xAA, 0x04
 _IMPOSSIBLE: Final = 2.0
 """A packet beyond so many times the range is none, whatever its check sum: the FNB48's first one, seen at 189 V."""
-_SAMPLE: Final = np.dtype(
-    {
-        "names": ["voltage", "current"],
-        "formats": ["<u4", "<u4"],
-        "offsets": [0, 4],
-        "itemsize": 15,
-    }
-)
+_SAMPLE: Final = np.dtype([("voltage", "<u4"), ("current", "<u4"), ("other", "V7")])
 """Voltage and current in steps of 10 uV and 10 uA; then D+, D-, one unknown byte, temperature."""
 STEP: Final = 1e-5
 
@@ -136,10 +129,9 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         for code in (0x81, 0x82, 0x82 if model.name in LATER else 0x83):
             self._device.write(command(code))
         self._await_first(self._device)
-        pace = "25" if model.name in INTERPOLATED else "100"
-        reason = (
-            " (it sends 100, of which three in four are interpolated)" if model.name in INTERPOLATED else ""
-        )
+        pace = "100 samples a second"
+        if model.name in INTERPOLATED:
+            pace = "25 samples a second (it sends 100, of which three in four are interpolated)"
         return MeterIdentity(
             kind="fnirsi",
             place=self._device.place,
@@ -149,7 +141,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
             sensors=(SensorIdentity(f"FNIRSI {model.name}", 0),),
             voltage_at="at the tester's plug on the board's side",
             notes=(
-                f"{pace} samples a second{reason}; shorter bursts are not resolved",
+                f"{pace}; shorter bursts are not resolved",
                 "its packets are not numbered: a loss shows only in a checksum or in the arrival times",
                 "its error bounds are assumed: the maker's figures could not be checked",
             ),

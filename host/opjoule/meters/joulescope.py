@@ -17,7 +17,7 @@ from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
+from opjoule.trace.power_trace import Float64Array
 
 OUTPUT_HZ: Final = 5_000
 DELIVERY_NS: Final = 30_000_000
@@ -89,34 +89,20 @@ class JoulescopeAssembler(StreamAssembler):
             self._first[name] = start + count * block
         volts = columns["v"].mean(axis=1)
         # The product of the means is not the mean of the product: the current is made to give the power.
-        with np.errstate(divide="ignore", invalid="ignore"):
-            amperes = np.where(
-                volts == 0, columns["i"].mean(axis=1), (columns["i"] * columns["v"]).mean(axis=1) / volts
-            )
-        centre_ns = (
-            self._time_ns(start + block * np.arange(count, dtype=np.int64), rate_hz)
-            + block * 10**9 // rate_hz // 2
-        )
+        power_w, amperes = (columns["i"] * columns["v"]).mean(axis=1), columns["i"].mean(axis=1)
+        np.divide(power_w, volts, out=amperes, where=volts != 0)
+        period_ns = block * 10**9 // rate_hz
+        start_ns = self._time_ns(start + block * np.arange(count, dtype=np.int64), rate_hz)
+        centre_ns = start_ns + period_ns // 2
         over = np.asarray((np.abs(columns["i"]) >= CURRENT_MAX_A).any(axis=1), np.bool_)
-        return self._runs(centre_ns, amperes, volts, over, block * 10**9 // rate_hz)
-
-    def _runs(
-        self,
-        centre_ns: Int64Array,
-        amperes: Float64Array,
-        volts: Float64Array,
-        over: BoolArray,
-        period_ns: int,
-    ) -> list[MeterEvent]:
         good = np.flatnonzero(~(np.isnan(amperes) | np.isnan(volts)))
         events: list[MeterEvent] = []
         for run in np.split(good, np.flatnonzero(np.diff(good) > 1) + 1):
-            if not run.size:
-                continue
-            samples = Samples(0, centre_ns[run], amperes[run], volts[run], over[run])
-            following, lost = self._following(samples, period_ns)
-            self._lost += lost
-            events += following
+            if run.size:
+                samples = Samples(0, centre_ns[run], amperes[run], volts[run], over[run])
+                following, lost = self._following(samples, period_ns)
+                self._lost += lost
+                events += following
         return events
 
     def _time_ns(self, sample: Any, rate_hz: int) -> Any:

@@ -69,11 +69,8 @@ class Modifiers:
     def parse(cls, text: str) -> "Modifiers":
         """From the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value that is no number."""
         nominal = [1031.64, 101.65, 10.15, 0.94, _COARSE_OHM]
-        rows: dict[str, str] = {}
-        for line in text.splitlines():
-            key, colon, value = line.partition(":")
-            if colon:
-                rows[key.strip()] = value.strip()
+        rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
+        rows = {key.strip(): value.strip() for key, value in rows.items()}
 
         def five(key: str, default: list[float]) -> Float64Array:
             try:
@@ -82,16 +79,9 @@ class Modifiers:
                 raise MeterFault(f"ppk2: its calibration {key} is not readable: replug it") from None
 
         resistor = five("R", nominal)
-        ones, zeros = [1.0] * _RANGES, [0.0] * _RANGES
-        return cls(
-            np.where(resistor == 0, nominal, resistor),
-            five("O", zeros),
-            five("GS", ones),
-            five("GI", ones),
-            five("S", zeros),
-            five("I", zeros),
-            five("UG", ones),
-        )
+        defaults = {"O": 0.0, "GS": 1.0, "GI": 1.0, "S": 0.0, "I": 0.0, "UG": 1.0}
+        others = [five(key, [default] * _RANGES) for key, default in defaults.items()]
+        return cls(np.where(resistor == 0, nominal, resistor), *others)
 
     def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> Float64Array:
         """Currents [A] of samples, same shape."""
@@ -99,10 +89,8 @@ class Modifiers:
         counts = (words & _ADC_END) * 4.0
         plain = (counts - self.offset[place]) * (_ADC_V / self.resistor_ohm[place])
         curved = plain * (self.gain_square[place] * plain + self.gain[place])
-        return np.asarray(
-            self.user_gain[place] * (curved + self.per_volt[place] * supply_v + self.constant[place]),
-            np.float64,
-        )
+        shifted = curved + self.per_volt[place] * supply_v + self.constant[place]
+        return np.asarray(self.user_gain[place] * shifted, np.float64)
 
 
 class Ppk2Assembler(StreamAssembler):
@@ -129,7 +117,10 @@ class Ppk2Assembler(StreamAssembler):
         counter = (words >> 18 & 0x3F).astype(np.int64)
         before = (int(counter[0]) - 1) % COUNTER if self._counter is None else self._counter
         missing = (np.diff(counter, prepend=before) - 1) % COUNTER
-        missing[0] += self._whole_turns(words.size + int(missing.sum()), arrival_ns)
+        # The counter cannot show samples that were lost in whole turns of it: the clock of arrival does.
+        end_ns = np.array([(self._next + words.size + int(missing.sum())) * SAMPLE_NS], np.int64)
+        late_ns = self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64))
+        missing[0] += round(late_ns / (COUNTER * SAMPLE_NS)) * COUNTER
         self._counter = int(counter[-1])
         events: list[MeterEvent] = []
         start = 0
@@ -145,12 +136,6 @@ class Ppk2Assembler(StreamAssembler):
     def losses(self) -> Losses:
         """Losses since start, in samples of the device."""
         return Losses(lost_samples=self._lost, link={"samples_of_10_us": self._next})
-
-    def _whole_turns(self, samples: int, arrival_ns: int) -> int:
-        """Samples lost in whole turns of the counter, which it cannot show: by the clock of arrival."""
-        end_ns = np.array([(self._next + samples) * SAMPLE_NS], np.int64)
-        missing_ns = self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64))
-        return round(missing_ns / (COUNTER * SAMPLE_NS)) * COUNTER
 
     def _run(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
         """Samples without a break: whole blocks become samples of the trace, the rest waits."""

@@ -49,10 +49,8 @@ def address_of(name: str) -> Address:
 
 
 def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
-    """The meter of this name, not yet connected.
+    """The meter of this name, KIND[:PLACE][,KEY=VALUE...], not yet connected.
 
-    Args:
-        name: KIND[:PLACE][,KEY=VALUE...].
     Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
     """
     address = address_of(name)

@@ -147,11 +147,8 @@ class WithStorageMeter:
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Bounds of its further sensors, and of the medium's meter."""
-        bounds = replace(
-            self._storage.error_bounds(),
-            sensor_id=self._storage_id,
-            stamp_u_ns=self._stamp_width_ns / 2 / SQRT3,
-        )
+        stamp_u_ns = self._stamp_width_ns / 2 / SQRT3
+        bounds = replace(self._storage.error_bounds(), sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
         return {**further_sensors(self._board), self.number: bounds}
 
     @property
@@ -159,9 +156,8 @@ class WithStorageMeter:
         """Losses of the board's meter, with the counts of the second one under names that begin with `storage_`."""
         first, second = self._board.losses, self._storage.losses
         others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
-        return replace(
-            first, link={**first.link, **{f"storage_{name}": count for name, count in others.items()}}
-        )
+        named = {f"storage_{name}": count for name, count in others.items()}
+        return replace(first, link={**first.link, **named})
 
     @staticmethod
     def _learn(clock: LiveClock, events: Sequence[MeterEvent]) -> None:

@@ -60,8 +60,7 @@ class DelayWatch:
     def missing_ns(self, end_ns: Int64Array, arrival_ns: Int64Array) -> int:
         """Unexplained time before the end of these data [ns], mostly 0; the caller adds it to the device's clock.
 
-        Args:
-            end_ns: ends of pieces of data by the device's counts; arrival_ns: when each came [host_ns]; shape (n,).
+        `end_ns`: ends of pieces of data by the device's counts, shape (n,), and when each came [host_ns].
         """
         least_ns = int((arrival_ns - end_ns).min())
         if self._window is None:

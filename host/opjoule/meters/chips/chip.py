@@ -166,11 +166,7 @@ class Chip:
         raise BadInput(f"meter option range={wanted_mv}: the {self.name} measures up to {most_mv:g} mV")
 
     def code_ends(self, range_code: int, *, by_library: bool = False) -> CodeEnds:
-        """The ends of its ranges, the same as the firmware's (SensorPlan's full scales).
-
-        Args:
-            by_library: the Arduino library sets the ranges.
-        """
+        """The ends of its ranges, the same as the firmware's (SensorPlan's full scales) or the Arduino library's."""
         chosen = self.range_of(range_code)
         return CodeEnds(chosen.end, (by_library and chosen.library_bus_end) or self.bus_end)
 
@@ -199,10 +195,8 @@ class Chip:
     def _time_us(self, code: int, averages: int = 1) -> float:
         if self.averages is None:
             if code not in self.conversion_us:
-                known = ", ".join(str(known) for known in self.conversion_us)
-                raise BadInput(
-                    f"{self.name}: no ADC setting {code}; there are {known} ({self.codes_in_words})"
-                )
+                there = f"there are {', '.join(map(str, self.conversion_us))}"
+                raise BadInput(f"{self.name}: no ADC setting {code}; {there} ({self.codes_in_words})")
             return float(self.conversion_us[code])
         if not 0 <= code < len(self.averages) << 3:
             raise BadInput(f"{self.name}: no ADC setting {code}; {self.codes_in_words}")
@@ -211,11 +205,7 @@ class Chip:
     def error_bounds(
         self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True
     ) -> ErrorBounds:
-        """Bounds as delivered, on this shunt, in the range of this code.
-
-        Args:
-            genuine: the chip is known to be its maker's; False: it may be one of the copies that users found.
-        """
+        """Bounds as delivered, on this shunt, in the range of this code; not `genuine`: it may be a copy."""
         chosen = self.range_of(range_code)
         of_data_sheet = self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V
         copied = self.copied and not genuine
@@ -245,15 +235,13 @@ class Chip:
 
 def _origins(shunt: Shunt, name: str, *, copied: bool) -> dict[str, str]:
     """Source of each error bound."""
-    ppm = 1e6 * shunt.per_k
+    ppm, data_sheet = 1e6 * shunt.per_k, f"data sheet of the {name}"
     copper = f"assumed: 0.5 milliohm of copper beside {shunt.ohm:g} ohm, kelvin=yes is not stated"
     return {
         SHUNT: shunt.origin,
         **({COPPER: copper} if shunt.copper else {}),
         TEMPERATURE: f"{ppm:g} ppm/K of the shunt and {1e6 * CHIP_PER_K:g} of the chip, within {ROOM_K:g} K",
         HEAT: f"{ppm:g} ppm/K of the shunt, {SHUNT_K_PER_W:g} K/W at most",
-        CURRENT: f"data sheet of the {name}",
-        VOLTAGE: f"copies of the {name}: genuine=yes is not stated"
-        if copied
-        else f"data sheet of the {name}",
+        CURRENT: data_sheet,
+        VOLTAGE: f"copies of the {name}: genuine=yes is not stated" if copied else data_sheet,
     }

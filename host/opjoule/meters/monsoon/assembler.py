@@ -39,12 +39,10 @@ class SampleClock:
         """samples that only the clock of arrival tells of"""
 
     def first_numbers(self, packets: Packets, arrival_ns: Int64Array) -> Int64Array:
-        """Number of the first observation of each packet since start, shape (n,).
-
-        Args:
-            arrival_ns: when each packet reached the host [host_ns], shape (n,).
-        """
-        lost_packets = self._missing_packets(packets.sequence)
+        """Number of the first observation of each packet since start, shape (n,), by count and arrival [host_ns]."""
+        before = int(packets.sequence[0] - 1) if self._sequence is None else self._sequence
+        self._sequence = int(packets.sequence[-1])
+        lost_packets = (np.diff(packets.sequence, prepend=before) - 1) % 16
         lost = self._dropped_since(packets.dropped) + OBSERVATIONS_MAX * lost_packets
         self.lost_packets += int(lost_packets.sum())
         ends = self._next + np.cumsum(lost + packets.count)
@@ -53,11 +51,6 @@ class SampleClock:
         ends += late
         self._next = int(ends[-1])
         return np.asarray(ends - packets.count, np.int64)
-
-    def _missing_packets(self, sequence: Int64Array) -> Int64Array:
-        before = (int(sequence[0]) - 1) % 16 if self._sequence is None else self._sequence
-        self._sequence = int(sequence[-1])
-        return (np.diff(sequence, prepend=before) - 1) % 16
 
     def _dropped_since(self, dropped: Int64Array) -> Int64Array:
         counts = np.concatenate([[self._dropped], dropped])
@@ -101,10 +94,8 @@ class MonsoonAssembler(StreamAssembler):
         self._calibration_samples = 0
 
     def take(self, data: bytes, arrival_ns: Int64Array) -> list[MeterEvent]:
-        """Events of consecutive packets.
+        """Events of consecutive whole packets, each with its arrival [host_ns].
 
-        Args:
-            data: whole packets; arrival_ns: when each reached the host [host_ns], shape (n,).
         Raises: MeterFault: bytes that are no packets, or no calibration for 5 s.
         """
         if not data:
@@ -112,17 +103,14 @@ class MonsoonAssembler(StreamAssembler):
         packets = decode(data)
         self._packets += int(packets.count.size)
         first = self._clock.first_numbers(packets, arrival_ns)
-        within = np.arange(packets.kind.size) - np.repeat(
-            np.cumsum(packets.count) - packets.count, packets.count
-        )
-        number = np.repeat(first, packets.count) + within
+        before = np.cumsum(packets.count) - packets.count
+        number = np.repeat(first - before, packets.count) + np.arange(packets.kind.size)
         cuts = np.flatnonzero((np.diff(number) != 1) | (np.diff(packets.kind.astype(np.int8)) != 0)) + 1
         events = self._unexplained_time()
         for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), number.size], strict=True):
             if end > start:
-                events += self._run(
-                    int(number[start]), Kind(int(packets.kind[start])), packets.raw[start:end]
-                )
+                kind = Kind(int(packets.kind[start]))
+                events += self._run(int(number[start]), kind, packets.raw[start:end])
         end_ns = (first + packets.count) * SAMPLE_PERIOD_NS
         soonest = int(np.argmin(arrival_ns - end_ns))
         return events + self._arrivals.exchanges(int(end_ns[soonest]), int(arrival_ns[soonest]))
@@ -130,8 +118,7 @@ class MonsoonAssembler(StreamAssembler):
     def losses(self) -> Losses:
         """Losses since start; calibration samples are no loss and are counted apart."""
         link = {"packets": self._packets, "calibration_samples": self._calibration_samples}
-        link["lost_packets"] = self._clock.lost_packets
-        link["unexplained_samples"] = self._clock.unexplained
+        link |= {"lost_packets": self._clock.lost_packets, "unexplained_samples": self._clock.unexplained}
         return Losses(lost_samples=self._lost, link=link)
 
     def _run(self, first: int, kind: Kind, raw: npt.NDArray[np.uint16]) -> list[MeterEvent]:

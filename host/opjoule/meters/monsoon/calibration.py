@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from opjoule.meters.monsoon.models import ADC_STEP_V, ChannelScale, Model
+from opjoule.meters.monsoon.models import ChannelScale, Model
 from opjoule.meters.monsoon.packets import Kind, PacketColumn
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
@@ -19,11 +19,9 @@ class Calibration:
 
     def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
         self._scale, self._fine_limit = scale, model.fine_limit
-        main = channel == "main"
-        self._coarse = PacketColumn.MAIN_COARSE if main else PacketColumn.USB_COARSE
-        self._fine = PacketColumn.MAIN_FINE if main else PacketColumn.USB_FINE
-        self._volts = PacketColumn.MAIN_VOLTAGE if main else PacketColumn.USB_VOLTAGE
-        self._step_v = ADC_STEP_V * (model.main_voltage_scale if main else model.usb_voltage_scale)
+        names = (f"{channel.upper()}_{name}" for name in ("COARSE", "FINE", "VOLTAGE"))
+        self._coarse, self._fine, self._volts = (PacketColumn[name] for name in names)
+        self._step_v = model.voltage_step_v(channel)
         self._type = np.dtype(np.int16 if model.signed else np.uint16)
         self._kept: dict[tuple[Kind, PacketColumn], deque[float]] = {
             (kind, column): deque(maxlen=KEPT)
@@ -44,17 +42,10 @@ class Calibration:
 
     def current_a(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
         """Currents [A] of measurements, shape (n,): fine where it is in range, else coarse."""
-        fine: npt.NDArray[Any] = raw[:, self._fine].view(self._type)
-        return np.where(
-            fine < self._fine_limit,
-            self._converted(fine, self._fine, self._scale.fine_a, self._scale.fine_zero),
-            self._converted(
-                raw[:, self._coarse].view(self._type),
-                self._coarse,
-                self._scale.coarse_a,
-                self._scale.coarse_zero,
-            ),
-        )
+        fine, coarse = (raw[:, column].view(self._type) for column in (self._fine, self._coarse))
+        fine_a = self._converted(fine, self._fine, self._scale.fine_a, self._scale.fine_zero)
+        coarse_a = self._converted(coarse, self._coarse, self._scale.coarse_a, self._scale.coarse_zero)
+        return np.where(fine < self._fine_limit, fine_a, coarse_a)
 
     def voltage_v(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
         """Voltages [V] of measurements, shape (n,)."""
@@ -69,11 +60,7 @@ class Calibration:
         return np.asarray((beyond_fine & (coarse >= end)) | volts_end, np.bool_)
 
     def _converted(
-        self,
-        raw: npt.NDArray[Any],
-        column: PacketColumn,
-        scale_a: float,
-        offset: float,
+        self, raw: npt.NDArray[Any], column: PacketColumn, scale_a: float, offset: float
     ) -> Float64Array:
         zero = offset + float(np.mean(self._kept[Kind.ZERO, column]))
         reference = float(np.mean(self._kept[Kind.REFERENCE, column]))

@@ -14,21 +14,12 @@ from opjoule.meters.interface import MeterEvent, MeterGone, MeterIdentity, Senso
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
-from opjoule.meters.monsoon.models import (
-    DAC_HIGH_RANGE,
-    DAC_LOW_RANGE,
-    HVPM,
-    LVPM,
-    MODELS,
-    PASSTHROUGH,
-    VOLTAGE_STEPS_A_VOLT,
-    Model,
-    Opcode,
-)
+from opjoule.meters.monsoon.models import DAC_RANGES, HVPM, LVPM, MODELS, PASSTHROUGH, Model, Opcode
 from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, ProtocolSource, Reader
 from opjoule.meters.streaming import StreamingMeter
 from opjoule.meters.usb_link import LIBUSB
 
+VOLTAGE_STEPS_A_VOLT: Final = 1 << 20
 CALIBRATION_PERIOD_MS: Final = 1250
 SAMPLES_WITHOUT_END: Final = 0xFFFFFFFF
 VOLTAGE_CHANNEL_MAIN_USB: Final = 0
@@ -93,10 +84,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
     """A HVPM or LVPM; see Meter for the contract."""
 
     def __init__(
-        self,
-        settings: MonsoonSettings,
-        source: ProtocolSource | None = None,
-        patience: Patience = Patience(),
+        self, settings: MonsoonSettings, source: ProtocolSource | None = None, patience: Patience = Patience()
     ) -> None:
         self._settings, self._model = settings, settings.checked()
         super().__init__("monsoon", lambda: self._model.error_bounds(settings.channel))
@@ -180,7 +168,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         """Some units left the factory with a wrong voltage calibration and put out far more than what was set."""
         if self._model is not HVPM:
             return
-        for opcode, (low, high) in ((Opcode.DAC_LOW, DAC_LOW_RANGE), (Opcode.DAC_HIGH, DAC_HIGH_RANGE)):
+        for opcode, (low, high) in DAC_RANGES.items():
             value = self._get(opcode, 2)
             if not low < value < high:
                 raise MeterFault(
@@ -216,7 +204,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
 
 
 def _monsoon(address: Address, wishes: Wishes) -> MonsoonMeter:
-    chosen = MonsoonSettings(
+    settings = MonsoonSettings(
         model=address.take("model") or "hvpm",
         serial_number=address.place or None,
         channel=address.take("channel") or "main",
@@ -225,7 +213,7 @@ def _monsoon(address: Address, wishes: Wishes) -> MonsoonMeter:
         passthrough=address.take("usb"),
         supply_v=wishes.supply_v,
     )
-    return MonsoonMeter(chosen)
+    return MonsoonMeter(settings)
 
 
 KIND: Final = MeterKind(

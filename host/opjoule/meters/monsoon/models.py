@@ -52,9 +52,7 @@ class Opcode(IntEnum):
 
 
 PASSTHROUGH: Final = {"off": 0, "on": 1, "auto": 2}
-VOLTAGE_STEPS_A_VOLT: Final = 1 << 20
-DAC_LOW_RANGE: Final = (0xD000, 0xF000)
-DAC_HIGH_RANGE: Final = (0xC000, 0xD000)
+DAC_RANGES: Final = {Opcode.DAC_LOW: (0xD000, 0xF000), Opcode.DAC_HIGH: (0xC000, 0xD000)}
 """Outside these a HVPM's output voltage is not what was set (known of some units)."""
 
 GetValue = Callable[[int, int, bool], int]
@@ -91,10 +89,8 @@ class Model:
     usb_voltage_scale: float = 2.0
 
     def check_voltage(self, voltage_v: float, supply_v: tuple[float, float] | None) -> None:
-        """Whether the main channel may be set to a voltage.
+        """Whether the main channel may be set to a voltage; `supply_v`: the board's least and greatest, if known.
 
-        Args:
-            supply_v: least and greatest supply voltage of the board [V], where it is known.
         Raises: BadInput: outside the device's range or the board's; power is not applied.
         """
         low_v, high_v = self.voltage_v
@@ -127,10 +123,8 @@ class Model:
 
         def read(what: str, length: int, signed: bool) -> tuple[int, int]:
             """The codes of the fine and of the coarse range."""
-            fine, coarse = (
-                get(Opcode[f"{channel.upper()}_{fineness}_{what}"], length, signed)
-                for fineness in ("FINE", "COARSE")
-            )
+            names = (f"{channel.upper()}_{fineness}_{what}" for fineness in ("FINE", "COARSE"))
+            fine, coarse = (get(Opcode[name], length, signed) for name in names)
             return fine, coarse
 
         if self is HVPM:
@@ -139,19 +133,20 @@ class Model:
             return ChannelScale(fine * 1e-6, coarse * 1e-3, *map(float, zeros))
         # Steps of 0.1 mohm around 50 mohm, signed (the library reads them as unsigned).
         ohms = [_NOMINAL_SHUNT_OHM + 1e-4 * steps for steps in read("RESISTOR", 1, True)]
-        fine_a, coarse_a = 35_946e-6, 3_103.4e-3
-        return ChannelScale(
-            fine_a * _NOMINAL_SHUNT_OHM / ohms[0], coarse_a * _NOMINAL_SHUNT_OHM / ohms[1], 0.0, 0.0
-        )
+        fine_a, coarse_a = 35_946e-6 * _NOMINAL_SHUNT_OHM / ohms[0], 3_103.4e-3 * _NOMINAL_SHUNT_OHM / ohms[1]
+        return ChannelScale(fine_a, coarse_a, 0.0, 0.0)
+
+    def voltage_step_v(self, channel: str) -> float:
+        """Step of a channel's voltage [V]."""
+        return ADC_STEP_V * (self.main_voltage_scale if channel == "main" else self.usb_voltage_scale)
 
     def error_bounds(self, channel: str) -> ErrorBounds:
         """Error bounds of the device as delivered, uncalibrated."""
-        scale = self.main_voltage_scale if channel == "main" else self.usb_voltage_scale
         return ErrorBounds(
             gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: VOLTAGE_ERROR_MAX},
             current_offset_max_a=OFFSET_MAX_A,
             current_step_a=6.4 / 0x10000 if self is HVPM else 3.1034 / 0x8000,  # coarse range, nominal scale
-            voltage_step_v=ADC_STEP_V * scale,
+            voltage_step_v=self.voltage_step_v(channel),
             current_max_a=self.current_max_a,
             seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,

@@ -69,8 +69,6 @@ class Packets:
 def decode(data: bytes) -> Packets:
     """Takes whole packets apart.
 
-    Args:
-        data: a multiple of 64 bytes.
     Raises: MeterFault: part of a packet, or a packet that says it holds more than three observations.
     """
     if len(data) % PACKET_BYTES:

@@ -72,9 +72,8 @@ class Reader:
     def __init__(self, source: ProtocolSource) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        self._process = context.Process(
-            target=_serve, args=(theirs, source), name="monsoon-reader", daemon=True
-        )
+        arguments = theirs, source
+        self._process = context.Process(target=_serve, args=arguments, name="monsoon-reader", daemon=True)
         self._process.start()
         theirs.close()
         self._batches: list[Batch] = []

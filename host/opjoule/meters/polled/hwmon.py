@@ -78,11 +78,10 @@ class HwmonSource(Source):
     def open(self) -> MeterIdentity:
         """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
         channels = [*_hwmon(self.hwmon), *_iio(self.iio)]
-        chosen = [
-            channel
-            for channel in channels
-            if self.wanted in {"", channel.chip, channel.place.name, str(channel.place)}
+        names_of = [
+            (channel, {"", channel.chip, channel.place.name, str(channel.place)}) for channel in channels
         ]
+        chosen = [channel for channel, names in names_of if self.wanted in names]
         if not chosen:
             listed = ", ".join(f"{channel.chip} at {channel.place.name}" for channel in channels) or "none"
             raise MeterFault(
@@ -145,13 +144,12 @@ class HwmonSource(Source):
         step_a = self._files.current_a * self._factor if self._files else 1e-3
         step_v = self._files.voltage_v if self._files else 1e-3
         step_shunt_v = max(INA219.ranges[-1].step_v, step_a * shunt.ohm)
+        most_a = self._files.end_a * self._factor if self._files and driver_ohm else bounds.current_max_a
         return replace(
             bounds,
             current_step_a=step_shunt_v / shunt.ohm,
             voltage_step_v=max(bounds.voltage_step_v, step_v),
-            current_max_a=self._files.end_a * self._factor
-            if self._files and driver_ohm
-            else bounds.current_max_a,
+            current_max_a=most_a,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
 
@@ -176,9 +174,8 @@ def _iio(root: Path) -> list[_Files]:
         chip = _text(folder / "name")
         current, voltage = folder / "in_current3_raw", folder / "in_voltage1_raw"
         if chip in RANGE_V and current.exists() and voltage.exists():
-            scales = [
-                float(_text(folder / f"{name}_scale") or 1) * 1e-3 for name in ("in_current3", "in_voltage1")
-            ]
+            names = "in_current3_scale", "in_voltage1_scale"
+            scales = [float(_text(folder / name) or 1) * 1e-3 for name in names]
             shunt_ohm = _number(folder / "in_shunt_resistor", 1.0)
             channels.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
     return channels

@@ -47,10 +47,8 @@ class PmicSource(Source):
             sensors=tuple(SensorIdentity(rail, number) for number, rail in enumerate(self._rails)),
             voltage_at="at the board's own 5 V input",
             notes=(
-                "sum of the power chip's rails: without USB devices, the fan and the chip's own "
-                "conversion loss",
-                f"one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: too slow for "
-                "single operations",
+                "sum of the power chip's rails: without USB devices, the fan and the chip's own conversion loss",
+                f"one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: too slow for single operations",
                 ON_BOARD,
             ),
         )
@@ -79,10 +77,9 @@ class PmicSource(Source):
 
     def _values(self) -> tuple[Mapping[str, float], Mapping[str, float]]:
         """Currents [A] and voltages [V] by rail."""
+        command = [self._program, "pmic_read_adc"]
         try:
-            ended = subprocess.run(
-                [self._program, "pmic_read_adc"], capture_output=True, text=True, timeout=LIMIT_S, check=False
-            )
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             raise MeterFault(
                 f"pmic: '{self._program}' does not run ({error}): only a Raspberry Pi 5 has it"

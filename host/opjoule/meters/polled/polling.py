@@ -55,10 +55,7 @@ class Source(ABC):
 
     @abstractmethod
     def read(self) -> Reading | None:
-        """The present reading; None for the first of a counter, and where none came.
-
-        Raises: MeterFault: it cannot be read.
-        """
+        """The present reading; None for the first of a counter, and where none came. Raises: MeterFault."""
 
     @abstractmethod
     def error_bounds(self) -> ErrorBounds:
@@ -181,11 +178,7 @@ class PolledMeter(Meter):
             self._cell_charge = None if at_ns % self._period_ns else 0.0
         if reading is None or (last_ns is not None and at_ns <= last_ns):
             return
-        events = (
-            self._mean(reading, last_ns, at_ns)
-            if self._source.mean_since_last
-            else self._now(reading, last_ns, at_ns)
-        )
+        events = (self._mean if self._source.mean_since_last else self._now)(reading, last_ns, at_ns)
         with self._lock:
             self._events += events
             self._first_ns = at_ns if self._first_ns is None else self._first_ns
@@ -218,7 +211,7 @@ class PolledMeter(Meter):
             around_ns = whole.start * period_ns, whole.stop * period_ns
             events.append(GapEvent(0, Gap(*around_ns, len(whole), charge_c, "read late: the mean is known")))
         else:
-            events += [self._in_cell(cell_in_gap, reading.current_a, volts) for cell_in_gap in whole]
+            events += [self._in_cell(number, reading.current_a, volts) for number in whole]
         self._cell_charge = reading.current_a * (at_ns - last_cell * period_ns)
         return events
 
@@ -231,18 +224,16 @@ class PolledMeter(Meter):
 
     def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
         """A value at this moment; polls that fell out before it are a gap, if it is a long one."""
+        sample = self._sample(reading, at_ns)
         slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
         if slots <= 0 or last_ns is None:
-            return [self._sample(reading, at_ns)]
+            return [sample]
         self._losses.link["late_polls"] += 1
         if at_ns - last_ns <= self._source.gap_s * 1e9:
             self._losses.link["skipped_polls"] += slots
-            return [self._sample(reading, at_ns)]
+            return [sample]
         self._losses.lost_samples += slots
-        return [
-            GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late, or no answer")),
-            self._sample(reading, at_ns),
-        ]
+        return [GapEvent(0, Gap.between(last_ns, at_ns, slots, "polled late, or no answer")), sample]
 
     def _sample(self, reading: Reading, at_ns: int) -> Samples:
         values = np.array([reading.current_a]), np.array([reading.voltage_v])

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.unwrap import WRAP, TickUnwrapper
+from opjoule.clocks.unwrap import WRAP, TickUnwrapper, signed_difference
 from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
 from opjoule.meters.messages import (
     BY_TYPE,
@@ -18,8 +18,7 @@ from opjoule.meters.messages import (
     Status,
     Wide,
 )
-from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.frames import SamplesMessage, signed_difference
+from opjoule.meters.serial.conversions import ConversionAssembler, SamplesMessage
 from opjoule.meters.serial.wire import Frame
 
 NO_SENSOR = 255
@@ -179,11 +178,8 @@ class Assembler:
             events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
         if message.acquisition == Acquisition.IDLE:
             for sensor, item in enumerate(message.items):
-                if sensor in self._conversions:
-                    conversions = self._conversions[sensor]
-                    count, shunt_sum, clipped = (
-                        int(item[n]) for n in ("conversions", "shunt_sum", "clipped")
-                    )
+                if conversions := self._conversions.get(sensor):
+                    count, shunt_sum, clipped = item[["conversions", "shunt_sum", "clipped"]].item()
                     events += conversions.finish(count, shunt_sum, clipped, own_ticks)
         return events
 

@@ -7,15 +7,15 @@ One damaged frame in 65,536 passes its check sum. So a frame with a jump in its 
 further frames continue from it.
 """
 
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
 import numpy as np
 
-from opjoule.clocks.unwrap import WRAP
+from opjoule.clocks.unwrap import WRAP, signed_difference
 from opjoule.meters.chips.chip import ChipScale, CodeEnds, ConversionTimes
 from opjoule.meters.interface import BusReading, FaultEvent, GapEvent, MeterEvent, Samples
-from opjoule.meters.messages import Flag, Pairs, Wide
-from opjoule.meters.serial.frames import SamplesFrame, SamplesMessage, signed_difference
+from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
 from opjoule.trace.power_trace import BoolArray, Gap, Int64Array
 
 MISSED_SHARE: Final = 1.5
@@ -34,6 +34,27 @@ AGREEING_FRAMES: Final = 3
 """Consecutive frames that agree with each other and are then believed, even if they contradict earlier ones."""
 AGREEING_NEAR: Final = 2
 """The same if the first frame can follow on earlier ones with some conversions lost."""
+SamplesMessage = Pairs | Shunts | Wide
+
+
+@dataclass(frozen=True)
+class SamplesFrame:
+    """A samples message and its conversions; arrays of shape (n,)."""
+
+    message: SamplesMessage
+    end_ticks: Int64Array
+    shunt: Int64Array
+    bus: Int64Array
+
+    @classmethod
+    def of(cls, message: SamplesMessage, first_end_ticks: int) -> Self:
+        """A message taken apart; `first_end_ticks`: its stamp, unwrapped."""
+        items = message.items
+        after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
+        after_first -= after_first[0]
+        bus = np.full(len(items), message.bus) if isinstance(message, Shunts) else items["bus"]
+        shunt = items["shunt"].astype(np.int64)
+        return cls(message, first_end_ticks + after_first, shunt, bus.astype(np.int64))
 
 
 class ConversionAssembler:
@@ -74,16 +95,14 @@ class ConversionAssembler:
         self._start_ticks = ticks
 
     def take(self, message: SamplesMessage, first_end_ticks: int) -> list[MeterEvent]:
-        """Samples of one frame, after the gap that lies before them.
-
-        Args:
-            first_end_ticks: the message's stamp, unwrapped.
-        """
+        """Samples of one frame, after the gap that lies before them; `first_end_ticks`: its stamp, unwrapped."""
         if not len(message.items):
             return []
         self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
         frame = SamplesFrame.of(message, first_end_ticks)
-        if np.any(np.diff(frame.end_ticks) <= 0) or self._is_past(frame):
+        last_ticks = self._last_end_ticks
+        is_past = last_ticks is not None and not self._has_time_for(frame, 0, last_ticks)
+        if is_past or np.any(np.diff(frame.end_ticks) <= 0):
             return [self._refuse(frame)]
         if self._is_next(frame, self._next_index, self._last_end_ticks):
             return [*self._refuse_waiting(), *self._accept(frame)]
@@ -144,9 +163,6 @@ class ConversionAssembler:
             return True
         return 0 <= int(frame.end_ticks[0]) - self._start_ticks <= FAR_CONVERSIONS * self._period_ticks
 
-    def _is_past(self, frame: SamplesFrame) -> bool:
-        return self._last_end_ticks is not None and not self._has_time_for(frame, 0, self._last_end_ticks)
-
     def _believe_waiting(self) -> list[MeterEvent]:
         waiting, self._waiting = self._waiting, []
         return [event for frame in waiting for event in self._accept(frame)]
@@ -164,9 +180,7 @@ class ConversionAssembler:
         message = frame.message
         events: list[MeterEvent] = []
         lost = signed_difference(message.first_index, self._next_index, 32)
-        if lost < 0 or (
-            self._last_end_ticks is not None and not self._has_time_for(frame, lost, self._last_end_ticks)
-        ):
+        if not self._is_ahead(frame):
             events += self._jump(frame)
             lost = 0
         first_index = self._next_index + lost
@@ -200,11 +214,7 @@ class ConversionAssembler:
         return events
 
     def _bus_reading(self, message: SamplesMessage, end_ticks: int) -> list[MeterEvent]:
-        """The bus reading of a frame that brings a new one, made before its first conversion.
-
-        Args:
-            end_ticks: end of the frame's first conversion, unwrapped.
-        """
+        """The bus reading of a frame that brings a new one, made before its first conversion, which ended then."""
         if isinstance(message, Pairs) or (isinstance(message, Wide) and not self._reads_bus_apart):
             return []
         if isinstance(message, Wide):
@@ -320,10 +330,8 @@ class ConversionAssembler:
         if steps.size:
             weight = min(1.0, steps.size / PERIOD_MEMORY)
             measured = self._period_ticks + weight * (float(steps.mean()) - self._period_ticks)
-            slowest, fastest = 1 + CLOCK_TOLERANCE, 1 - CLOCK_TOLERANCE
-            self._period_ticks = min(
-                max(measured, fastest * self._nominal_ticks), slowest * self._nominal_ticks
-            )
+            least, most = (self._nominal_ticks * (1 + side * CLOCK_TOLERANCE) for side in (-1, 1))
+            self._period_ticks = min(max(measured, least), most)
 
     def _lose(self, gap: Gap) -> GapEvent:
         self.lost_samples += gap.lost_samples

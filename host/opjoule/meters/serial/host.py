@@ -35,11 +35,7 @@ class Obstacle:
 
 
 def serial_obstacles(port: str) -> list[Obstacle]:
-    """Everything that is in the way of the meter on this port, in the order in which it would be met.
-
-    Args:
-        port: as the user wrote it, for example /dev/ttyUSB0.
-    """
+    """Everything that is in the way of the meter on a port like /dev/ttyUSB0, in the order in which it would be met."""
     root = ROOT
     node = (root / port.lstrip("/")).resolve()
     device = _usb_device(root, node.name)
@@ -73,20 +69,17 @@ def _brltty(root: Path, device: Path | None) -> Obstacle | None:
 
     Without a port every converter on the bus is looked at: it may be the one that was taken.
     """
-    on_bus = root.glob("sys/bus/usb/devices/*")
-    candidates = (
-        [device]
-        if device
-        else [device_folder for device_folder in on_bus if _text(device_folder / "idVendor") in CONVERTERS]
-    )
+    candidates = [device] if device else []
+    if not device:
+        on_bus = root.glob("sys/bus/usb/devices/*")
+        candidates = [folder for folder in on_bus if _text(folder / "idVendor") in CONVERTERS]
     claims = list(_brltty_claims(root))
     for candidate in candidates:
         vendor, product = _text(candidate / "idVendor"), _text(candidate / "idProduct")
         for rules, line in claims:
             if vendor and vendor in line and product in line:
                 return Obstacle(
-                    f"brltty mistakes {vendor}:{product} for a Braille display ({rules}), and its port "
-                    "vanishes",
+                    f"brltty mistakes {vendor}:{product} for a Braille display ({rules}), and its port vanishes",
                     f"sudo apt remove brltty; if somebody reads Braille here: sudo ln -s /dev/null "
                     f"/etc/udev/rules.d/{rules}, then plug it in again",
                 )
@@ -157,8 +150,7 @@ def _name(port: str) -> Obstacle | None:
     if (lasting := lasting_name(port)) == port:
         return None
     return Obstacle(
-        f"{port} may be another device after the next boot",
-        f'write port = "serial:{lasting}" into rig.toml',
+        f"{port} may be another device after the next boot", f'write port = "serial:{lasting}" into rig.toml'
     )
 
 

@@ -116,11 +116,9 @@ class SerialLink:
         )
 
     def _other_version(self, version: int) -> MeterFault:
-        remedy = (
-            "update OpJoule on this host"
-            if version > VERSION
-            else "put the firmware of this OpJoule on the meter ('pio run -e uno -t upload')"
-        )
+        remedy = "put the firmware of this OpJoule on the meter ('pio run -e uno -t upload')"
+        if version > VERSION:
+            remedy = "update OpJoule on this host"
         return MeterFault(
             f"meter on {self.path}: speaks protocol version {version}, this host version {VERSION}: {remedy}"
         )

@@ -86,13 +86,7 @@ def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tupl
             )
     per_k, kelvin = _per_k(options), yes_or_no(KELVIN, options)
     return tuple(
-        Shunt(
-            ohms[min(n, len(ohms) - 1)],
-            tolerances[min(n, len(tolerances) - 1)],
-            origin,
-            per_k,
-            kelvin,
-        )
+        Shunt(ohms[min(n, len(ohms) - 1)], tolerances[min(n, len(tolerances) - 1)], origin, per_k, kelvin)
         for n in range(max(len(ohms), len(tolerances)))
     )
 

@@ -66,9 +66,9 @@ class SerialPort:
             return
 
     def _gone(self, fault: Exception) -> MeterGone:
+        reason = _first_line(fault)
         return MeterGone(
-            f"meter on {self.path}: the port closed in mid-run ({_first_line(fault)}): "
-            "cable pulled or supply lost"
+            f"meter on {self.path}: the port closed in mid-run ({reason}): cable pulled or supply lost"
         )
 
 
