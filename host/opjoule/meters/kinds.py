@@ -84,7 +84,7 @@ class MeterKind:
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
     """--sensor NAME of `measure.py import` -> error bounds of what recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
-    """format of a file (csv_columns) -> the NAME that is taken for it"""
+    """format of a file (csv_import) -> the NAME that is taken for it"""
 
 
 @dataclass(frozen=True)

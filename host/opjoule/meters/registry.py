@@ -37,10 +37,7 @@ def known_kinds() -> str:
 
 
 def address_of(name: str) -> Address:
-    """A meter's name, KIND[:PLACE][,KEY=VALUE...], taken apart.
-
-    Raises: BadInput: an unknown kind, or an option without '='.
-    """
+    """A meter's name, KIND[:PLACE][,KEY=VALUE...], taken apart. Raises: BadInput: unknown kind; option without '='."""
     word, _, rest = name.partition(":")
     kind = KINDS.get(word)
     if kind is None:

@@ -67,10 +67,7 @@ class Packets:
 
 
 def decode(data: bytes) -> Packets:
-    """Takes whole packets apart.
-
-    Raises: MeterFault: part of a packet, or a packet that says it holds more than three observations.
-    """
+    """Takes packets apart. Raises: MeterFault: one is not whole, or says it holds more than three observations."""
     if len(data) % PACKET_BYTES:
         raise MeterFault(f"monsoon: {len(data)} bytes are not a whole number of packets of {PACKET_BYTES}")
     packets = np.frombuffer(data, np.uint8).reshape(-1, PACKET_BYTES)

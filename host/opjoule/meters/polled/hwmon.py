@@ -52,6 +52,11 @@ class _Files:
     """What the driver was told; None where it does not say, or has none."""
 
     @property
+    def names(self) -> set[str]:
+        """What a user may call it; empty where it is the only one."""
+        return {"", self.chip, self.place.name, str(self.place)}
+
+    @property
     def end_a(self) -> float:
         """The current as the driver gives it at the end of the range [A]; infinite where the shunt is not known."""
         if self.chip == POWERZ:
@@ -78,10 +83,7 @@ class HwmonSource(Source):
     def open(self) -> MeterIdentity:
         """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
         channels = [*_hwmon(self.hwmon), *_iio(self.iio)]
-        names_of = [
-            (channel, {"", channel.chip, channel.place.name, str(channel.place)}) for channel in channels
-        ]
-        chosen = [channel for channel, names in names_of if self.wanted in names]
+        chosen = [channel for channel in channels if self.wanted in channel.names]
         if not chosen:
             listed = ", ".join(f"{channel.chip} at {channel.place.name}" for channel in channels) or "none"
             raise MeterFault(

@@ -4,20 +4,8 @@ from collections.abc import Mapping
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.unwrap import WRAP, TickUnwrapper, signed_difference
+from opjoule.meters import messages
 from opjoule.meters.interface import EdgeEvent, FaultEvent, Losses, MeterEvent
-from opjoule.meters.messages import (
-    BY_TYPE,
-    Acquisition,
-    ClockReply,
-    Edge,
-    Fault,
-    FaultMessage,
-    Message,
-    Pairs,
-    Shunts,
-    Status,
-    Wide,
-)
 from opjoule.meters.serial.conversions import ConversionAssembler, SamplesMessage
 from opjoule.meters.serial.wire import Frame
 
@@ -25,9 +13,9 @@ NO_SENSOR = 255
 PENDING_REQUESTS = 16
 
 
-def parse(frame: Frame) -> Message | None:
+def parse(frame: Frame) -> messages.Message | None:
     """The message in a frame; None if its type or its length is unknown here."""
-    kind = BY_TYPE.get(frame.type)
+    kind = messages.BY_TYPE.get(frame.type)
     if kind is None:
         return None
     try:
@@ -56,7 +44,7 @@ class Assembler:
         for part in self._conversions.values():
             part.begins(anchor_ticks)
         self._next_edge = 0
-        self._waiting_edge: Edge | None = None
+        self._waiting_edge: messages.Edge | None = None
         self._lost_edges = 0
         self._counted_edges = 0
         self._requested: dict[int, int] = {}
@@ -68,17 +56,17 @@ class Assembler:
         while len(self._requested) > PENDING_REQUESTS:
             self._requested.pop(next(iter(self._requested)))  # the oldest: its answer was lost
 
-    def take(self, message: Message, received_host_ns: int) -> list[MeterEvent]:
+    def take(self, message: messages.Message, received_host_ns: int) -> list[MeterEvent]:
         """Events of one message; [] for answers to commands."""
-        if isinstance(message, Pairs | Shunts | Wide):
+        if isinstance(message, SamplesMessage):
             return self._samples(message)
-        if isinstance(message, Edge):
+        if isinstance(message, messages.Edge):
             return self._edges(message)
-        if isinstance(message, ClockReply):
+        if isinstance(message, messages.ClockReply):
             return self._exchange(message, received_host_ns)
-        if isinstance(message, FaultMessage):
+        if isinstance(message, messages.FaultMessage):
             return [self._fault(message)]
-        if isinstance(message, Status):
+        if isinstance(message, messages.Status):
             return self._status(message)
         return []
 
@@ -104,7 +92,7 @@ class Assembler:
             return []
         return conversions.take(message, self._ticks.unwrap(message.first_end_ticks))
 
-    def _edges(self, message: Edge) -> list[MeterEvent]:
+    def _edges(self, message: messages.Edge) -> list[MeterEvent]:
         """Edges of the message not seen before, oldest first; of one far ahead once the next goes on from it."""
         if any(level not in LEVELS for level in (message.level, *_previous_levels(message))):
             return self._refuse_edge()
@@ -122,7 +110,7 @@ class Assembler:
             self._refuse_edge()
         return events + self._new_edges(message)
 
-    def _is_far(self, message: Edge, next_edge: int) -> bool:
+    def _is_far(self, message: messages.Edge, next_edge: int) -> bool:
         """Whether a message leaves out too many edges, from that of number `next_edge` on."""
         ahead = signed_difference(message.index, next_edge, 16)
         return ahead - len(_previous_levels(message)) > FAR_EDGES
@@ -131,7 +119,7 @@ class Assembler:
         self._faults["edge_refused"] = self._faults.get("edge_refused", 0) + 1
         return []
 
-    def _new_edges(self, message: Edge) -> list[MeterEvent]:
+    def _new_edges(self, message: messages.Edge) -> list[MeterEvent]:
         index = self._next_edge + signed_difference(message.index, self._next_edge, 16)
         ticks = self._ticks.unwrap(message.ticks)
         sent = [(index, ticks, message.level)]
@@ -153,7 +141,7 @@ class Assembler:
         self._waiting_edge = None
         return self._new_edges(waiting)
 
-    def _exchange(self, message: ClockReply, received_host_ns: int) -> list[MeterEvent]:
+    def _exchange(self, message: messages.ClockReply, received_host_ns: int) -> list[MeterEvent]:
         sent_host_ns = self._requested.pop(message.token, None)
         if sent_host_ns is None:
             return []
@@ -162,13 +150,13 @@ class Assembler:
         scale = self._ns_per_tick
         return [Exchange(sent_host_ns, received_ticks * scale, sent_ticks * scale, received_host_ns)]
 
-    def _fault(self, message: FaultMessage) -> FaultEvent:
+    def _fault(self, message: messages.FaultMessage) -> FaultEvent:
         name = fault_name(message.code)
         self._faults[name] = max(message.count, self._faults.get(name, 0))
         sensor = None if message.sensor == NO_SENSOR else message.sensor
         return FaultEvent(name, message.count, self._ticks.unwrap(message.ticks) * self._ns_per_tick, sensor)
 
-    def _status(self, message: Status) -> list[MeterEvent]:
+    def _status(self, message: messages.Status) -> list[MeterEvent]:
         self._faults |= {fault_name(code): count for code, count in enumerate(message.faults)}
         self._counted_edges = message.edges
         events = self._counted_edge(message.edges)
@@ -176,7 +164,7 @@ class Assembler:
         if meter_ticks != own_ticks:
             # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
             events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
-        if message.acquisition == Acquisition.IDLE:
+        if message.acquisition == messages.Acquisition.IDLE:
             for sensor, item in enumerate(message.items):
                 if conversions := self._conversions.get(sensor):
                     count, shunt_sum, clipped = item[["conversions", "shunt_sum", "clipped"]].item()
@@ -184,16 +172,16 @@ class Assembler:
         return events
 
 
-def _previous_levels(message: Edge) -> list[int]:
+def _previous_levels(message: messages.Edge) -> list[int]:
     """Levels of the earlier edges that a message repeats, the latest first."""
     return list(message.previous_level[: min(message.previous_count, 3)])
 
 
-def status_ticks(status: Status) -> int:
+def status_ticks(status: messages.Status) -> int:
     """The meter's time when it made this status, in ticks since its start."""
     return status.tick_wraps * WRAP + status.ticks
 
 
 def fault_name(code: int) -> str:
     """Name of a fault code, as it stands in the run record."""
-    return Fault(code).name.lower() if code in Fault._value2member_map_ else f"fault_{code}"
+    return messages.Fault(code).name.lower() if code in messages.Fault._value2member_map_ else f"fault_{code}"

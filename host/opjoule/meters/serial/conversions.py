@@ -233,8 +233,7 @@ class ConversionAssembler:
     def finish(self, conversions: int, shunt_sum: int, clipped: int, ticks: int) -> list[MeterEvent]:
         """The gap at the end, from the final sums that the meter states after stop (modulo 2^32).
 
-        Args:
-            ticks: when it stated them, unwrapped; sums for which there was no time are not believed.
+        `ticks`: when it stated them, unwrapped; sums for which there was no time are not believed.
         """
         events = self._end_waiting(conversions)
         lost = signed_difference(conversions, self._next_index, 32)

@@ -6,23 +6,12 @@ from typing import TypeVar
 
 from opjoule.clocks.host_clock import HostClock, now_s
 from opjoule.errors import MeterFault
-from opjoule.meters.messages import (
-    BAUD,
-    VERSION,
-    Ack,
-    Configure,
-    Identity,
-    Message,
-    Result,
-    Start,
-    Status,
-    Stop,
-)
+from opjoule.meters import messages
 from opjoule.meters.serial.assembler import parse
 from opjoule.meters.serial.port import SerialPort
 from opjoule.meters.serial.wire import FrameReader, LinkCounts, encode_frame, protocol_version
 
-Answer = TypeVar("Answer", Identity, Ack, Status)
+Answer = TypeVar("Answer", messages.Identity, messages.Ack, messages.Status)
 
 ANSWER_LIMIT_S = 15.0
 """A meter answers in milliseconds; a simulated one on a busy computer gets its turn after seconds."""
@@ -31,7 +20,9 @@ RETRY_PERIOD_S = 0.5
 GATHER_S = 0.01
 """How long bytes are gathered before they are decoded; an answer that is time-stamped is not kept waiting."""
 
-Handler = Callable[[Message, int], None]
+Command = messages.Configure | messages.Start | messages.Stop
+"""What changes something, and is answered by an Ack."""
+Handler = Callable[[messages.Message, int], None]
 
 
 class SerialLink:
@@ -50,29 +41,29 @@ class SerialLink:
         """Counts of the line since it was opened."""
         return self._reader.counts
 
-    def send(self, message: Message, after: bytes = b"") -> None:
+    def send(self, message: messages.Message, after: bytes = b"") -> None:
         """Sends one message, raw bytes before it. Raises: MeterGone."""
         self._port.write(after + encode_frame(message, next(self._seq)))
 
-    def pump(self, timeout_s: float, gather: bool = False) -> list[Message]:
+    def pump(self, timeout_s: float, gather: bool = False) -> list[messages.Message]:
         """Reads once and hands out what came. Raises: MeterGone; MeterFault: another protocol version."""
         data = self._port.read(timeout_s, GATHER_S if gather else 0.0)
         received_host_ns = self._clock.now_ns()
         self._bytes += len(data)
-        messages = []
+        handed_out = []
         for frame in self._reader.feed(data):
             version = protocol_version(frame)
-            if version is not None and version != VERSION:
+            if version is not None and version != messages.VERSION:
                 raise self._other_version(version)
             message = parse(frame)
             if message is not None:
-                messages.append(message)
+                handed_out.append(message)
                 self._handler(message, received_host_ns)
-        return messages
+        return handed_out
 
     def ask(
         self,
-        command: Message,
+        command: messages.Message,
         kind: type[Answer],
         limit_s: float = ANSWER_LIMIT_S,
         wanted: Callable[[Answer], bool] = lambda answer: True,
@@ -92,9 +83,9 @@ class SerialLink:
                     return message
         raise self._silent(limit_s)
 
-    def command(self, command: Configure | Start | Stop, limit_s: float = ANSWER_LIMIT_S) -> Ack:
+    def command(self, command: Command, limit_s: float = ANSWER_LIMIT_S) -> messages.Ack:
         """Sends a command that changes something. Raises: MeterFault: no answer in `limit_s`; MeterGone."""
-        return self.ask(command, Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
+        return self.ask(command, messages.Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
 
     def close(self) -> None:
         """Releases the port; never raises."""
@@ -108,7 +99,7 @@ class SerialLink:
         if self._bytes:
             return MeterFault(
                 f"meter on {self.path}: {self._bytes} bytes came in {limit_s:g} s, but no frame: this is not "
-                f"the meter's port, or its rate is not {BAUD} baud"
+                f"the meter's port, or its rate is not {messages.BAUD} baud"
             )
         return MeterFault(
             f"meter on {self.path}: nothing answered in {limit_s:g} s: is it this port, and is the firmware "
@@ -117,14 +108,14 @@ class SerialLink:
 
     def _other_version(self, version: int) -> MeterFault:
         remedy = "put the firmware of this OpJoule on the meter ('pio run -e uno -t upload')"
-        if version > VERSION:
+        if version > messages.VERSION:
             remedy = "update OpJoule on this host"
         return MeterFault(
-            f"meter on {self.path}: speaks protocol version {version}, this host version {VERSION}: {remedy}"
+            f"meter on {self.path}: speaks protocol version {version}, this host version {messages.VERSION}: {remedy}"
         )
 
 
-def done(command: Configure | Start | Stop, ack: Ack) -> bool:
+def done(command: Command, ack: messages.Ack) -> bool:
     """True if the ack says so; a start or stop that came again after a lost ack had been done already."""
-    repeated = isinstance(command, Start | Stop) and ack.result == Result.WRONG_STATE
-    return ack.result == Result.OK or repeated
+    may_repeat = isinstance(command, messages.Start | messages.Stop)
+    return ack.result == messages.Result.OK or (may_repeat and ack.result == messages.Result.WRONG_STATE)

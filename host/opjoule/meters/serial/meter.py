@@ -4,14 +4,16 @@ import contextlib
 import itertools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Final
+from enum import IntEnum
+from typing import Any, Final, NamedTuple
 
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import MeterFault
+from opjoule.meters import messages
 from opjoule.meters.chips import chip_of
-from opjoule.meters.chips.chip import Chip, ChipScale, ConversionTimes, SensorSettings
+from opjoule.meters.chips.chip import Chip, ConversionTimes, SensorSettings
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.meters.interface import (
     LOAD_SIDE,
@@ -23,29 +25,9 @@ from opjoule.meters.interface import (
     SensorIdentity,
 )
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
-from opjoule.meters.messages import (
-    Ack,
-    Acquisition,
-    ChipKind,
-    Clock,
-    Configure,
-    ControllerKind,
-    EndOfInput,
-    Fault,
-    Identify,
-    Identity,
-    Message,
-    Mode,
-    RequestStatus,
-    ResetCause,
-    Result,
-    Start,
-    Status,
-    Stop,
-)
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, done
+from opjoule.meters.serial.link import ANSWER_LIMIT_S, Command, SerialLink, done
 from opjoule.meters.serial.options import (
     GENUINE,
     sensor_numbers,
@@ -64,7 +46,14 @@ LATE_LIMIT_S = 300.0
 REPLY_LIMIT_S = 0.05
 """For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
 NS_PER_S = 1_000_000_000
-_CHIP_CODES = frozenset(ChipKind)
+_CHIP_CODES = frozenset(messages.ChipKind)
+
+
+class _Sensor(NamedTuple):
+    chip: Chip
+    settings: SensorSettings
+    times: ConversionTimes
+    shunt: Shunt
 
 
 @dataclass
@@ -88,24 +77,21 @@ class SerialMeter:
 
     def __post_init__(self) -> None:
         self._link: SerialLink | None = None
-        self._identity: Identity | None = None
+        self._identity: messages.Identity | None = None
         self._assembler: Assembler | None = None
         self._events: list[MeterEvent] = []
-        self._reset: Identity | None = None
+        self._reset: messages.Identity | None = None
         self._input_ended = False
         self._tokens = itertools.count(1)
         self._sharp_until_s = 0.0
 
     def open(self) -> MeterIdentity:
-        """Connects and identifies.
-
-        Raises: MeterFault: port absent, busy or forbidden; nothing answers; another protocol version.
-        """
+        """Identifies it. Raises: MeterFault: port absent, busy or forbidden; no answer; another protocol version."""
         self._link = SerialLink(self.path, self._take, self.clock)
         try:
             # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
-            self._link.send(Stop(), after=b"\0")
-            self._identity = self._link.ask(Identify(), Identity, IDENTIFY_LIMIT_S)
+            self._link.send(messages.Stop(), after=b"\0")
+            self._identity = self._link.ask(messages.Identify(), messages.Identity, IDENTIFY_LIMIT_S)
             return self._describe(self._identity)
         except BaseException:
             self.close()
@@ -118,9 +104,9 @@ class SerialMeter:
         """
         link, identity = self._opened()
         for place in self.sensors:
-            self._times(identity, place)
+            self._sensor(identity, place)
         for place in range(len(identity.items)):
-            if place not in self.sensors and identity.items["chip"][place] == ChipKind.NONE:
+            if place not in self.sensors and identity.items["chip"][place] == messages.ChipKind.NONE:
                 continue
             command = self._configuration(identity, place)
             self._expect_done(command, link.command(command))
@@ -128,22 +114,18 @@ class SerialMeter:
     def start(self) -> None:
         """Starts sampling."""
         link, identity = self._opened()
-        status = link.ask(RequestStatus(), Status)
+        status = link.ask(messages.RequestStatus(), messages.Status)
         ns_per_tick = NS_PER_S // identity.tick_hz
-        conversions = {
-            place: ConversionAssembler(
-                number,
-                self._times(identity, place),
-                self._scale(identity, place),
-                ns_per_tick,
-                code_ends(identity.controller, self._chip(identity, place), self._chosen(identity, place)),
-            )
-            for number, place in enumerate(self.sensors)
-        }
+        conversions = {}
+        for number, place in enumerate(self.sensors):
+            sensor = self._sensor(identity, place)
+            scale = sensor.chip.scale(sensor.shunt.ohm, sensor.settings.shunt_range)
+            ends = code_ends(identity.controller, sensor.chip, sensor.settings)
+            conversions[place] = ConversionAssembler(number, sensor.times, scale, ns_per_tick, ends)
         self._events.clear()
         self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
         self._reset = None  # answers to repeated identify came before that of the status
-        command = Start()
+        command = messages.Start()
         self._expect_done(command, link.command(command))
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
@@ -174,15 +156,19 @@ class SerialMeter:
         if self._assembler is not None:
             self._assembler.requested(token, self.clock.now_ns())
         with contextlib.suppress(MeterGone):
-            link.send(Clock(token))
+            link.send(messages.Clock(token))
 
     def stop(self) -> list[MeterEvent]:
         """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
         link, _ = self._opened()
-        command = Stop()
+        command = messages.Stop()
         limit_s = LATE_LIMIT_S if is_pseudo_terminal(self.path) else ANSWER_LIMIT_S
         self._expect_done(command, link.command(command, limit_s))
-        link.ask(RequestStatus(), Status, wanted=lambda status: status.acquisition == Acquisition.IDLE)
+        link.ask(
+            messages.RequestStatus(),
+            messages.Status,
+            wanted=lambda status: status.acquisition == messages.Acquisition.IDLE,
+        )
         return self._handed_out()
 
     def close(self) -> None:
@@ -204,11 +190,11 @@ class SerialMeter:
         link = asdict(self._link.counts) if self._link is not None else {}
         return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
 
-    def _take(self, message: Message, received_host_ns: int) -> None:
+    def _take(self, message: messages.Message, received_host_ns: int) -> None:
         """One message from the link."""
-        if isinstance(message, Identity):
+        if isinstance(message, messages.Identity):
             self._reset = message  # while running nobody asked for it
-        self._input_ended |= isinstance(message, EndOfInput)
+        self._input_ended |= isinstance(message, messages.EndOfInput)
         if self._assembler is not None:
             events = self._assembler.take(message, received_host_ns)
             self._events += events
@@ -219,59 +205,47 @@ class SerialMeter:
         events, self._events = self._events, []
         return events
 
-    def _opened(self) -> tuple[SerialLink, Identity]:
+    def _opened(self) -> tuple[SerialLink, messages.Identity]:
         if self._link is None or self._identity is None:
             raise MeterFault(f"meter on {self.path}: not open")
         return self._link, self._identity
 
-    def _configuration(self, identity: Identity, place: int) -> Configure:
+    def _configuration(self, identity: messages.Identity, place: int) -> messages.Configure:
         """Configuration of the meter's sensor number `place`; off if it is not recorded."""
+        settings = SensorSettings(mode=messages.Mode.OFF, shunt_range=0, samples_per_frame=1)
         if place in self.sensors:
-            settings = self._chosen(identity, place)
-        else:
-            settings = SensorSettings(mode=Mode.OFF, shunt_range=0, samples_per_frame=1)
+            settings = self._sensor(identity, place).settings
         samples = min(settings.samples_per_frame, identity.max_samples_per_frame)
         adcs = settings.shunt_adc, settings.bus_adc
-        return Configure(place, settings.mode, *adcs, settings.shunt_range, samples, settings.bus_every)
+        framed = settings.shunt_range, samples, settings.bus_every
+        return messages.Configure(place, settings.mode, *adcs, *framed)
 
-    def _chosen(self, identity: Identity, place: int) -> SensorSettings:
+    def _sensor(self, identity: messages.Identity, place: int) -> _Sensor:
+        """One that is recorded, as it is read. Raises: MeterFault: absent, or unknown. BadInput: no such setting."""
         chip = self._chip(identity, place)
         settings = self.settings or default_settings(identity.controller, chip, len(self.sensors))
         changes = dict(self.changes)
         if "range_mv" in changes:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
-        return replace(settings, **changes)
-
-    def _shunt(self, identity: Identity, place: int) -> Shunt:
-        if built_in := self._chip(identity, place).own_shunt:
-            return built_in
-        return self.shunts[min(self.sensors.index(place), len(self.shunts) - 1)]
-
-    def _times(self, identity: Identity, place: int) -> ConversionTimes:
-        return read_times(identity.controller, self._chip(identity, place), self._chosen(identity, place))
-
-    def _scale(self, identity: Identity, place: int) -> ChipScale:
-        shunt_range = self._chosen(identity, place).shunt_range
-        return self._chip(identity, place).scale(self._shunt(identity, place).ohm, shunt_range)
+        settings = replace(settings, **changes)
+        shunt = chip.own_shunt or self.shunts[min(self.sensors.index(place), len(self.shunts) - 1)]
+        return _Sensor(chip, settings, read_times(identity.controller, chip, settings), shunt)
 
     def _bounds(self, place: int) -> ErrorBounds:
-        _, identity = self._opened()
-        range_code = self._chosen(identity, place).shunt_range
-        seen_fraction = self._times(identity, place).seen_fraction
-        return self._chip(identity, place).error_bounds(
-            range_code, seen_fraction, self._shunt(identity, place), genuine=self.genuine
-        )
+        sensor = self._sensor(self._opened()[1], place)
+        stated = sensor.settings.shunt_range, sensor.times.seen_fraction, sensor.shunt
+        return sensor.chip.error_bounds(*stated, genuine=self.genuine)
 
-    def _chip(self, identity: Identity, place: int) -> Chip:
+    def _chip(self, identity: messages.Identity, place: int) -> Chip:
         if place >= len(identity.items):
             count = f"{len(identity.items)} sensors found"
             raise MeterFault(f"meter on {self.path}: no sensor {place} ({count}): check the wiring")
         code = int(identity.items["chip"][place])
-        if code not in ChipKind._value2member_map_:
+        if code not in messages.ChipKind._value2member_map_:
             raise MeterFault(f"meter on {self.path}: sensor chip {code} is unknown here: update OpJoule")
-        return chip_of(ChipKind(code))
+        return chip_of(messages.ChipKind(code))
 
-    def _describe(self, identity: Identity) -> MeterIdentity:
+    def _describe(self, identity: messages.Identity) -> MeterIdentity:
         if identity.tick_hz == 0 or NS_PER_S % identity.tick_hz:
             raise MeterFault(
                 f"meter on {self.path}: ticks of {identity.tick_hz} Hz are not whole nanoseconds"
@@ -283,52 +257,55 @@ class SerialMeter:
             place=self.path,
             protocol_version=identity.protocol_version,
             firmware_version=".".join(str(part) for part in identity.firmware_version),
-            board=_name(ControllerKind, identity.controller),
+            board=_name(messages.ControllerKind, identity.controller),
             serial_number=number.hex() if any(number) else "",
             reset_cause=_causes(identity.reset_cause),
             tick_hz=identity.tick_hz,
-            sensors=tuple(SensorIdentity(_name(ChipKind, int(c)), int(a)) for c, a in sensors),
+            sensors=tuple(SensorIdentity(_name(messages.ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self.path),
             notes=self._notes(identity),
         )
 
-    def _notes(self, identity: Identity) -> tuple[str, ...]:
+    def _notes(self, identity: messages.Identity) -> tuple[str, ...]:
         """Notes on its sensors' chips, for the user."""
         known = [place for place in self.sensors if place < len(identity.items)]
         kinds = [
-            ChipKind(code) for place in known if (code := int(identity.items["chip"][place])) in _CHIP_CODES
+            messages.ChipKind(code)
+            for place in known
+            if (code := int(identity.items["chip"][place])) in _CHIP_CODES
         ]
         return tuple(dict.fromkeys(chip_of(kind).note for kind in kinds if kind and chip_of(kind).note))
 
-    def _expect_done(self, command: Configure | Start | Stop, ack: Ack) -> None:
+    def _expect_done(self, command: Command, ack: messages.Ack) -> None:
         """Raises: MeterFault: the meter refused."""
         if done(command, ack):
             return
-        reason = _name(Result, ack.result).replace("_", " ")
-        if ack.result == Result.BAD_VALUE:
+        reason = _name(messages.Result, ack.result).replace("_", " ")
+        if ack.result == messages.Result.BAD_VALUE:
             names = [known.name for known in fields(command)]
             name = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
             reason = f"cannot do {name} = {getattr(command, name, '?')}"
-        elif ack.result == Result.SENSOR_FAILED:
-            fault = _name(Fault, ack.detail)
+        elif ack.result == messages.Result.SENSOR_FAILED:
+            fault = _name(messages.Fault, ack.detail)
             reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
         raise MeterFault(f"meter on {self.path}: {type(command).__name__.lower()} refused: {reason}")
 
 
-def _name(kind: type[ControllerKind] | type[ChipKind] | type[Result] | type[Fault], code: int) -> str:
+def _name(kind: type[IntEnum], code: int) -> str:
     return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
 
 
 def _causes(bits: int) -> str:
-    named = [cause.name.lower().replace("_", "-") for cause in ResetCause if bits & cause and cause.name]
+    names = [cause.name for cause in messages.ResetCause if bits & cause and cause.name]
+    named = [name.lower().replace("_", "-") for name in names]
     return ", ".join(named) or "unknown cause"
 
 
 def _reset_advice(bits: int) -> str:
-    if bits & ResetCause.WATCHDOG:
+    if bits & messages.ResetCause.WATCHDOG:
         return "its firmware hung: check SDA, SCL, D2 and D8 for loose wires, and flash the firmware anew"
-    if bits & ResetCause.EXTERNAL:
+    if bits & messages.ResetCause.EXTERNAL:
         return "another program may have opened its port; or its reset pin or cable is loose"
     return "check its supply and cable"
 

@@ -22,10 +22,7 @@ class SerialPort:
         self._port = _open(path)
 
     def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
-        """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more.
-
-        Raises: MeterGone.
-        """
+        """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more. Raises: MeterGone."""
         try:
             if not self._clock.wait_readable(self._port, timeout_s):
                 return b""
