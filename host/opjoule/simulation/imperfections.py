@@ -103,8 +103,7 @@ class Imperfections:
     def carrying(self, power_w: float, least_v: float) -> Imperfections:
         """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.
 
-        Args:
-            power_w: the board's greatest; its readings, ripple and bus gain error in them, stay above `least_v`.
+        At the board's greatest power its readings, with ripple and bus gain error, stay above `least_v`.
         """
         held_v = least_v * (1 + BUS_GAIN_ERROR_MAX) + float(self.ripple.partition(",")[0]) * 1e-3 + HEADROOM_V
         open_v = max(self.supply_open_v, round(held_v, 4))

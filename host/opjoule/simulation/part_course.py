@@ -35,12 +35,7 @@ class PartCourseWriter:
         self._were_at_work = {"operations": False, "anything": False}
 
     def add(self, edge_ns: np.ndarray, energy_j: Mapping[str, Float64Array]) -> None:
-        """Energies [J] of the parts that drew any between edges.
-
-        Args:
-            edge_ns: increasing, the first where the last call ended, shape (m + 1,).
-            energy_j: shape (m,) each.
-        """
+        """Energies of the parts that drew any between edges, which increase from where the last call ended."""
         if not self._written_ns:
             self._row(int(edge_ns[0]), {}, 0)
         for whose, were in self._were_at_work.items():

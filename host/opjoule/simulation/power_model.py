@@ -132,9 +132,7 @@ class LoadModel(ABC):
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """Current and voltage from moments inside one interval on.
 
-        Args:
-            later: the intervals that are known to follow.
-            busy: what the medium was busy with in the interval, in order of time.
+        `later`: the intervals known to follow; `busy`: what the medium was busy with in the interval, in order of time.
         """
 
     def end(self) -> None:

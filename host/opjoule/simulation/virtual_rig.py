@@ -98,11 +98,7 @@ class ActivityWire:
     def __init__(
         self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
     ) -> None:
-        """Follows the output of a command, the samples as they come.
-
-        Args:
-            ahead_ns: asks how far the board's clock is ahead of this computer's now; None while nobody can say.
-        """
+        """Follows a command's output; `ahead_ns` asks how far the board's clock is ahead, if anybody can say."""
         self._ask_ahead_ns = ahead_ns
         self._ahead_ns: int | None = None
         self._asked_ns = 0
@@ -175,12 +171,11 @@ class VirtualRig:
         disturbance: Disturbance | None = None,
         user: str = "rig",
     ) -> None:
-        """Starts everything; close() ends it.
+        """Starts everything; `say` takes a line on what is going on. close() ends it.
 
         Args:
             wanted: settings of the board's state, on top of this rig's own.
             sync: carrier of the sync line or "none", in place of the profile's.
-            say: told what is going on, one line each.
         """
         image = get_image(root / "build" / "virtual-board", say)
         with ExitStack() as opened:

@@ -66,7 +66,6 @@ def fitted_or_prior(
 ) -> Estimate:
     """A fitted parameter, or the prior where its interval is wider than its value and than `least`."""
     u = COVERAGE_FACTOR * standard_u
-    if not u <= max(abs(value), least):
-        why = f"the record gives {value:.3g} ± {u:.2g}"
-        return assumed(key, prior, unit, why, needed_run)
-    return Estimate(key, value, u, unit, origin)
+    if u <= max(abs(value), least):
+        return Estimate(key, value, u, unit, origin)
+    return assumed(key, prior, unit, f"the record gives {value:.3g} ± {u:.2g}", needed_run)

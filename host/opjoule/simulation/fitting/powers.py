@@ -83,9 +83,8 @@ def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[Bo
                 np.full(int(used.sum()), number, np.int64),
             )
         )
-    joined = Observed(
-        *(np.concatenate([getattr(part, name) for part in parts]) for name in Observed.__dataclass_fields__)
-    )
+    columns = zip(*(vars(part).values() for part in parts), strict=True)
+    joined = Observed(*map(np.concatenate, columns))
     if not joined.baseline.any():
         raise DataFault("no idle power was measured (--idle 0): the fit rests on it; measure with --idle")
     return joined, chosen
@@ -154,9 +153,8 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
 
     def solve(tail_s: float, tail_w: float | None = None) -> Solved:
         timed = replace(medium, tail_s=tail_s)
-        shares = [
-            medium_shares(timed, stretches, one.windows) for stretches, one in zip(work, records, strict=True)
-        ]
+        worked = zip(work, records, strict=True)
+        shares = [medium_shares(timed, stretches, one.windows) for stretches, one in worked]
         active, tail = (
             np.concatenate([share[used] for share, used in zip(of_records, chosen, strict=True)])
             for of_records in zip(*shares, strict=True)
@@ -196,17 +194,9 @@ def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
 
 
 def _solved(
-    seen: Observed,
-    matrix: Float64Array,
-    tail_s: float,
-    records: Sequence[Recorded],
-    tail_w: float | None,
+    seen: Observed, matrix: Float64Array, tail_s: float, records: Sequence[Recorded], tail_w: float | None
 ) -> Solved:
-    """Coefficients, none below zero; the baselines' mean is met exactly.
-
-    Args:
-        tail_w: power of the tail that is taken as known; None: it is fitted.
-    """
+    """Coefficients, none below zero; the baselines' mean is met exactly. `tail_w`: known power of the tail, if any."""
     idle, rest_w, rest = seen.baseline, *_at_rest(seen, matrix)
     columns, power_w = matrix - rest, seen.power_w - rest_w
     fitted = columns.copy()
@@ -223,9 +213,8 @@ def _solved(
     if tail_w is not None:
         watts[-1] = tail_w
     residual_w = power_w - columns @ watts
-    return Solved(
-        tail_s, rest_w - float(rest @ watts), watts, float(weight @ residual_w**2), matrix, residual_w
-    )
+    idle_w, deviance = rest_w - float(rest @ watts), float(weight @ residual_w**2)
+    return Solved(tail_s, idle_w, watts, deviance, matrix, residual_w)
 
 
 def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]:
@@ -283,9 +272,8 @@ def _mean_u_w(seen: Observed) -> float:
     own_w, group = seen.power_w[seen.baseline], seen.phase[seen.baseline]
     means_w = np.array([own_w[group == phase].mean() for phase in np.unique(group)])
     noise_w = float(own_w.std()) / math.sqrt(own_w.size / 3)
-    return math.hypot(
-        noise_w, float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w
-    )
+    between_w = float(means_w.std(ddof=1)) / math.sqrt(means_w.size) if means_w.size > 1 else noise_w
+    return math.hypot(noise_w, between_w)
 
 
 def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) -> tuple[float, float, float]:

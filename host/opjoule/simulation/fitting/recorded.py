@@ -184,12 +184,7 @@ def _check(record: RunRecord, path: Path) -> None:
 def windows_of(
     system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object
 ) -> ActivityWindows:
-    """Windows between two samples of the board's counters.
-
-    Args:
-        system: columns of system.parquet, sorted by board_ns.
-        to_meter: takes board_ns to meter_ns, arrays of any shape.
-    """
+    """Windows between two samples of the board's counters, which are sorted; `to_meter` takes board_ns to meter_ns."""
     board_ns = system["board_ns"].to_numpy().astype(np.int64)
 
     def grown(name: str) -> Float64Array:
@@ -222,10 +217,9 @@ def windows_of(
 def _evened(other_s: Float64Array, span_s: Float64Array) -> Float64Array:
     """Processor time of everything else, counted in ticks of 10 ms: spread over about EVEN_S."""
     width = max(round(EVEN_S / max(float(np.median(span_s)), 1e-3)), 1)
-    kernel = np.ones(width)
-    return np.asarray(
-        np.convolve(other_s, kernel, "same") / np.convolve(np.ones(other_s.size), kernel, "same"), np.float64
-    )[: other_s.size]
+    columns = other_s, np.ones(other_s.size)
+    summed_s, counts = (np.convolve(column, np.ones(width), "same") for column in columns)
+    return np.asarray(summed_s / counts, np.float64)[: other_s.size]
 
 
 def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
@@ -243,11 +237,7 @@ def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
 def signature_levels(
     change_ns: Int64Array, trace: PowerTrace, system: pa.Table, to_meter: object
 ) -> SignatureLevels | None:
-    """Power of the signature's busy and idle stretches; None where none was played.
-
-    Args:
-        change_ns: when the load changed, first to busy, shape (2 m,).
-    """
+    """Power of the signature's busy and idle stretches, by when the load changed, first to busy; None without one."""
     if change_ns.size < 4 or change_ns.size % 2:
         return None
     edge_ns = np.asarray(to_meter(change_ns), np.int64)  # type: ignore[operator]
@@ -265,9 +255,7 @@ def signature_levels(
     busy_w, idle_w = stretch_w[held & (number % 2 == 0)], stretch_w[held & (number % 2 == 1)]
     if busy_w.size < 4 or idle_w.size < 4:
         return None
-    u_w = float(
-        np.hypot(busy_w.std(ddof=1) / np.sqrt(busy_w.size), idle_w.std(ddof=1) / np.sqrt(idle_w.size))
-    )
+    u_w = float(np.hypot(*(part_w.std(ddof=1) / np.sqrt(part_w.size) for part_w in (busy_w, idle_w))))
     times_s = _signature_times_s(change_ns, system)
     return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), u_w, *times_s) if times_s[1] else None
 
