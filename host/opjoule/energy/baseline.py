@@ -16,7 +16,7 @@ from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.uncertainty import SQRT12, steps_u_w
 from opjoule.energy.window import EnergyResult, Window, stated_energy, window_energy_j
 from opjoule.errors import WindowError
-from opjoule.trace.power_trace import Float64Array, PowerTrace
+from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Unstated, excess_kurtosis
 
 
@@ -82,13 +82,11 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     excess = excess_kurtosis(
         [(noise_w, 0.0), *((part, shared.excess.get(name, 0.0)) for name, part in shared.parts.items())]
     )
+    strays = (u_w**2 * result.window.duration_s for u_w, result in zip(mean_u_w, results, strict=True))
     return IdlePower(
         power=Measured.from_standard(power_w, math.hypot(*shared.parts.values(), noise_w), "W", excess),
         standard_u_w=standard_u_w,
-        noise_w_root_s=math.sqrt(
-            sum(u_w**2 * result.window.duration_s for u_w, result in zip(mean_u_w, results, strict=True))
-            / count
-        ),
+        noise_w_root_s=math.sqrt(sum(strays) / count),
         steps_u_w=steps_w,
         drift_w=drift_w,
         mean=mean,
@@ -113,6 +111,7 @@ def marginal_energy(
     shift_j = (run.voltage.joule_per_ohm - idle.watt_per_ohm * duration_s) * run.voltage.resistance_u_ohm
     parts = run.budget.parts
     shared = systematic(sensor, change)
+    stray_j = idle.noise_w_root_s * math.sqrt(duration_s)
     budget = Budget(
         {
             **parts,
@@ -120,9 +119,7 @@ def marginal_energy(
             "quantisation": math.hypot(parts["quantisation"], idle.steps_u_w * duration_s),
             "voltage": math.hypot(run.voltage.spread_u_j, shift_j),
             "timebase": abs(value_j) * run.timebase.relative_u,
-            "baseline": math.hypot(
-                idle.standard_u_w * duration_s, idle.noise_w_root_s * math.sqrt(duration_s)
-            ),
+            "baseline": math.hypot(idle.standard_u_w * duration_s, stray_j),
         },
         {name: reason for name, reason in run.budget.absent.items() if name != "baseline"},
         shared.shared,
@@ -136,17 +133,13 @@ def marginal_energy(
 
 def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
     """Standard error of the mean power of each window [W]: noise, and what was lost."""
-    errors_a = long_block_errors([_current_a(cells, result.window) for result in results])
+    inside = [cells.inside(result.window.start_ns, result.window.end_ns) for result in results]
+    errors_a = long_block_errors([cells.of_samples(cells.current_a, some) for some in inside])
     return [
         math.hypot(error_a * abs(result.integrals.voltage_time_vs), result.budget.parts["loss"])
         / result.window.duration_s
         for error_a, result in zip(errors_a, results, strict=True)
     ]
-
-
-def _current_a(cells: Cells, window: Window) -> Float64Array:
-    inside = cells.inside(window.start_ns, window.end_ns)
-    return cells.of_samples(cells.current_a, inside)
 
 
 def _mean(results: Sequence[EnergyResult]) -> Integrals:

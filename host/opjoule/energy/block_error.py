@@ -46,16 +46,14 @@ def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
     if not long:
         return [0.0] * len(stretches)
     # variance of a block's mean times its length: the same for blocks of any length beyond the correlation
-    rate = float(
-        np.mean([_long_blocks(stretch).var(ddof=1) * (stretch.size // LONG_BLOCKS) for stretch in long])
-    )
+    rates = []
+    for stretch in long:
+        length = stretch.size // LONG_BLOCKS
+        blocks = stretch[: length * LONG_BLOCKS].reshape(LONG_BLOCKS, length).mean(axis=1)
+        rates.append(blocks.var(ddof=1) * length)
+    rate = float(np.mean(rates))
     widening = student_t(len(long) * (LONG_BLOCKS - 1)) / COVERAGE_FACTOR
     return [
         widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0
         for stretch in stretches
     ]
-
-
-def _long_blocks(values: Float64Array) -> Float64Array:
-    length = values.size // LONG_BLOCKS
-    return np.asarray(values[: length * LONG_BLOCKS].reshape(LONG_BLOCKS, length).mean(axis=1), np.float64)

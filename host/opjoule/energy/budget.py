@@ -73,13 +73,8 @@ class Budget:
             if name in self.parts:
                 part = self.parts[name]
                 share = part**2 / variance if variance > 0 else 0.0
-                entries[name] = {
-                    "value": k * part,
-                    "u": None,
-                    "unit": "J",
-                    "share": share,
-                    "reason": f"itself an expanded uncertainty (k = {k:.3g})",
-                }
+                reason = f"itself an expanded uncertainty (k = {k:.3g})"
+                entries[name] = {"value": k * part, "u": None, "unit": "J", "share": share, "reason": reason}
             else:
                 entries[name] = {"value": None, "u": None, "unit": "J", "reason": self.absent[name]}
         return entries

@@ -65,22 +65,14 @@ class Cells:
 
     @classmethod
     def of(cls, trace: PowerTrace) -> Cells:
-        """The cells of a trace.
-
-        Raises: WindowError: the trace holds fewer than two good samples.
-        """
+        """The cells of a trace. Raises: WindowError: it holds fewer than two good samples."""
         bad = np.flatnonzero(~trace.good)
-        if len(trace) - bad.size < 2:
-            raise WindowError(
-                f"the power trace holds {len(trace) - bad.size} good samples: nothing to integrate"
-            )
-        samples = _Samples(
-            without(trace.meter_ns, bad),
-            without(trace.current_a, bad),
-            without(trace.voltage_v, bad),
-            trace.period_ns,
-            without(trace.clipped, bad),
-        )
+        good = len(trace) - bad.size
+        if good < 2:
+            raise WindowError(f"the power trace holds {good} good samples: nothing to integrate")
+        centre_ns, current_a = without(trace.meter_ns, bad), without(trace.current_a, bad)
+        voltage_v, clipped = without(trace.voltage_v, bad), without(trace.clipped, bad)
+        samples = _Samples(centre_ns, current_a, voltage_v, trace.period_ns, clipped)
         gaps = {after: _as_one(group) for after, group in _gaps_by_sample(trace, bad, samples)}
         return replace(_tile(samples, gaps), supply=trace.supply)
 
@@ -228,10 +220,13 @@ def _gaps_by_sample(
 ) -> Iterator[tuple[int, list[Gap]]]:
     """Gaps grouped by the good sample before them; lost rows that no gap explains are gaps too."""
     centre_ns = samples.centre_ns
-    known = [(_sample_before(centre_ns, gap), gap) for gap in trace.gaps]
+    middles_ns = [gap.start_meter_ns + gap.duration_ns // 2 for gap in trace.gaps]
+    before = np.searchsorted(centre_ns, np.array(middles_ns, np.int64), side="right") - 1
+    known = list(zip(before.tolist(), trace.gaps, strict=True))
     explained = {after for after, _ in known}
-    for after, lost in zip(*(column.tolist() for column in _jumps(bad, centre_ns.size)), strict=True):
-        if after not in explained:
+    afters, counts = np.unique(bad - np.arange(bad.size) - 1, return_counts=True)
+    for after, lost in zip(afters.tolist(), counts.tolist(), strict=True):
+        if 0 <= after < centre_ns.size - 1 and after not in explained:
             gap = Gap.between(int(centre_ns[after]), int(centre_ns[after + 1]), lost, "no reason recorded")
             known.append((after, gap))
     known.sort(key=lambda pair: pair[0])
@@ -239,18 +234,6 @@ def _gaps_by_sample(
         last_ns = int(centre_ns[after]) if after >= 0 else None
         next_ns = int(centre_ns[after + 1]) if after + 1 < centre_ns.size else None
         yield after, [_between_samples(gap, last_ns, next_ns) for _, gap in group]
-
-
-def _jumps(bad: npt.NDArray[np.intp], samples: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Index of the good sample before each run of lost rows between two good samples, and the rows lost."""
-    after, lost = np.unique(bad - np.arange(bad.size) - 1, return_counts=True)
-    between = (after >= 0) & (after < samples - 1)
-    return after[between], lost[between]
-
-
-def _sample_before(centre_ns: Int64Array, gap: Gap) -> int:
-    middle_ns = gap.start_meter_ns + gap.duration_ns // 2
-    return int(np.searchsorted(centre_ns, middle_ns, side="right")) - 1
 
 
 def _between_samples(gap: Gap, last_ns: int | None, next_ns: int | None) -> Gap:
@@ -293,6 +276,7 @@ def _tile(samples: _Samples, gaps: dict[int, Gap]) -> Cells:
         bounds_ns[index + 1] = gap.end_meter_ns
     ordered = [(index, gaps[index]) for index in after.tolist()]
     filled = [_fill(samples, index, gap) for index, gap in ordered]
+    lost = (_lost_cell(samples, *one, one[0] + 1 + number) for number, one in enumerate(ordered))
 
     def with_gaps(column: npt.NDArray[_Number], of_gaps: list[Any]) -> npt.NDArray[_Number]:
         return np.insert(column, after + 1, of_gaps) if of_gaps else column
@@ -301,9 +285,7 @@ def _tile(samples: _Samples, gaps: dict[int, Gap]) -> Cells:
         with_gaps(bounds_ns, [gap.start_meter_ns for _, gap in ordered]),
         with_gaps(samples.current_a, [fill[0] for fill in filled]),
         with_gaps(samples.voltage_v, [fill[1] for fill in filled]),
-        tuple(
-            _lost_cell(samples, index, gap, index + 1 + number) for number, (index, gap) in enumerate(ordered)
-        ),
+        tuple(lost),
         samples.period_ns,
         with_gaps(samples.clipped, [gap.clipped_samples > 0 for _, gap in ordered]),
     )

@@ -55,10 +55,8 @@ class Side:
     ) -> Side:
         """From a number of result.json, what its `shared` entry lists of it, and its values repeat by repeat.
 
-        Args:
-            number: {"value", "u", "unit"}, u expanded; of several repeats it holds their spread, widened.
-            values: of `by_repeat`; without them the spread in u is taken for known exactly.
-        Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
+        The number's u is expanded; of several repeats it holds their spread, widened. Without values that spread is
+        taken for known exactly. Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
         """
         if number.get("value") is None or number.get("u") is None:
             raise ValueError(str(number.get("reason") or "no value with an uncertainty"))
@@ -69,14 +67,13 @@ class Side:
             return cls(value, standard_u, unit, shared or {}, excess=excess_of(k))
         common_u = math.sqrt(max(standard_u**2 - repeat_standard_u(values) ** 2, 0.0))
         excess = excess_of(k) * (standard_u / common_u) ** 4 if common_u else 0.0
-        return cls._repeated(value, common_u, unit, shared or {}, values, max(excess, RECTANGULAR))
+        common = cls(value, common_u, unit, shared or {}, excess=max(excess, RECTANGULAR))
+        return common._repeated(values)
 
     @classmethod
     def mean(cls, runs: Sequence[Side]) -> Side:
         """The mean of several runs of the same. How much they differ is known from them. What else each gets wrong may
-        be alike in all of them and does not average out.
-
-        Raises: ValueError: no run, or they have different units.
+        be alike in all of them and does not average out. Raises: ValueError: no run, or they have different units.
         """
         units = {run.unit for run in runs}
         if len(units) != 1:
@@ -87,31 +84,20 @@ class Side:
         shared = {name: fmean(run.shared.get(name, 0.0) for run in runs) for name in names}
         common_u = math.hypot(fmean(run.own_u for run in runs), *shared.values())
         values, excess = [run.value for run in runs], fmean(run.excess for run in runs)
-        return cls._repeated(fmean(values), common_u, units.pop(), shared, values, excess)
+        common = cls(fmean(values), common_u, units.pop(), shared, excess=excess)
+        return common._repeated(values)
 
-    @classmethod
-    def _repeated(
-        cls,
-        value: float,
-        common_u: float,
-        unit: str,
-        shared: Mapping[str, float],
-        values: Sequence[float],
-        excess: float,
-    ) -> Side:
+    def _repeated(self, values: Sequence[float]) -> Side:
+        """The figure with the spread of its values, besides what they have in common."""
         spread_u = stdev(values) / math.sqrt(len(values))
-        standard_u = math.hypot(common_u, spread_u)
-        return cls(value, standard_u, unit, shared, spread_u, len(values) - 1.0, excess)
+        standard_u = math.hypot(self.standard_u, spread_u)
+        return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=len(values) - 1.0)
 
     @property
     def own_u(self) -> float:
         """Standard uncertainty without spread and without what may be shared."""
-        rest = (
-            self.standard_u**2
-            - self.spread_u**2
-            - sum(contribution**2 for contribution in self.shared.values())
-        )
-        return math.sqrt(max(rest, 0.0))
+        shared_u2 = sum(contribution**2 for contribution in self.shared.values())
+        return math.sqrt(max(self.standard_u**2 - self.spread_u**2 - shared_u2, 0.0))
 
     @property
     def expanded_u(self) -> float:
@@ -145,10 +131,7 @@ class Side:
 
 
 def difference(a: Side, b: Side) -> Measured:
-    """a - b, with an interval for 95.45 %.
-
-    Raises: ValueError: they have different units.
-    """
+    """a - b, with an interval for 95.45 %. Raises: ValueError: they have different units."""
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     return Measured(a.value - b.value, _difference_u(a, b), a.unit)
@@ -175,10 +158,7 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
     So it holds 1 exactly where a and b are not found different. It lies unevenly about the quotient, the more so the
     less certain b is; the upper end is infinite where b may be zero.
 
-    Args:
-        a, b: with values above 0.
-        beyond: as of ratio().
-    Raises: ValueError: they have different units.
+    Both values are above 0; `beyond` as of ratio(). Raises: ValueError: they have different units.
     Source: E. C. Fieller, Some problems in interval estimation, J. R. Statist. Soc. B 16 (1954), 175-185.
     """
     if a.unit != b.unit:

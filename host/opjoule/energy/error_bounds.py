@@ -119,12 +119,7 @@ class ErrorBounds:
 
     @classmethod
     def of_power(
-        cls,
-        *,
-        gain_error_max: float,
-        step_w: float,
-        power_max_w: float,
-        clock_error_max: float,
+        cls, *, gain_error_max: float, step_w: float, power_max_w: float, clock_error_max: float
     ) -> ErrorBounds:
         """A counter of energy alone, whose trace is written as 1 V, which has no error, and as many amperes as watts.
 

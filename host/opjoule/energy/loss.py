@@ -17,7 +17,6 @@ import numpy as np
 from opjoule.energy.cells import Cells, LostCell
 from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import Float64Array
 
 TRIALS_MIN: Final = 20
 """Stretches needed to say how wrong the filling of a gap is."""
@@ -77,17 +76,10 @@ def _part(
         bounds_u_j = half_a * voltage_v * inside_s / SQRT3
         filling_u_j = elsewhere.standard_u_w(lost.gap.duration_ns) * inside_s
         standard_u_j = math.hypot(max(bounds_u_j, filling_u_j), voltage_u_j)
-        return _Part(
-            standard_u_j, inside_s, least_a * voltage_v * inside_s, greatest_a * voltage_v * inside_s
-        )
-    return _Part(
-        math.hypot(
-            _cut_charge_u_c(current_a, least_a, greatest_a, inside_s, whole_s) * voltage_v, voltage_u_j
-        ),
-        0.0,
-        0.0,
-        0.0,
-    )
+        ends_j = least_a * voltage_v * inside_s, greatest_a * voltage_v * inside_s
+        return _Part(standard_u_j, inside_s, *ends_j)
+    charge_u_c = _cut_charge_u_c(current_a, least_a, greatest_a, inside_s, whole_s)
+    return _Part(math.hypot(charge_u_c * voltage_v, voltage_u_j), 0.0, 0.0, 0.0)
 
 
 def _cut_charge_u_c(
@@ -115,17 +107,16 @@ class _FillingError:
         """Root mean square error [W] of the mean power of a stretch filled like a gap of this length."""
         length = max(round(duration_ns / self._period_ns), 1)
         if length not in self._known:
-            self._known[length] = _filling_error_w(self._running, length)
+            self._known[length] = self._error_w(length)
         return self._known[length]
 
-
-def _filling_error_w(running: Float64Array, length: int) -> float:
-    near = max(length, 2)
-    starts = np.arange(near, running.size - 1 - length - near + 1)
-    if starts.size < TRIALS_MIN:
-        return 0.0
-    truth = (running[starts + length] - running[starts]) / length
-    before = running[starts] - running[starts - near]
-    behind = running[starts + length + near] - running[starts + length]
-    error = truth - (before + behind) / (2 * near)
-    return float(np.sqrt(np.mean(error**2)))
+    def _error_w(self, length: int) -> float:
+        near, running = max(length, 2), self._running
+        starts = np.arange(near, running.size - 1 - length - near + 1)
+        if starts.size < TRIALS_MIN:
+            return 0.0
+        truth = (running[starts + length] - running[starts]) / length
+        before = running[starts] - running[starts - near]
+        behind = running[starts + length + near] - running[starts + length]
+        error = truth - (before + behind) / (2 * near)
+        return float(np.sqrt(np.mean(error**2)))

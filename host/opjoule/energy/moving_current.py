@@ -68,10 +68,10 @@ def _fast_a2(current_a: Float64Array, period_ns: int) -> Float64Array:
     # The median passes over the edges of longer bursts, which are in few of the differences.
     seen = np.array([np.median(bend[at : at + BLOCK]) for at in starts.tolist()])
     around = np.ones(2 * BLOCKS_AROUND + 1)
-    one_around, two_around = (
-        np.convolve(product, around)[BLOCKS_AROUND:-BLOCKS_AROUND] for product in (one, two)
+    columns = one, two, np.full(starts.size, float(BLOCK))
+    one_around, two_around, count = (
+        np.convolve(column, around)[BLOCKS_AROUND:-BLOCKS_AROUND] for column in columns
     )
-    count = np.convolve(np.full(starts.size, float(BLOCK)), around)[BLOCKS_AROUND:-BLOCKS_AROUND]
     ratio = two_around / np.maximum(one_around, 1e-300) - 4.0 / np.sqrt(count)
     fast = seen / MEDIAN_OF_SQUARE / 1.5 * _hidden_over_seen(ratio, period_ns)
     held = np.repeat(fast, BLOCK)[np.minimum(np.arange(current_a.size), fast.size * BLOCK - 1)]

@@ -32,16 +32,11 @@ def repeat_standard_u(values: Sequence[float]) -> float:
 
 
 def student_t(degrees_of_freedom: float) -> float:
-    """Student's t for 95.45 %, between tabulated degrees of freedom by their reciprocals, in which it bends upwards.
-
-    Raises: ValueError: fewer than one.
-    """
+    """Student's t for 95.45 %, interpolated by reciprocal degrees of freedom. Raises: ValueError: fewer than one."""
     if degrees_of_freedom < 1:
         raise ValueError(f"{degrees_of_freedom:g} degrees of freedom: Student's t needs at least one")
-    at = [1.0 / tabulated for tabulated in T_95]
-    return float(
-        np.interp(1.0 / degrees_of_freedom, [0.0, *reversed(at)], [COVERAGE_FACTOR, *reversed(T_95.values())])
-    )
+    at = [0.0, *(1.0 / tabulated for tabulated in reversed(T_95))]
+    return float(np.interp(1.0 / degrees_of_freedom, at, [COVERAGE_FACTOR, *reversed(T_95.values())]))
 
 
 def student_probability(t: float, degrees_of_freedom: float) -> float:
@@ -69,10 +64,8 @@ def student_t_of(probability: float, degrees_of_freedom: float) -> float:
         high *= 2.0
     while high - low > _T_RESOLUTION * high:
         middle = (low + high) / 2
-        if student_probability(middle, degrees_of_freedom) > probability:
-            low = middle
-        else:
-            high = middle
+        beyond = student_probability(middle, degrees_of_freedom) > probability
+        low, high = (middle, high) if beyond else (low, middle)
     return high
 
 

@@ -112,8 +112,7 @@ class SensorCalibration:
         The fit's own sources are independent combinations of the parameters (Cholesky): the gains with whatever of the
         offsets goes with them, then the rest of the offsets, which is the line's error in the middle of its points.
 
-        Args:
-            sensitivity: change of the figure with each parameter, shape (5,).
+        `sensitivity` is the change of the figure with each parameter, shape (5,).
         Returns: source -> (gain, contribution in the figure's unit); the contributions are independent of each other.
         """
         sources = {}
@@ -151,27 +150,19 @@ class SensorCalibration:
         reading_a = self.current.before(current_a * (1.0 + self.heating.per_a2 * current_a**2))
         at = self.sensitivity(reading_a, self.steady_warmth_a2(reading_a)) / current_a
         at[1], at[3] = voltage.before(voltage_v) / voltage_v, 1.0 / voltage_v
-        return math.hypot(
-            self.gain_drift_u, *(contribution for _, contribution in self.contributions(at).values())
-        )
+        parts = (contribution for _, contribution in self.contributions(at).values())
+        return math.hypot(self.gain_drift_u, *parts)
 
     def apply(self, trace: PowerTrace, *, overwrite: bool = False) -> PowerTrace:
-        """The trace as it would be without the sensor's errors.
-
-        Args:
-            overwrite: in the columns of the one that is given; False: that stays as it was read.
-        """
+        """The trace as it would be without the sensor's errors; `overwrite`: in the columns of the one given."""
         current, voltage = self.current, self.voltage or Correction()
-        warm = warmth(trace.meter_ns, trace.current_a, self.heating) if self._bows(trace) else None
-        made = trace.corrected(
-            current.gain, current.offset, voltage.gain, voltage.offset, overwrite=overwrite
-        )
+        bows = self.heating.per_a2 != 0.0 and len(trace) > 0
+        warm = warmth(trace.meter_ns, trace.current_a, self.heating) if bows else None
+        line = current.gain, current.offset, voltage.gain, voltage.offset
+        made = trace.corrected(*line, overwrite=overwrite)
         if warm is None:
             return made
         return made.scaled(lambda at_ns: 1.0 / (1.0 + self.heating.per_a2 * warm.at(at_ns)), overwrite=True)
-
-    def _bows(self, trace: PowerTrace) -> bool:
-        return self.heating.per_a2 != 0.0 and len(trace) > 0
 
     def refusal(self, trace: PowerTrace) -> str:
         """Why the calibration does not hold for a trace as it was read; empty if it does.

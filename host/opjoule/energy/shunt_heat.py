@@ -59,9 +59,7 @@ class Warmth:
 def warmth(meter_ns: Int64Array, current_a: Float64Array, heating: Heating) -> Warmth:
     """The warmth along a trace. Before it the shunt was as warm as the first time constant's current keeps it.
 
-    Args:
-        meter_ns: of the readings, shape (n,), increasing; n at least 1.
-        current_a: shape (n,), NaN where lost: the warmth then follows the readings before.
+    Where a current is NaN the warmth follows the readings before; there is at least one time, and times increase.
     """
     step_ns = max(int(heating.tau_s / BINS_PER_TAU / NS), 1)
     squares_a2 = _mean_squares(meter_ns, current_a, step_ns)

@@ -42,9 +42,7 @@ class StepIntegral:
 
         Times outside the bounds are taken as the nearest bound.
         """
-        return self._from_to(
-            self._place(np.asarray(start_ns, np.int64)), self._place(np.asarray(end_ns, np.int64))
-        )
+        return self._from_to(*(self._place(np.asarray(edge_ns, np.int64)) for edge_ns in (start_ns, end_ns)))
 
     def between_edges(self, edge_ns: Int64Array) -> Float64Array:
         """Integral of each window between neighbouring edges, shape (n + 1,) to (n,): `between` in half the time."""

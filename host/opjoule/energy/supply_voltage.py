@@ -18,7 +18,6 @@ from opjoule.energy.block_error import BLOCKS_MIN, standard_error
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.energy.step_integral import NS
-from opjoule.trace.power_trace import Float64Array
 from opjoule.trace.supply_line import SupplyLine
 
 READINGS_MIN: Final = 64
@@ -75,20 +74,12 @@ def mean_spread_u_v(supply: SupplyLine | None, start_ns: int, end_ns: int) -> fl
         return RIPPLE_U_V
     share = np.abs(supply.current_a[some][sure])
     mean_a = float(share.mean())
-    products_v = _without_trend(stray_v) * (share / mean_a if mean_a > 0 else 1.0)
-    of_all_v = _error_of_mean(products_v)
+    # Less the straight line through them: a source that warms up is followed by the load line.
+    place = np.arange(stray_v.size) - (stray_v.size - 1) / 2
+    slope = float(place @ stray_v) / float(place @ place)
+    products_v = (stray_v - stray_v.mean() - slope * place) * (share / mean_a if mean_a > 0 else 1.0)
+    of_all_v = float(products_v.std(ddof=2)) / math.sqrt(products_v.size)
+    if products_v.size >= BLOCKS_MIN:
+        of_all_v = standard_error(products_v)
     counted = max(inside * float(sure.mean()), 0.5)
     return of_all_v * math.sqrt(products_v.size / counted)
-
-
-def _error_of_mean(values: Float64Array) -> float:
-    if values.size >= BLOCKS_MIN:
-        return standard_error(values)
-    return float(values.std(ddof=2)) / math.sqrt(values.size)
-
-
-def _without_trend(values: Float64Array) -> Float64Array:
-    """Less the straight line through them: a source that warms up is followed by the line."""
-    place = np.arange(values.size) - (values.size - 1) / 2
-    slope = float(place @ values) / float(place @ place)
-    return np.asarray(values - values.mean() - slope * place, np.float64)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 
 import numpy as np
 
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import HEAT, SQRT3, VOLTAGE, WIRE, ErrorBounds
 from opjoule.energy.sensor_calibration import CALIBRATION, PARAMETERS, Correction, SensorCalibration
-from opjoule.energy.shunt_heat import Heating, heat_integral
+from opjoule.energy.shunt_heat import heat_integral
 from opjoule.units import RECTANGULAR, excess_kurtosis
 
 _BOW = PARAMETERS[-1]
@@ -58,18 +58,11 @@ class Integrals:
 
     def less(self, other: Integrals, times: float) -> Integrals:
         """These less `times` those of another."""
-        return Integrals(*(a - times * b for a, b in zip(self._all, other._all, strict=True)))
+        return Integrals(*(a - times * b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def scale(self, factor: float) -> Integrals:
         """All times an exact factor."""
-        return Integrals(*(factor * part for part in self._all))
-
-    @property
-    def _all(self) -> tuple[float, ...]:
-        return (
-            *(self.energy_j, self.voltage_time_vs, self.charge_c),
-            *(self.square_a2s, self.heat_ja2, self.later_heat_ja2),
-        )
+        return Integrals(*(factor * part for part in astuple(self)))
 
 
 @dataclass(frozen=True)
@@ -100,35 +93,17 @@ class Systematic:
         return math.hypot(*self.offset.values())
 
     @property
-    def heating_u(self) -> float:
-        """Standard uncertainty from the shunt's heat."""
-        return math.hypot(*self.heating.values())
-
-    @property
-    def wire_u(self) -> float:
-        """Standard uncertainty from the wire behind the sense point."""
-        return math.hypot(*self.wire.values())
-
-    @property
     def parts(self) -> dict[str, float]:
         """Standard uncertainties by part of the budget."""
-        return {
-            "gain": self.gain_u,
-            "offset": self.offset_u,
-            "heating": self.heating_u,
-            "wire": self.wire_u,
-        }
+        heating_u, wire_u = math.hypot(*self.heating.values()), math.hypot(*self.wire.values())
+        return {"gain": self.gain_u, "offset": self.offset_u, "heating": heating_u, "wire": wire_u}
 
     @property
     def excess(self) -> dict[str, float]:
         """Excess kurtosis by part of the budget."""
-        everything = (
-            {"gain": self.gain, "offset": self.offset, "heating": self.heating} if self.bounded else {}
-        )
-        return {
-            name: excess_kurtosis((part_u, RECTANGULAR) for part_u in part.values())
-            for name, part in {**everything, "wire": self.wire}.items()
-        }
+        names = ("gain", "offset", "heating", "wire") if self.bounded else ("wire",)
+        parts = {name: getattr(self, name).values() for name in names}
+        return {name: excess_kurtosis((u, RECTANGULAR) for u in part) for name, part in parts.items()}
 
     @property
     def shared(self) -> Mapping[str, float]:
@@ -140,8 +115,7 @@ class Systematic:
 def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
     """Contributions of a sensor's systematic errors to an energy, or to a difference of energies.
 
-    Args:
-        integrals: corrected, or the differences of two. Divided by a time they give a power's errors.
+    Corrected integrals, or the differences of two, that are divided by a time give a power's errors.
     """
     wire = {}
     if sensor.wire_max_ohm:
@@ -153,7 +127,9 @@ def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
     bow = f"{CALIBRATION} {calibration.identity}: {_BOW}"
     heating = {bow: sources.pop(bow)[1]} if bow in sources else {}
     if calibration.heats:
-        heating |= _later(calibration.identity, calibration.heating, integrals)
+        shape = calibration.heating
+        change_j = -shape.per_a2 * integrals.later_heat_ja2 * shape.ln_tau_u
+        heating[f"{CALIBRATION} {calibration.identity}: thermal time constant"] = change_j
     gain = {name: part for name, (is_gain, part) in sources.items() if is_gain}
     if calibration.voltage is None:
         gain |= _voltage_as_delivered(sensor, integrals)
@@ -165,12 +141,6 @@ def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
         drift_u=abs(integrals.energy_j) * calibration.gain_drift_u,
         sensor_known=True,
     )
-
-
-def _later(identity: str, heating: Heating, integrals: Integrals) -> dict[str, float]:
-    """Contribution of the thermal time constant."""
-    change_j = -heating.per_a2 * integrals.later_heat_ja2 * heating.ln_tau_u
-    return {f"{CALIBRATION} {identity}: thermal time constant": change_j}
 
 
 def _sensitivity(calibration: SensorCalibration, integrals: Integrals) -> np.ndarray:

@@ -11,7 +11,6 @@ import numpy as np
 
 from opjoule.energy.cells import Cells, stretch_variances, without
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.levels import LevelCounts, parts
 from opjoule.energy.step_integral import NS
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
@@ -28,8 +27,73 @@ SQRT12: Final = math.sqrt(12.0)
 HARMONICS: Final = 32
 ROUNDING_2: Final = 0.25
 """Most that rounding alone can show as variance of a constant value, in squared steps: it rests between two codes."""
+PART_SAMPLES: Final = 1 << 14
+LEVELS_MAX: Final = 1 << 20
+"""Levels that are counted in a table; more are sorted."""
 
 Spans = Sequence[tuple[int, int]]
+
+
+def parts(count: int, first: int = 0) -> Iterator[slice]:
+    """Values of one part: its arrays stay in the processor's cache. A part is a whole number of blocks of samples."""
+    return (slice(at, min(at + PART_SAMPLES, count)) for at in range(first, count, PART_SAMPLES))
+
+
+@dataclass(frozen=True)
+class LevelCounts:
+    """Values on each level."""
+
+    lowest: int
+    """The first level."""
+    counts: Float64Array
+    """Values, or the sum of their shares, on the levels from the lowest on, shape (levels,)."""
+    in_whole_parts: Float64Array
+    """The counts that are in whole parts, from where counting goes on, shape (levels,)."""
+    values: int
+    """How many were counted; 0 where there are so many levels that counting cannot go on."""
+
+    @classmethod
+    def of(cls, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
+        """Counts of values on levels of a width, each as much as its `share`, or as 1."""
+        nothing = np.zeros(0)
+        return cls(0, nothing, nothing, 0).grown(values, width, share)
+
+    def grown(self, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
+        """Counts of all values, where these are the counts of the first ones: only the others are looked at."""
+        if self.values > values.size:
+            return LevelCounts.of(values, width, share)
+        if self.values == values.size and values.size:
+            return self
+        whole_parts = self.values // PART_SAMPLES * PART_SAMPLES
+        rest = values[whole_parts:]
+        ends = np.floor(np.array([rest.min(), rest.max()]) / width + 0.5).tolist()
+        lowest, highest = int(ends[0]), int(ends[1])
+        if self.values:
+            lowest, highest = min(lowest, self.lowest), max(highest, self.lowest + self.counts.size - 1)
+        if highest - lowest >= LEVELS_MAX:
+            _, numbered = np.unique(np.floor(values / width + 0.5), return_inverse=True)
+            counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
+            return LevelCounts(lowest, counts, counts, 0)
+        counts = np.zeros(highest - lowest + 1)
+        if self.values:
+            counts[self.lowest - lowest :][: self.counts.size] = self.in_whole_parts
+        in_whole_parts = counts.copy()
+        for some in parts(values.size, whole_parts):
+            level = values[some] / width
+            level += 0.5
+            np.floor(level, out=level)
+            level -= lowest
+            weights = None if share is None else np.abs(share[some])
+            counts += np.bincount(level.astype(np.int64), weights, counts.size)
+            if some.stop == values.size // PART_SAMPLES * PART_SAMPLES:
+                in_whole_parts = counts.copy()
+        return LevelCounts(lowest, counts, in_whole_parts, values.size)
+
+    @property
+    def same(self) -> float:
+        """Probability that two of the values lie on the same level."""
+        total = float(self.counts.sum())
+        return float(np.sum((self.counts / total) ** 2)) if total > 0 else 1.0
 
 
 def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
@@ -38,9 +102,10 @@ def steps_u_w(cells: Cells, spans: Spans, sensor: ErrorBounds) -> float:
     current_a = _joined([cells.current_a[samples] for samples in some])
     converted = [_converted(cells, span, samples) for span, samples in zip(spans, some, strict=True)]
     voltage_v, share_a, noise_v2 = (_joined(parts) for parts in zip(*converted, strict=True))
-    known = _Known(cells, some[0].start) if len(spans) == 1 else None
-    of_current = known.of_current if known else LevelCounts.of
-    of_voltage = known.of_voltage if known and cells.supply is None else LevelCounts.of
+    of_current = of_voltage = LevelCounts.of
+    if len(spans) == 1:
+        of_current = _counted(cells, some[0].start, "current")
+        of_voltage = _counted(cells, some[0].start, "voltage") if cells.supply is None else of_voltage
     current_u_a = step_u(current_a, sensor.current_step_a, cells.noise_a**2, counts=of_current)
     voltage_u_v = step_u(voltage_v, sensor.voltage_step_v, float(noise_v2.min()), share_a, of_voltage)
     return math.hypot(current_u_a * float(voltage_v.mean()), voltage_u_v * float(current_a.mean()))
@@ -50,29 +115,17 @@ def _joined(parts: Sequence[Float64Array]) -> Float64Array:
     return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
-@dataclass(frozen=True)
-class _Known:
-    """Levels of cells from one on, counted once for all windows that begin there."""
+def _counted(cells: Cells, first: int, name: str) -> Callable[..., LevelCounts]:
+    """Counts levels of cells from one on, once for all windows that begin there."""
 
-    cells: Cells
-    first: int
-
-    def of_current(self, values: Float64Array, width: float, _: Float64Array | None) -> LevelCounts:
-        """Counts of the first currents."""
-        return self._grown("current", values, width, None)
-
-    def of_voltage(self, values: Float64Array, width: float, share: Float64Array | None) -> LevelCounts:
-        """Counts of the first voltages, each by the current at it."""
-        return self._grown("voltage", values, width, share)
-
-    def _grown(
-        self, name: str, values: Float64Array, width: float, share: Float64Array | None
-    ) -> LevelCounts:
-        key = (name, self.first, width)
-        known = self.cells.kept.get(key)
+    def counts(values: Float64Array, width: float, share: Float64Array | None) -> LevelCounts:
+        key = (name, first, width)
+        known = cells.kept.get(key)
         grown = known.grown(values, width, share) if known else LevelCounts.of(values, width, share)
-        self.cells.kept[key] = grown
+        cells.kept[key] = grown
         return grown
+
+    return counts
 
 
 def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
@@ -105,7 +158,8 @@ def _converted(
     missing = max(NOISE_SAMPLES - (last - first), 0)
     near = slice(max(first - missing, 0), last + missing)
     stray_v = cells.supply.source_v[near][cells.supply.weight[near] >= SURE_WEIGHT]
-    noise_v2 = np.array([_quiet_variance(stray_v)])
+    whole = stray_v.size // NOISE_SAMPLES * NOISE_SAMPLES
+    noise_v2 = np.array([_quiet(stretch_variances(stray_v[:whole], NOISE_SAMPLES))])
     return cells.supply.reading_v[near], cells.supply.current_a[near], noise_v2
 
 
@@ -161,10 +215,8 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
     unseen = 2.0 * (1.0 - sensor.seen_fraction)
     noise_w = cells.noise_a * float(np.mean(cells.voltage_v[some]))
     per_sample_w2 = noise_w**2 + (0.5 * unseen**2 * _halves_variance(power) if unseen > 0 else 0.0)
-    predicted_w = math.sqrt(_predicted_w2(power))
-    return math.hypot(
-        math.sqrt(count * per_sample_w2) * cell_s, predicted_w * _slots_s(cells, start_ns, end_ns)
-    )
+    slots_j = math.sqrt(_predicted_w2(power)) * _slots_s(cells, start_ns, end_ns)
+    return math.hypot(math.sqrt(count * per_sample_w2) * cell_s, slots_j)
 
 
 def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
@@ -223,10 +275,8 @@ class _SamplePower:
         for some in parts(self.size - 2):
             key = some.start, some.stop
             if key not in self.known:
-                with_neighbours = slice(some.start, some.stop + 2)
-                self.known[key] = _neighbours(
-                    self.current_a[with_neighbours] * self.voltage_v[with_neighbours]
-                )
+                around = slice(some.start, some.stop + 2)
+                self.known[key] = _neighbours(self.current_a[around] * self.voltage_v[around])
             yield self.known[key]
 
 
@@ -256,12 +306,6 @@ def _predicted_w2(power: _SamplePower) -> float:
     for neighbour in power.neighbours():
         total_w2 += neighbour.predicted
     return total_w2 / (power.size - 2)
-
-
-def _quiet_variance(values: Float64Array) -> float:
-    """Variance within the quietest quarter of all stretches of 16 values."""
-    count = values.size // NOISE_SAMPLES
-    return _quiet(stretch_variances(values[: count * NOISE_SAMPLES], NOISE_SAMPLES))
 
 
 def _quiet(variance: Float64Array) -> float:

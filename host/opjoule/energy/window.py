@@ -45,20 +45,13 @@ class Window:
 
     @classmethod
     def on_meter(cls, board_to_meter: ClockMap, start_board_ns: int, end_board_ns: int) -> Window:
-        """The window between two times of the board's clock, carried over with the map's uncertainty.
-
-        Its seconds are the board's.
-        """
-        middle_ns = (start_board_ns + end_board_ns) // 2
-        length_ns = end_board_ns - start_board_ns
+        """The window between two times of the board's clock, whose seconds it has, with the map's uncertainty."""
+        u_ns = board_to_meter.u_ns((start_board_ns + end_board_ns) // 2)
+        u_duration_ns = board_to_meter.u_duration_ns(start_board_ns, end_board_ns)
         start_ns, end_ns = board_to_meter.to_target(start_board_ns), board_to_meter.to_target(end_board_ns)
-        return cls(
-            start_ns,
-            end_ns,
-            board_to_meter.u_ns(middle_ns),
-            board_to_meter.u_duration_ns(start_board_ns, end_board_ns),
-            Timebase.defined_on(board_to_meter.source, length_ns, end_ns - start_ns),
-        )
+        lengths_ns = end_board_ns - start_board_ns, end_ns - start_ns
+        timebase = Timebase.defined_on(board_to_meter.source, *lengths_ns)
+        return cls(start_ns, end_ns, u_ns, u_duration_ns, timebase)
 
     @classmethod
     def of_meter(cls, start_ns: int, end_ns: int, meter_to_host: ClockMap | None) -> Window:
@@ -172,9 +165,8 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
     """
     if not clipped_samples:
         return budget.energy(energy_j)
-    return Unstated(
-        energy_j, "J", f"{clipped_samples} samples at the end of the meter's range: at least this"
-    )
+    reason = f"{clipped_samples} samples at the end of the meter's range: at least this"
+    return Unstated(energy_j, "J", reason)
 
 
 def seen(results: Sequence[EnergyResult]) -> Unstated:
@@ -184,10 +176,9 @@ def seen(results: Sequence[EnergyResult]) -> Unstated:
 
 
 def _check_covered(cells: Cells, window: Window) -> None:
-    if window.end_ns <= window.start_ns:
-        raise WindowError(
-            f"window of {window.end_ns - window.start_ns} ns: its end must come after its start"
-        )
+    length_ns = window.end_ns - window.start_ns
+    if length_ns <= 0:
+        raise WindowError(f"window of {length_ns} ns: its end must come after its start")
     if window.start_ns < cells.start_ns or window.end_ns > cells.end_ns:
         raise WindowError(
             f"window {_s(window.start_ns)} to {_s(window.end_ns)} s reaches outside the power trace "
