@@ -28,7 +28,6 @@ from opjoule.energy.sensor_calibration import (
     CommonSource,
     Correction,
     SensorCalibration,
-    as_matrix,
 )
 from opjoule.energy.shunt_heat import Heating
 from opjoule.errors import BadInput
@@ -207,10 +206,7 @@ class _File(Struct, kw_only=True):
 
 
 def read_calibration(path: Path) -> CalibrationFile:
-    """Reads and checks one file.
-
-    Raises: BadInput: it cannot be read, is no TOML, or an entry is missing or of another kind.
-    """
+    """Reads and checks one file. Raises: BadInput: not readable, no TOML, or an entry is missing or of another kind."""
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise BadInput(f"{path} is not a calibration: it has {path.stat().st_size} bytes")
@@ -236,15 +232,13 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
     parameters = PARAMETERS[:HEATING_PLACE] if entry.schema == EARLIER_SCHEMA else PARAMETERS
     if entry.uncertainty.parameters != parameters:
         raise ValueError(f"uncertainty.parameters must be {', '.join(parameters)}")
+    common = [CommonSource(source.source, source.effect) for source in entry.common]
     calibration = SensorCalibration(
         identity=f"{sensor.id} {date_utc:%Y-%m-%dT%H:%M:%SZ} {digest}",
         current=Correction(*msgspec.structs.astuple(entry.current)),
         voltage=Correction(*msgspec.structs.astuple(entry.voltage)) if entry.voltage else None,
-        covariance=as_matrix(entry.uncertainty.covariance),
-        common=(
-            *(CommonSource(source.source, source.effect) for source in entry.common),
-            *_not_fitted(entry),
-        ),
+        covariance=entry.uncertainty.covariance,
+        common=(*common, *_not_fitted(entry)),
         heating=Heating(*msgspec.structs.astuple(entry.heating)) if entry.heating else Heating(),
     )
     try:
@@ -355,9 +349,7 @@ def _head_lines(file: CalibrationFile) -> list[str]:
 def _correction_lines(calibration: SensorCalibration, correction: Correction, channel: int) -> list[str]:
     alone = np.eye(len(PARAMETERS))
     by_parameter = [calibration.contributions(alone[place]) for place in (channel, channel + 2)]
-    gain_u, offset_u = (
-        math.hypot(*(part for _, part in contributions.values())) for contributions in by_parameter
-    )
+    gain_u, offset_u = (math.hypot(*(part for _, part in sources.values())) for sources in by_parameter)
     return [
         f"gain = {toml_float(correction.gain)}  # ± {COVERAGE_FACTOR * gain_u:.2g} (k = 2)",
         f"offset = {toml_float(correction.offset)}  # ± {COVERAGE_FACTOR * offset_u:.2g} (k = 2)",

@@ -45,13 +45,8 @@ def deviations(
 ) -> list[Deviation]:
     """Deviation of each point from the calibration, first the currents, then the voltages."""
     of_points = [_deviation("current", "A", calibration, reference, point.current) for point in points]
-    if calibration.voltage:
-        of_points += [
-            _deviation("voltage", "V", calibration, reference, point.voltage)
-            for point in points
-            if point.voltage
-        ]
-    return of_points
+    voltages = [point.voltage for point in points if point.voltage] if calibration.voltage else []
+    return of_points + [_deviation("voltage", "V", calibration, reference, voltage) for voltage in voltages]
 
 
 def _deviation(
@@ -66,9 +61,9 @@ def _deviation(
         sensitivity = calibration.sensitivity(point.reading, warmth_a2)
     left = {name: part for name, (_, part) in calibration.contributions(sensitivity).items()}
     for error in reference.common:
-        share, fixed = (
-            (error.current_share, error.current_a) if of_current else (error.voltage_share, error.voltage_v)
-        )
+        share, fixed = error.voltage_share, error.voltage_v
+        if of_current:
+            share, fixed = error.current_share, error.current_a
         left[error.name] = left.get(error.name, 0.0) - share * point.reference - fixed
     u = math.hypot(correction.gain * point.reading_u, point.reference_u, *left.values())
     return Deviation(

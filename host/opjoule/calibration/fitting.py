@@ -87,15 +87,10 @@ class Fitted:
 
 
 def calibrate(
-    points: Sequence[ReferencePoint],
-    reference: Reference,
-    sensor: ErrorBounds,
-    identity: str,
+    points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds, identity: str
 ) -> Fitted:
-    """Fits current and, where the reference has measured it, voltage.
+    """Fits current and, where the reference has measured it, voltage, whose gain the sensor's own bounds limit.
 
-    Args:
-        sensor: as delivered: its bounds are what is known of the voltage's gain beforehand.
     Raises: CalibrationFault: too few points, points at one current, points that stray further than their
             uncertainty, or a reference that knows less than the data sheets.
     """
@@ -143,7 +138,8 @@ def _with_bow(
     _check_currents(points, reference)
     prior_u = sensor.heating_max_per_a2
     if not prior_u or any(point.warmth_a2 is None for point in points):
-        return _current([replace(point, warmth_a2=None) for point in points], reference, None), points, None
+        straight = [replace(point, warmth_a2=None).current for point in points]
+        return _line(straight, None, "current", "A", reference), points, None
     heating = Heating()
     points = [point.warmed(heating) for point in points]
     fit = fit_line([point.current for point in points], None, prior_u)
@@ -152,7 +148,8 @@ def _with_bow(
         heating = time_constant(courses, fit.heating)
         points = [point.warmed(heating) for point in points]
         fit = fit_line([point.current for point in points], None, prior_u)
-    return _current(points, reference, prior_u), points, replace(heating, per_a2=fit.heating)
+    fit = _line([point.current for point in points], None, "current", "A", reference, prior_u)
+    return fit, points, replace(heating, per_a2=fit.heating)
 
 
 def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> None:
@@ -179,13 +176,6 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
             "printed on the resistor, that the reference is in series with it, and that readings are in the "
             "unit that is asked for"
         )
-
-
-def _current(
-    points: Sequence[ReferencePoint], reference: Reference, heating_prior_u: float | None
-) -> LineFit:
-    lines = [point.current for point in points]
-    return _line(lines, None, "current", "A", reference, heating_prior_u)
 
 
 def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBounds) -> LineFit:

@@ -41,9 +41,6 @@ def find_calibration(
 ) -> FoundCalibration | None:
     """The calibration of a sensor: the file that bears its name; None where there is none, or the sensor has no name.
 
-    Args:
-        bounds: what the opened meter states of the sensor.
-        temperature_c: of the room, where it is known.
     Raises: BadInput: a file that cannot be read. CalibrationFault: it is of another sensor, or another setting of it.
     """
     path = folder / f"{bounds.sensor_id}.toml"
@@ -66,16 +63,11 @@ def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simula
         _refuse(path, f"is for a chip {sensor.model}, and the chip with this name is {bounds.model}")
     shunt_ohm = bounds.shunt.ohm if bounds.shunt else None
     if not _same(sensor.shunt_ohm, shunt_ohm):
-        _refuse(
-            path,
-            f"was made with shunt={_words(sensor.shunt_ohm)}, and the meter is set to {_words(shunt_ohm)}",
-        )
+        made, now = _words(sensor.shunt_ohm), _words(shunt_ohm)
+        _refuse(path, f"was made with shunt={made}, and the meter is set to {now}")
     if not _same(sensor.current_max_a, bounds.current_max_a):
-        _refuse(
-            path,
-            f"was made in the range of {sensor.current_max_a:g} A, and the sensor is set to the range of "
-            f"{bounds.current_max_a:g} A",
-        )
+        made, now = f"{sensor.current_max_a:g} A", f"{bounds.current_max_a:g} A"
+        _refuse(path, f"was made in the range of {made}, and the sensor is set to the range of {now}")
 
 
 def _refuse(path: Path, why: str) -> None:
@@ -88,19 +80,16 @@ def _warnings(
     lines = []
     age_days = ((now_utc or datetime.now(UTC)) - file.date_utc).total_seconds() / 86400
     if age_days > OLD_DAYS:
-        lines.append(
-            f"{path} is {age_days:.0f} days old: 'host/calibrate.py check' shows whether the sensor "
-            "has drifted"
-        )
+        check = "'host/calibrate.py check' shows whether the sensor has drifted"
+        lines.append(f"{path} is {age_days:.0f} days old: {check}")
     if age_days < -1:
         lines.append(f"{path} is dated {file.date_utc:%Y-%m-%d}, in the future: check this computer's clock")
     if temperature_c is not None and file.temperature_c is not None:
         away_k = temperature_c - file.temperature_c
         if abs(away_k) > WITHIN_K:
             lines.append(
-                f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the "
-                f"power may differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval "
-                "includes"
+                f"{path} was made at {file.temperature_c:g} °C, and it is {temperature_c:g} °C now: the power may "
+                f"differ by {100 * abs(away_k) * file.gain_per_k:.2g} %, which the interval includes"
             )
     return lines
 

@@ -106,9 +106,8 @@ def fit_line(
     turn = np.array([[1.0, 0.0, 0.0], [-centre, 1.0, 0.0], [0.0, 0.0, 1.0]])  # offset = level - gain * centre
     residual_u = np.sqrt(y_u**2 + slope**2 * x_u**2)
     residuals = y - (level + gain * x) / (1.0 + heating * warmth)
-    of_priors = ((1.0 - gain) / (gain_prior_u or math.inf)) ** 2 + (
-        heating / (heating_prior_u or math.inf)
-    ) ** 2
+    of_gain, of_heating = (1.0 - gain) / (gain_prior_u or math.inf), heating / (heating_prior_u or math.inf)
+    of_priors = of_gain**2 + of_heating**2
     return LineFit(
         gain=gain,
         offset=level - gain * centre,

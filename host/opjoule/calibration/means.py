@@ -54,18 +54,15 @@ def mean_reading(
     Raises: CalibrationFault: outside of the trace, too few samples, clipped ones, or a load that was not steady.
     """
     if start_ns < cells.start_ns or end_ns > cells.end_ns or end_ns <= start_ns:
-        raise CalibrationFault(
-            "the point lies outside the meter's recording, so its current is unknown; take it again"
-        )
+        why = "the point lies outside the meter's recording, so its current is unknown"
+        raise CalibrationFault(f"{why}; take it again")
     inside = cells.inside(start_ns, end_ns)
     current_a = cells.of_samples(cells.current_a, inside)
     if current_a.size < SAMPLES_MIN:
         raise CalibrationFault(f"{current_a.size} samples in one point are too few for a mean; record longer")
     if clipped := cells.clipped_samples(start_ns, end_ns):
-        raise CalibrationFault(
-            f"{clipped} samples at the end of the meter's range: the current was at least that; use a "
-            "smaller load"
-        )
+        why = f"{clipped} samples at the end of the meter's range: the current was at least that"
+        raise CalibrationFault(f"{why}; use a smaller load")
     seconds = (end_ns - start_ns) * 1e-9
     mean_a = float(cells.current.between(start_ns, end_ns)) / seconds
     mean_v = float(cells.voltage.between(start_ns, end_ns)) / seconds
@@ -73,11 +70,14 @@ def mean_reading(
     _check_steady(means_a, mean_a, sensor, steady_share)
     span = start_ns, end_ns
     edges_u_a = math.sqrt(2) * float(np.ptp(current_a)) * u_ns / (end_ns - start_ns)
+    noise_u_v = mean_spread_u_v(cells.supply, *span)
+    if cells.supply is None:
+        noise_u_v = _error_of_mean(cells.of_samples(cells.voltage_v, inside))
     return MeanReading(
         current_a=mean_a,
         current_u_a=math.hypot(_error_of_mean(means_a), current_step_u_a(cells, span, sensor), edges_u_a),
         voltage_v=mean_v,
-        voltage_u_v=math.hypot(_voltage_noise_u_v(cells, *span), voltage_step_u_v(cells, span, sensor)),
+        voltage_u_v=math.hypot(noise_u_v, voltage_step_u_v(cells, span, sensor)),
     )
 
 
@@ -107,13 +107,6 @@ def _error_of_mean(values: Float64Array) -> float:
     return max(standard_error(values), float(values.std(ddof=1)) / math.sqrt(values.size))
 
 
-def _voltage_noise_u_v(cells: Cells, start_ns: int, end_ns: int) -> float:
-    if cells.supply is not None:
-        return mean_spread_u_v(cells.supply, start_ns, end_ns)
-    inside = cells.inside(start_ns, end_ns)
-    return _error_of_mean(cells.of_samples(cells.voltage_v, inside))
-
-
 @dataclass(frozen=True)
 class ReadPoint:
     """One meter's reading during one point."""
@@ -138,7 +131,6 @@ class ReadPoint:
         start_ns, end_ns = span_ns
         kept_ns = start_ns + round((end_ns - start_ns) * KEPT_FROM) if steady else start_ns
         share = FLAT_SHARE if steady else STEADY_SHARE
-        mean = mean_reading(
-            cells, kept_ns, end_ns, bounds, u_ns=u_ns, period_ns=period_ns, steady_share=share
-        )
+        stretch = cells, kept_ns, end_ns
+        mean = mean_reading(*stretch, bounds, u_ns=u_ns, period_ns=period_ns, steady_share=share)
         return cls(mean, PointCourse.of(cells, start_ns, end_ns, period_ns) if steady else None)

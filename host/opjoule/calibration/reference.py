@@ -20,9 +20,7 @@ from opjoule.errors import BadInput
 CERTIFICATE: Final = "k=2"
 HEATED_A: Final = 1.5
 """Current at which the heat of an uncalibrated reference's own shunt is counted."""
-_PARTS: Final = re.compile(
-    r"^\s*(\d+(?:\.\d*)?(?:e-?\d+)?)\s*(%|ppm|[munµ]?[AVΩ]|[mu]?ohm)?\s*$", re.IGNORECASE
-)
+_PARTS: Final = re.compile(r"(?i)^\s*(\d+(?:\.\d*)?(?:e-?\d+)?)\s*(%|ppm|[munµ]?[AVΩ]|[mu]?ohm)?\s*$")
 _SCALE: Final = {"%": 1e-2, "ppm": 1e-6}
 _PREFIX: Final = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
 
@@ -41,8 +39,6 @@ class Accuracy:
 
         Bounds of a maker are rectangular; a certificate's expanded uncertainty ends with "k=2".
 
-        Args:
-            unit: "A", "V" or "ohm".
         Raises: BadInput: no such statement, or nothing that anybody knows so well.
         """
         words, certified, _ = text.partition(CERTIFICATE)
@@ -128,14 +124,11 @@ def over_resistor(name: str, *, ohm: float, resistor: Accuracy, voltage: Accurac
 
     With a single voltmeter, a relative error affects current and voltage alike, and the power twice.
     """
+    share, resistor_share = voltage.relative, math.hypot(resistor.relative, resistor.absolute / ohm)
     common = [
-        CommonError(
-            f"{name}: voltage, share", current_share=voltage.relative, voltage_share=voltage.relative
-        ),
+        CommonError(f"{name}: voltage, share", current_share=share, voltage_share=share),
         CommonError(f"{name}: voltage, fixed", current_a=voltage.absolute / ohm, voltage_v=voltage.absolute),
-        CommonError(
-            f"{name}: resistor", current_share=math.hypot(resistor.relative, resistor.absolute / ohm)
-        ),
+        CommonError(f"{name}: resistor", current_share=resistor_share),
     ]
     return Reference(name, stated, _alive(common))
 
@@ -183,25 +176,15 @@ def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
     errors = []
     for name, (voltage_gain, offset_v) in columns.items():
         share = (high_a[1][name] - low_a[1][name]) / (high_a[0] - low_a[0])
-        errors.append(
-            CommonError(
-                name,
-                current_share=share,
-                current_a=low_a[1][name] - share * low_a[0],
-                voltage_share=voltage_gain / voltage.gain,
-                voltage_v=offset_v - voltage_gain * voltage.offset / voltage.gain,
-            )
-        )
+        of_current = share, low_a[1][name] - share * low_a[0]
+        voltage_v = offset_v - voltage_gain * voltage.offset / voltage.gain
+        errors.append(CommonError(name, *of_current, voltage_gain / voltage.gain, voltage_v))
     drift = CommonError(f"{calibration.identity}: drift", current_share=calibration.gain_drift_u)
     return [*errors, drift]
 
 
 def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, float]]:
-    """A steady current in the calibrated range [A], and what each source adds to it there [A].
-
-    Args:
-        share: of the greatest current; of a calibration without a range, of 1 A.
-    """
+    """A share of the greatest calibrated current [A], or of 1 A if there is no range, and what each source adds [A]."""
     current = calibration.current
     reading_a = share * (current.most if current.most < UNLIMITED else 1.0)
     at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))

@@ -30,10 +30,7 @@ Typed = tuple[float, float]
 
 
 def reading(text: str, unit: str) -> Typed:
-    """From "0.503", "503 mA" or "0,503 A".
-
-    Raises: BadInput: no such number, or of another unit.
-    """
+    """From "0.503", "503 mA" or "0,503 A". Raises: BadInput: no such number, or of another unit."""
     match = READING.match(text.strip())
     if not match or match[4] not in {"", unit} or not (match[1].strip("-") or match[2]):
         raise BadInput(
@@ -82,9 +79,7 @@ def typed_reference(
 ) -> TypedReference | None:
     """The readings to be typed at each point, by the stated accuracies; None: none are.
 
-    Args:
-        current, voltage: accuracies of typed readings; over: "OHM,ACCURACY" of a resistor.
-        with_meter: the current comes from another meter.
+    `over` is "OHM,ACCURACY" of a resistor; `with_meter`: the current comes from another meter.
     Raises: BadInput: an accuracy is missing, or none.
     """
     of_voltage = Accuracy.of(voltage, "V") if voltage else None
@@ -109,13 +104,11 @@ def typed_reference(
     if not 1e-4 <= ohm <= 1e3 or not resistor:
         raise BadInput(f"--over {over}: write --over OHM,ACCURACY, for example 0.1,0.1%")
     if of_voltage is None:
-        raise BadInput(
-            f"--over {over} needs the voltmeter's accuracy, too: give --voltage, for example 0.05%+1mV"
-        )
+        needed = "needs the voltmeter's accuracy, too: give --voltage, for example 0.05%+1mV"
+        raise BadInput(f"--over {over} {needed}")
     stated = f"voltage {voltage}, resistor {ohm:g} ohm {resistor}"
-    known = over_resistor(
-        name, ohm=ohm, resistor=Accuracy.of(resistor, "ohm"), voltage=of_voltage, stated=stated
-    )
+    of_resistor = Accuracy.of(resistor, "ohm")
+    known = over_resistor(name, ohm=ohm, resistor=of_resistor, voltage=of_voltage, stated=stated)
     return TypedReference(known, over_ohm=ohm)
 
 
