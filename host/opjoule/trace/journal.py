@@ -12,6 +12,7 @@ Sensors besides the one of the board's supply, which has number 0, have files of
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
@@ -25,8 +26,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
+from opjoule.system_errors import naming
 from opjoule.trace import schemas
-from opjoule.trace.append_stream import AppendStream
 from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
@@ -44,8 +45,50 @@ ALWAYS = ("power", "gaps", "edges")
 """Tables that every trace has, empty ones too."""
 
 
-def _file_name(name: str, sensor: int) -> str:
-    return f"{name}-{sensor}" if sensor else name
+def _files(directory: Path, name: str, sensor: int) -> tuple[Path, Path]:
+    """One sensor's parquet file and stream of a table."""
+    stem = f"{name}-{sensor}" if sensor else name
+    return directory / f"{stem}.parquet", directory / "raw" / f"{stem}.arrows"
+
+
+class AppendStream:
+    """One append-only Arrow stream file with rows waiting in memory."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        self._path = path
+        self._file = path.open("xb")
+        self._schema = schema
+        self._waiting: list[pa.RecordBatch] = []
+        with naming(path):
+            self._writer = pa.ipc.new_stream(self._file, schema)
+            # The schema reaches the file with the first batch.
+            self._writer.write_batch(pa.RecordBatch.from_pylist([], schema))
+            self._file.flush()
+
+    def append(self, columns: list[Any]) -> None:
+        """Rows of the schema's columns, to wait for `flush`."""
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
+        self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+
+    def flush(self) -> None:
+        """Hands what waits to the kernel. Raises: OSError: the medium is full or gone."""
+        with naming(self._path):
+            if self._waiting:
+                table = pa.Table.from_batches(self._waiting).combine_chunks()
+                self._writer.write_table(table)
+                self._waiting.clear()
+            self._file.flush()
+
+    def close(self) -> None:
+        """Ends the stream and waits until the medium has it. Raises: OSError: as `flush`; the file is closed."""
+        with naming(self._path):
+            try:
+                self.flush()
+                self._writer.close()
+                self._file.flush()
+                os.fsync(self._file.fileno())
+            finally:
+                self._file.close()
 
 
 class TraceJournal:
@@ -57,11 +100,11 @@ class TraceJournal:
     """
 
     def __init__(self, directory: Path) -> None:
-        self._raw = directory / "raw"
-        self._raw.mkdir(parents=True, exist_ok=True)
-        self._streams = {
-            (name, 0): AppendStream(self._raw / f"{name}.arrows", TABLES[name][0]) for name in ALWAYS
-        }
+        self._directory = directory
+        (directory / "raw").mkdir(parents=True, exist_ok=True)
+        self._streams: dict[tuple[str, int], AppendStream] = {}
+        for name in ALWAYS:
+            self._stream(name)
         self._flushed_s = time.monotonic()
         self._last_meter_ns: dict[int, int] = {}
         self.samples = 0
@@ -76,12 +119,11 @@ class TraceJournal:
         sensor: int = 0,
         clipped: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        """Good samples, after everything appended before of the same sensor.
+        """Good samples, after everything appended before of the same sensor; each array has shape (n,).
 
         Args:
-            meter_ns: centre of the current conversion [ns], shape (n,), increasing.
-            current_a, voltage_v: [A] and [V], shape (n,).
-            clipped: at the end of the meter's range, shape (n,); None: none is.
+            meter_ns: centre of the current conversion [ns], increasing.
+            clipped: at the end of the meter's range; None: none is.
         Raises: ValueError: a stamp is not later than the one before it.
         """
         self._check_order(meter_ns, sensor)
@@ -121,10 +163,7 @@ class TraceJournal:
         self._flushed_s = time.monotonic()
 
     def close(self) -> None:
-        """Ends the streams and waits until they are on the medium.
-
-        Raises: OSError: the first that cannot be written; all are closed.
-        """
+        """Ends the streams, once they are on the medium. Raises: OSError: the first that cannot be; all are closed."""
         with ExitStack() as closing:
             for stream in self._streams.values():
                 closing.callback(stream.close)
@@ -133,8 +172,8 @@ class TraceJournal:
         """The stream of one table; made when a further sensor first needs it."""
         key = name, sensor
         if key not in self._streams:
-            schema, _ = TABLES[name]
-            self._streams[key] = AppendStream(self._raw / f"{_file_name(name, sensor)}.arrows", schema)
+            _, path = _files(self._directory, name, sensor)
+            self._streams[key] = AppendStream(path, TABLES[name][0])
         return self._streams[key]
 
     def _flush_when_due(self) -> None:
@@ -165,19 +204,16 @@ def read_trace(
 ) -> PowerTrace:
     """The power trace of one sensor of a run directory, up to the last flush of a run that was killed.
 
-    Args:
-        also: is given every batch of samples as it was read.
+    `also` is given every batch of samples as it was read.
     Raises: RecordFault: no trace in the directory, or one that is corrupt.
     """
     try:
         meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor, also)
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
         bus = _table(directory, "bus", sensor)
-        readings = (
-            BusReadings(*(bus.column(name).to_numpy() for name in schemas.BUS.names)) if len(bus) else None
-        )
+        columns = [bus.column(name).to_numpy() for name in schemas.BUS.names]
         trace = PowerTrace.of(meter_ns, current_a, voltage_v, gaps, clipped)
-        return replace(trace, bus=readings).on_supply_line()
+        return replace(trace, bus=BusReadings(*columns) if len(bus) else None).on_supply_line()
     except ValueError as fault:
         raise RecordFault(f"power trace in {directory}: {fault}") from None
 
@@ -191,10 +227,8 @@ def read_edges(directory: Path) -> SyncEdges:
 
 def further_numbers(directory: Path) -> list[int]:
     """Numbers of the sensors besides the board's supply that have a trace in a run directory."""
-    names = {
-        path.name for pattern in ("power-*.parquet", "raw/power-*.arrows") for path in directory.glob(pattern)
-    }
-    return sorted({int(name.partition("-")[2].partition(".")[0]) for name in names})
+    paths = (*directory.glob("power-*.parquet"), *directory.glob("raw/power-*.arrows"))
+    return sorted({int(path.name.partition("-")[2].partition(".")[0]) for path in paths})
 
 
 def to_parquet(
@@ -203,22 +237,21 @@ def to_parquet(
     """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay.
 
     Args:
-        read: the trace of sensor 0 as `read_trace` gives it, where it is at hand; used where its voltages are not those
-            of the stream.
+        read: the trace of sensor 0 by `read_trace`, if at hand; used where its voltages are not those of the stream.
         made_before: files that are there already, of these streams.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
         for name, (schema, _) in TABLES.items():
-            stream = directory / "raw" / f"{_file_name(name, sensor)}.arrows"
-            if not stream.exists() or directory / f"{stream.stem}.parquet" in made_before:
+            parquet, stream = _files(directory, name, sensor)
+            if not stream.exists() or parquet in made_before:
                 continue
             if name == "power" and len(_table(directory, "bus", sensor)):
                 parts = _power_parts(read if read and not sensor else read_trace(directory, sensor))
             else:
                 parts = (pa.Table.from_batches([batch], schema) for batch in read_stream(stream, name))
-            made.append(directory / f"{stream.stem}.parquet")
-            write_parquet(made[-1], schema, parts)
+            made.append(parquet)
+            write_parquet(parquet, schema, parts)
     return made
 
 
@@ -262,12 +295,8 @@ def _has_torn_head(path: Path) -> bool:
 def _samples(
     directory: Path, sensor: int, also: Callable[[pa.RecordBatch], None] | None = None
 ) -> list[npt.NDArray[Any]]:
-    """The columns of the samples, filled in batch by batch: nothing is held twice.
-
-    Raises: RecordFault: no trace in the directory, or one that is corrupt.
-    """
-    file_name = _file_name("power", sensor)
-    parquet, stream = directory / f"{file_name}.parquet", directory / "raw" / f"{file_name}.arrows"
+    """The columns of the samples, filled in batch by batch: nothing is held twice. Raises: as read_trace()."""
+    parquet, stream = _files(directory, "power", sensor)
     if parquet.exists():
         rows, batches = _parquet_batches(parquet, "power")
     elif stream.exists():
@@ -278,10 +307,8 @@ def _samples(
     filled = 0
     for batch in batches:
         if filled + batch.num_rows > columns[0].size:  # the stream grows while it is read
-            columns = [
-                np.concatenate([column, np.empty(filled + batch.num_rows, column.dtype)])
-                for column in columns
-            ]
+            more = filled + batch.num_rows
+            columns = [np.concatenate([column, np.empty(more, column.dtype)]) for column in columns]
         for column, values in zip(columns, batch.columns, strict=True):
             column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)
         filled += batch.num_rows
@@ -317,13 +344,10 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
-    schema, _ = TABLES[name]
-    file_name = _file_name(name, sensor)
-    parquet, stream = directory / f"{file_name}.parquet", directory / "raw" / f"{file_name}.arrows"
+    parquet, stream = _files(directory, name, sensor)
     if parquet.exists():
-        _, batches = _parquet_batches(parquet, name)
-        return pa.Table.from_batches(batches, schema)
-    return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], schema)
+        return pa.Table.from_batches(_parquet_batches(parquet, name)[1], TABLES[name][0])
+    return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], TABLES[name][0])
 
 
 def _first_line(fault: Exception) -> str:

@@ -21,22 +21,18 @@ LOOKED_AT: Final = 1 << 14
 def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
     """Writes a Parquet file part by part under a temporary name, then renames it: it is whole or absent.
 
-    Args:
-        parts: tables of the schema; small ones are joined until they fill a row group.
+    Small parts are joined until they fill a row group.
     """
     coming = iter(parts)
     first = list(itertools.islice(coming, 1))
     stamps = [field.name for field in schema if field.type == pa.int64()]
+    others = [name for name in schema.names if name not in stamps]
     encoding = {
         "compression": "zstd",
         "compression_level": 1,
         # stamps rise by about the same from row to row: a dictionary of them is tried in vain
         "column_encoding": dict.fromkeys(stamps, "DELTA_BINARY_PACKED"),
-        "use_dictionary": [
-            name
-            for name in schema.names
-            if name not in stamps and all(_repeats(part[name]) for part in first)
-        ],
+        "use_dictionary": [name for name in others if all(_repeats(part[name]) for part in first)],
     }
     with rewriting(path) as file, pq.ParquetWriter(file, schema, **encoding) as writer:
         waiting: list[pa.Table] = []

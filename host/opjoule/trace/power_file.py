@@ -41,10 +41,7 @@ class PowerFile:
         self._coming.put(None)
 
     def write(self) -> list[Path]:
-        """Writes until the end; the file that was made, or none.
-
-        Raises: OSError: the medium is full or gone.
-        """
+        """Writes until the end; the file that was made, or none. Raises: OSError: the medium is full or gone."""
         tables = self._tables()
         try:
             write_parquet(self._path, schemas.POWER, tables)

@@ -59,12 +59,7 @@ class Gap:
         mean_current_a: float | None = None,
         clipped_samples: int = 0,
     ) -> Gap:
-        """The gap between two good samples that lost `lost_samples` evenly spaced conversions.
-
-        Args:
-            last_good_ns, next_good_ns: centres of the good samples around [meter_ns].
-            mean_current_a: mean of the lost conversions, from the running sums [A].
-        """
+        """The gap between the centres of two good samples that lost `lost_samples` evenly spaced conversions."""
         half_period_ns = (next_good_ns - last_good_ns) // (2 * (lost_samples + 1))
         start_ns, end_ns = last_good_ns + half_period_ns, next_good_ns - half_period_ns
         charge_c = None if mean_current_a is None else mean_current_a * (end_ns - start_ns) * 1e-9
@@ -168,25 +163,20 @@ class PowerTrace:
     ) -> PowerTrace:
         """The trace with every current and voltage as offset + gain * value; its load line moves along.
 
-        Args:
-            overwrite: in the columns of this trace, which is not to be used any more.
+        `overwrite`: in the columns of this trace, which is not to be used any more.
         """
         period_ns, line = self.period_ns, self.supply  # found before there are columns of both traces
-        gaps = tuple(
-            gap
-            if gap.charge_c is None
-            else replace(
-                gap, charge_c=current_gain * gap.charge_c + current_offset_a * gap.duration_ns * 1e-9
-            )
-            for gap in self.gaps
-        )
+        gaps, bus = list(self.gaps), self.bus
+        for number, gap in enumerate(gaps):
+            if gap.charge_c is not None:
+                charge_c = current_gain * gap.charge_c + current_offset_a * gap.duration_ns * 1e-9
+                gaps[number] = replace(gap, charge_c=charge_c)
         made = replace(
             self,
             current_a=_line(self.current_a, current_gain, current_offset_a, overwrite=overwrite),
             voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v, overwrite=overwrite),
-            gaps=gaps,
-            bus=self.bus
-            and replace(self.bus, voltage_v=voltage_offset_v + voltage_gain * self.bus.voltage_v),
+            gaps=tuple(gaps),
+            bus=bus and replace(bus, voltage_v=voltage_offset_v + voltage_gain * bus.voltage_v),
         )
         made.__dict__["period_ns"] = period_ns
         made.__dict__["supply"] = line and replace(
@@ -201,11 +191,9 @@ class PowerTrace:
     def scaled(
         self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False
     ) -> PowerTrace:
-        """The trace with every current times a factor of its time; its load line moves along.
+        """The trace with every current times the factor at its time [meter_ns]; its load line moves along.
 
-        Args:
-            factor_at: gives the factors at times [meter_ns], same shape.
-            overwrite: in the columns of this trace, which is not to be used any more.
+        `overwrite`: in the columns of this trace, which is not to be used any more.
         """
         period_ns, line = self.period_ns, self.supply
         centres_ns = np.array([gap.start_meter_ns + gap.duration_ns // 2 for gap in self.gaps], np.int64)
@@ -224,8 +212,7 @@ class PowerTrace:
     def behind(self, wire_ohm: float, *, overwrite: bool = False) -> PowerTrace:
         """The trace as it is behind a further wire of this resistance: each voltage less what its current drops there.
 
-        Args:
-            overwrite: in the columns of this trace, which is not to be used any more.
+        `overwrite`: in the columns of this trace, which is not to be used any more.
         """
         period_ns, line = self.period_ns, self.supply
         voltage_v = self.voltage_v if overwrite else self.voltage_v.copy()
@@ -264,9 +251,9 @@ class PowerTrace:
             distances_ns = np.diff(self.meter_ns[at : at + _TOGETHER + 1])
             shorter += int(np.count_nonzero(distances_ns < guess_ns))
             longer += int(np.count_nonzero(distances_ns > guess_ns))
-        return (
-            guess_ns if max(shorter, longer) <= (count - 1) // 2 else int(np.median(np.diff(self.meter_ns)))
-        )
+        if max(shorter, longer) <= (count - 1) // 2:
+            return guess_ns
+        return int(np.median(np.diff(self.meter_ns)))
 
 
 def _line(values: Float64Array, gain: float, offset: float, *, overwrite: bool) -> Float64Array:

@@ -29,13 +29,12 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
     try:
         stored = json.loads(metadata[SCHEMA_KEY])
-        found_name, version = str(stored["name"]), int(stored["version"])
+        stored_name, version = str(stored["name"]), int(stored["version"])
     except (KeyError, ValueError, TypeError, OverflowError, RecursionError):
-        raise RecordFault(
-            f"{path}: no schema version in its metadata: it is not part of a run record"
-        ) from None
-    if found_name != name:
-        raise RecordFault(f"{path}: holds '{found_name}', expected '{name}'")
+        why = "no schema version in its metadata: it is not part of a run record"
+        raise RecordFault(f"{path}: {why}") from None
+    if stored_name != name:
+        raise RecordFault(f"{path}: holds '{stored_name}', expected '{name}'")
     if version > newest:
         raise NewerSchema(path, name, version, newest)
     if version < newest:
@@ -61,50 +60,31 @@ def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
     for field in wanted:
         if field.name not in names:
             raise RecordFault(f"{path}: damaged: there is no column '{field.name}'")
-        type_found = schema.field(field.name).type
-        if type_found != field.type and not (
-            pa.types.is_dictionary(type_found) and pa.types.is_dictionary(field.type)
-        ):
-            raise RecordFault(f"{path}: damaged: column '{field.name}' is {schema.field(field.name).type}")
+        types = schema.field(field.name).type, field.type
+        if types[0] != types[1] and not all(map(pa.types.is_dictionary, types)):
+            raise RecordFault(f"{path}: damaged: column '{field.name}' is {types[0]}")
 
 
 POWER_VERSION = 2
-POWER = with_version(
-    pa.schema(
-        [
-            ("meter_ns", pa.int64()),
-            ("current_a", pa.float64()),
-            ("voltage_v", pa.float64()),
-            ("clipped", pa.bool_()),
-        ]
-    ),
-    "power",
-    POWER_VERSION,
-)
+_SAMPLE = {
+    "meter_ns": pa.int64(),
+    "current_a": pa.float64(),
+    "voltage_v": pa.float64(),
+    "clipped": pa.bool_(),
+}
+POWER = with_version(pa.schema(_SAMPLE), "power", POWER_VERSION)
 
 GAPS_VERSION = 2
-GAPS = with_version(
-    pa.schema(
-        [
-            ("start_meter_ns", pa.int64()),
-            ("end_meter_ns", pa.int64()),
-            ("lost_samples", pa.int64()),
-            ("charge_c", pa.float64()),
-            ("reason", pa.string()),
-            ("clipped_samples", pa.int64()),
-        ]
-    ),
-    "gaps",
-    GAPS_VERSION,
-)
+_STRETCH = {"start_meter_ns": pa.int64(), "end_meter_ns": pa.int64()}
+_LOSS = {"lost_samples": pa.int64(), "charge_c": pa.float64(), "reason": pa.string()}
+GAPS = with_version(pa.schema({**_STRETCH, **_LOSS, "clipped_samples": pa.int64()}), "gaps", GAPS_VERSION)
 
 BUS_VERSION = 1
-BUS = with_version(pa.schema([("meter_ns", pa.int64()), ("voltage_v", pa.float64())]), "bus", BUS_VERSION)
+BUS = with_version(pa.schema({"meter_ns": pa.int64(), "voltage_v": pa.float64()}), "bus", BUS_VERSION)
 
 EDGES_VERSION = 1
-EDGES = with_version(
-    pa.schema([("meter_ns", pa.int64()), ("level", pa.int8()), ("index", pa.int64())]), "edges", EDGES_VERSION
-)
+_EDGE = {"meter_ns": pa.int64(), "level": pa.int8(), "index": pa.int64()}
+EDGES = with_version(pa.schema(_EDGE), "edges", EDGES_VERSION)
 
 
 def names_of(schema: pa.Schema, path: Path) -> list[str]:

@@ -49,10 +49,7 @@ class StretchReader:
         parts = [self._group(number) for number in range(first, last)]
         if len(parts) == 1:
             return parts[0]
-        meter_ns, current_a, voltage_v = (
-            np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS
-        )
-        return PowerTrace(meter_ns, current_a, voltage_v)
+        return PowerTrace.of(*(np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS))
 
     def _read(self, group: int) -> PowerTrace:
         with readable(self._path):

@@ -110,12 +110,7 @@ class SupplyLine:
 
 
 def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Array) -> SupplyLine | None:
-    """The load line of a trace; None if not one reading lies between two good samples.
-
-    Args:
-        meter_ns: centres of the current's conversions, shape (n,), increasing.
-        current_a: shape (n,), NaN where lost.
-    """
+    """The load line of a trace whose lost currents are NaN; None if not one reading lies between two good samples."""
     good = ~np.isnan(current_a)
     times_ns, currents_a = meter_ns[good], current_a[good]
     if times_ns.size < 2 or bus.meter_ns.size == 0:
@@ -130,14 +125,8 @@ def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Ar
     step_v = bus.step_v
     resistance_ohm, resistance_u_ohm, other_v2 = _resistance(reading_v, predicted_a, variance_a2, step_v)
     doubt_v2 = other_v2 + resistance_ohm**2 * variance_a2
-    return SupplyLine(
-        resistance_ohm,
-        resistance_u_ohm,
-        bus.meter_ns[usable],
-        reading_v,
-        predicted_a,
-        float(doubt_v2.min()) / doubt_v2,
-    )
+    readings = bus.meter_ns[usable], reading_v, predicted_a, float(doubt_v2.min()) / doubt_v2
+    return SupplyLine(resistance_ohm, resistance_u_ohm, *readings)
 
 
 def _period_ns(times_ns: Int64Array) -> float:
@@ -245,9 +234,8 @@ def _against_neighbours(values: Float64Array, weight: Float64Array) -> Float64Ar
     """Each value less the weighted mean of those up to 8 before and behind: what drifts slowly is gone."""
     ones = np.ones(2 * NEIGHBOURS + 1)
     half = slice(NEIGHBOURS, NEIGHBOURS + values.size)
-    return np.asarray(
-        values - np.convolve(values * weight, ones)[half] / np.convolve(weight, ones)[half], np.float64
-    )
+    mean = np.convolve(values * weight, ones)[half] / np.convolve(weight, ones)[half]
+    return np.asarray(values - mean, np.float64)
 
 
 def _smoothed(values: Float64Array, weight: Float64Array) -> Float64Array:

@@ -16,8 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.errors import RecordFault
 from opjoule.trace import journal as journal_module
-from opjoule.trace.append_stream import AppendStream
-from opjoule.trace.journal import TraceJournal, read_edges, read_trace, to_parquet
+from opjoule.trace.journal import AppendStream, TraceJournal, read_edges, read_trace, to_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 
 HOST = Path(__file__).parents[2]
