@@ -34,10 +34,10 @@ def chart_content(
 ) -> dict[str, Any]:
     """Data of the chart for its script, packed.
 
-    Args:
-        panels: from top to bottom; each names its track.
-        idle_power: value and uncertainty (95 %) [W], for the energy above idle in view; None if unknown.
+    Panels come from top to bottom; each names its track. `idle_power` has value and uncertainty (95 %) [W], for the
+    energy above idle in view.
     """
+    stretches = [(lane.name, pack_times(lane.start_s), pack_times(lane.end_s)) for lane in lanes]
     return {
         "duration_s": duration_s,
         "tracks": {name: track.packed for name, track in tracks.items()},
@@ -47,21 +47,16 @@ def chart_content(
             "end_s": pack_times(np.array([one.end_s for one in lost], np.float64)),
             "lost_samples": [one.lost_samples for one in lost],
         },
-        "lanes": [
-            {"name": lane.name, "start_s": pack_times(lane.start_s), "end_s": pack_times(lane.end_s)}
-            for lane in lanes
-        ],
+        "lanes": [{"name": name, "start_s": start, "end_s": end} for name, start, end in stretches],
         "idle_power": idle_power,
         "panels": list(panels),
     }
 
 
 def chart_frame(notes: Sequence[str] = (), still: Element | None = None) -> list[Element]:
-    """Buttons, read-out and panels, empty: assets/chart.js fills them.
+    """Buttons, read-out and panels, empty: assets/chart.js fills them; notes say what the chart lacks.
 
-    Args:
-        notes: what the chart lacks, a line each.
-        still: a picture for print and for readers without scripts.
+    `still`: a picture for print and for readers without scripts.
     """
     moves = [
         element("button", sign, type="button", data_do=action, aria_label=words, title=f"{words} ({key})")

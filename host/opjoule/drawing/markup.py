@@ -17,12 +17,8 @@ Child = Element | str | None
 
 def element(tag: str, *children: Child, **attributes: object) -> Element:
     """An element; attribute names as in HTML, with `class_` and `for_` for Python's words and `_` for `-`."""
-    named = {
-        name.rstrip("_").replace("_", "-"): str(value)
-        for name, value in attributes.items()
-        if value is not None
-    }
-    made = ElementTree.Element(tag, named)
+    stated = {name: str(value) for name, value in attributes.items() if value is not None}
+    made = ElementTree.Element(tag, {name.rstrip("_").replace("_", "-"): stated[name] for name in stated})
     for child in children:
         append(made, child)
     return made
@@ -41,21 +37,15 @@ def append(parent: Element, child: Child) -> None:
 def table(head: Iterable[Child], body: Iterable[Element], caption: str, class_: str | None = None) -> Element:
     """A table in a scrolling frame, with a caption and column headings."""
     columns = element("tr", *(element("th", cell, scope="col") for cell in head))
-    made = element(
-        "table",
-        element("caption", element("span", caption)),
-        element("thead", columns),
-        element("tbody", *body),
-        class_=class_,
-    )
+    parts = element("caption", element("span", caption)), element("thead", columns), element("tbody", *body)
+    made = element("table", *parts, class_=class_)
     return element("div", made, class_="scroll", tabindex="0", role="region", aria_label=caption)
 
 
 def row(heading: Child, *cells: Child, class_: str | None = None) -> Element:
     """A table row whose first cell is its heading."""
-    return element(
-        "tr", element("th", heading, scope="row"), *(element("td", cell) for cell in cells), class_=class_
-    )
+    data = (element("td", cell) for cell in cells)
+    return element("tr", element("th", heading, scope="row"), *data, class_=class_)
 
 
 def text_of(*parts: Element) -> str:

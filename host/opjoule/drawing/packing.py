@@ -23,10 +23,8 @@ Floats = npt.NDArray[np.float64]
 
 
 def pack_values(values: Floats) -> dict[str, Any]:
-    """Pack values to 1/65534 of their range; NaN stays NaN.
+    """Pack values, shape (n,), to 1/65534 of their range; NaN stays NaN.
 
-    Args:
-        values: float64, shape (n,), any unit, finite or NaN.
     Returns: {"offset", "step", "n", "data"}; value = offset + step * code.
     """
     known = values[np.isfinite(values)]
@@ -46,9 +44,8 @@ def pack_times(times_s: Floats) -> dict[str, Any]:
     offset = float(times_s[0]) if len(times_s) else 0.0
     steps_us = np.diff(np.rint((times_s - offset) * 1e6), prepend=0.0)
     if len(times_s) and (steps_us.min() < 0 or steps_us.max() >= 2**32):
-        raise ValueError(
-            f"times of a report must rise by less than 4294 s at a time, found {steps_us.min() / 1e6} s"
-        )
+        least_s = steps_us.min() / 1e6
+        raise ValueError(f"times of a report must rise by less than 4294 s at a time, found {least_s} s")
     return {"offset": offset, "n": len(times_s), "data": _text(steps_us.astype("<u4"))}
 
 

@@ -74,11 +74,7 @@ def stacked(values: Iterable[float]) -> list[Limits]:
 
 
 def limits_from_zero(values: Iterable[tuple[float, float]]) -> Limits:
-    """From 0 or below, holds every value, and its interval as far as that does not reach far beyond all values.
-
-    Args:
-        values: (value, half-width of its interval).
-    """
+    """From 0 or below, holds every (value, half-width of its interval), as far as no interval reaches far beyond."""
     known = list(values)
     reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
     high = min(max((value + u for value, u in known), default=1.0), reach)
@@ -89,8 +85,7 @@ def limits_from_zero(values: Iterable[tuple[float, float]]) -> Limits:
 def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) -> Limits:
     """Holds all values with some room, and their intervals as far as these do not reach far beyond the values.
 
-    Args:
-        values: (value, half-width of its interval); at least one, all above 0 if logarithmic.
+    Each is (value, half-width of its interval); there is at least one, and all are above 0 if logarithmic.
     """
     known = list(values)
     least, most = min(value for value, _ in known), max(value for value, _ in known)
@@ -107,8 +102,7 @@ def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) ->
 def limits_of_ratios(entries: Iterable[tuple[float, Limits, Limits]]) -> Limits:
     """Holds 1 and every ratio, and its intervals as far as these do not reach far beyond the ratios.
 
-    Args:
-        entries: (ratio above 0, ends of its interval, ends of the simultaneous interval).
+    An entry is (ratio above 0, ends of its interval, ends of the simultaneous interval).
     """
     known = list(entries)
     ratios = [1.0, *(ratio for ratio, *_ in known)]

@@ -49,12 +49,9 @@ def scatter(
     logarithmic: bool = False,
     guides: Callable[[Scale, Scale], Iterable[str]] = lambda x, y: (),
 ) -> Element:
-    """The drawing.
+    """The drawing, whose label tells screen readers what it shows; its numbers must stand in a table.
 
-    Args:
-        label: what it shows, for screen readers; its numbers must stand in a table.
-        logarithmic: both axes, where all values are above 0.
-        guides: paths of dashed lines behind the points.
+    `logarithmic`: both axes, where all values are above 0; `guides`: paths of dashed lines behind the points.
     """
     logarithmic = logarithmic and all(point.x > 0 and point.y > 0 for point in points)
     x = _scale([(point.x, point.x_u) for point in points], LEFT, WIDTH - RIGHT, logarithmic)

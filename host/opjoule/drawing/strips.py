@@ -33,10 +33,8 @@ def bar_axis(values: Iterable[tuple[float, float]]) -> Scale:
 
 def axis_head(axis: Scale, words: str, scale: float = 1.0) -> Element:
     """The heading of a column of strips: what is drawn, over the axis's ticks, times `scale`."""
-    marks = [
-        element("span", f"{tick * scale:.6g}", class_="tick", style=f"left:{axis(tick):.2f}%")
-        for tick in axis.ticks(TICKS)
-    ]
+    ticks = [(f"{tick * scale:.6g}", f"left:{axis(tick):.2f}%") for tick in axis.ticks(TICKS)]
+    marks = [element("span", number, class_="tick", style=place) for number, place in ticks]
     return element("span", words, element("span", *marks, class_="axis", aria_hidden="true"))
 
 

@@ -73,12 +73,7 @@ def numbered(scale: Scale, most: int) -> list[tuple[float, str]]:
 
 
 def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
-    """Path of steps: each value holds between two edges; broken where a value is not known.
-
-    Args:
-        x: places of the edges, shape (n + 1,).
-        y: places of the values, shape (n,), NaN where not known.
-    """
+    """Path of steps: each of n values holds between two of n + 1 edges; broken where a value is not known (NaN)."""
     parts, drawing_on = [], False
     for i, place in enumerate(y):
         if not np.isfinite(place):
@@ -91,11 +86,6 @@ def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
 
 
 def area(x: Sequence[float] | Floats, low: Sequence[float] | Floats, high: Sequence[float] | Floats) -> str:
-    """Path of upright rectangles between two values a cell; a cell without a value leaves its place empty.
-
-    Args:
-        x: places of the edges, shape (n + 1,).
-        low, high: places of the values, shape (n,), NaN where not known.
-    """
+    """Path of upright rectangles between two values a cell, with edges at n + 1 places; NaN leaves a cell empty."""
     known = np.flatnonzero(np.isfinite(np.asarray(low, np.float64))).tolist()
     return "".join(f"M{x[i]:.1f} {low[i]:.1f}V{high[i]:.1f}H{x[i + 1]:.1f}V{low[i]:.1f}Z" for i in known)

@@ -6,7 +6,7 @@ without a value is a lost stretch and stays empty: nothing is ever drawn across 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -51,12 +51,9 @@ class Track:
         def of(columns: Mapping[str, Floats]) -> dict[str, Floats]:
             return {name: column[first:last] for name, column in columns.items()}
 
+        bounds_s = self.bounds_s[first : last + 1]
         return replace(
-            self,
-            bounds_s=self.bounds_s[first : last + 1],
-            mean=of(self.mean),
-            lowest=of(self.lowest),
-            highest=of(self.highest),
+            self, bounds_s=bounds_s, mean=of(self.mean), lowest=of(self.lowest), highest=of(self.highest)
         )
 
     def extremes(self, name: str) -> tuple[Floats, Floats]:
@@ -87,18 +84,17 @@ class SampleParts:
     @classmethod
     def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
         """Parts of whole columns, shape (n,)."""
-        return cls(
-            len(centre_s),
-            lambda some: (centre_s[some], {name: column[some] for name, column in columns.items()}),
-        )
+
+        def part(some: slice) -> tuple[Floats, Mapping[str, Floats]]:
+            return centre_s[some], {name: column[some] for name, column in columns.items()}
+
+        return cls(len(centre_s), part)
 
 
 def sampled_track(samples: SampleParts, period_s: float, max_cells: int = MAX_CELLS) -> Track:
-    """Cells around samples; a stretch far from any sample becomes a cell without a value.
+    """Cells around samples of a median distance; a stretch far from any sample becomes a cell without a value.
 
-    Args:
-        period_s: median distance of the samples [s].
-        max_cells: more samples than this are joined, the lowest and highest of each cell being kept.
+    More than `max_cells` samples are joined, the lowest and highest of each cell being kept.
     """
     group = -(-samples.count // max_cells)
     length = max(PART // group, 1) * group
@@ -108,10 +104,8 @@ def sampled_track(samples: SampleParts, period_s: float, max_cells: int = MAX_CE
         parts.append(grouped(sample_cells(samples, period_s, some), group))
 
     def whole(of: str) -> dict[str, Floats]:
-        return {
-            name: np.concatenate([getattr(part, of)[name] for part in parts])
-            for name in getattr(parts[0], of)
-        }
+        columns = [getattr(part, of) for part in parts]
+        return {name: np.concatenate([column[name] for column in columns]) for name in columns[0]}
 
     bounds_s = np.concatenate([*(part.bounds_s[:-1] for part in parts), parts[-1].bounds_s[-1:]])
     return Track(bounds_s, whole("mean"), whole("lowest"), whole("highest"), group)
@@ -130,27 +124,24 @@ def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
     bounds_s = np.append(start_s, after_s)
     # A gap between two cells becomes a cell without a value.
     holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
-    filled = {
-        name: np.asarray(column[before : len(centre_s) - behind], np.float64)
-        for name, column in columns.items()
-    }
+    own = slice(before, len(centre_s) - behind)
+    filled = {name: np.asarray(column[own], np.float64) for name, column in columns.items()}
     if holes.size:
         bounds_s = np.insert(bounds_s, holes + 1, end_s[holes])
         filled = {name: np.insert(column, holes + 1, np.nan) for name, column in filled.items()}
     return Track(bounds_s, filled)
 
 
-def joined(track: Track, max_cells: int, extremes: Container[str] = ENVELOPES) -> Track:
-    """Join neighbouring cells until there are about `max_cells`; each group keeps its time-weighted mean.
+def joined(track: Track, max_cells: int) -> Track:
+    """Join neighbouring cells until there are about `max_cells`; each group keeps its time-weighted mean."""
+    return grouped(track, -(-len(track) // max_cells))
 
-    Args:
-        extremes: quantities of which each group keeps the lowest and highest value too.
+
+def grouped(track: Track, group: int) -> Track:
+    """Each `group` neighbours as one cell; long stretches without a value stay alone.
+
+    Of some quantities each group keeps the lowest and highest value too.
     """
-    return grouped(track, -(-len(track) // max_cells), extremes)
-
-
-def grouped(track: Track, group: int, extremes: Container[str] = ENVELOPES) -> Track:
-    """Each `group` neighbours as one cell; long stretches without a value stay alone."""
     if group <= 1:
         return track
     weight_s = np.diff(track.bounds_s)
@@ -161,11 +152,9 @@ def grouped(track: Track, group: int, extremes: Container[str] = ENVELOPES) -> T
         all_known = bool(known.all())
         time_s = np.add.reduceat(weight_s if all_known else np.where(known, weight_s, 0.0), first)
         with np.errstate(invalid="ignore"):
-            product = column * weight_s
-            mean[name] = (
-                np.add.reduceat(product if all_known else np.where(known, product, 0.0), first) / time_s
-            )
-        if name not in extremes:
+            product = column * weight_s if all_known else np.where(known, column * weight_s, 0.0)
+            mean[name] = np.add.reduceat(product, first) / time_s
+        if name not in ENVELOPES:
             continue
         low, high = track.extremes(name)
         if not all_known:

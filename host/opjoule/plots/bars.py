@@ -96,14 +96,9 @@ _INTERVAL: dict[str, Any] = {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.0}
 
 def _marker(order: int) -> dict[str, Any]:
     """Dark points with a light edge stand out from bars of every colour."""
-    return {
-        "marker": ("D", "o")[order % 2],
-        "markersize": 5.0,
-        "markerfacecolor": (INK, "white")[order % 2],
-        "markeredgecolor": ("white", INK)[order % 2],
-        "markeredgewidth": 0.8,
-        "linestyle": "none",
-    }
+    marker, face, edge = ("o", "white", INK) if order % 2 else ("D", INK, "white")
+    colours = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.8}
+    return {"marker": marker, "markersize": 5.0, **colours, "linestyle": "none"}
 
 
 STACK_HEIGHT_IN: Final = 3.2
@@ -146,9 +141,8 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
     """One bar, from its parts."""
     bar = axes.barh if lie else axes.bar
     present = [name for name in names if name in cell.parts]
-    for name, (start, end) in zip(
-        present, stacked(cell.parts[name] * factor for name in present), strict=True
-    ):
+    ends_j = stacked(cell.parts[name] * factor for name in present)
+    for name, (start, end) in zip(present, ends_j, strict=True):
         bar(at, end - start, 0.7, start, **_part_style(names, name))
     total = cell.number(TOTAL)
     if total.value is None:

@@ -31,43 +31,27 @@ from opjoule.studies.definition import DEVICE, StudyFolder
 
 NamedFigure = tuple[str, Callable[[], Figure]]
 """Name of a figure's files, and what draws it."""
+_BANDWIDTH: Final = Drawn("bandwidth_bytes_per_s", "bandwidth", "B/s")
+_LATENCY: Final = Drawn("latency_s.mean", "mean latency", "s")
+_POWER: Final = Drawn("power_w", "power", "W")
+_PROCESSOR: Final = Drawn("cpu_fraction", "processor use", "1")
+_DISK: Final = [Drawn("disk_written_bytes", "disk written", "B"), Drawn("disk_read_bytes", "disk read", "B")]
 FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
-    "bandwidth-latency": lambda of: bars(
-        of,
-        Drawn("bandwidth_bytes_per_s", "bandwidth", "B/s"),
-        [Drawn("latency_s.mean", "mean latency", "s")],
-        "mean latency",
-    ),
-    "energy-power": lambda of: bars(
-        of, Drawn("energy_j", "energy", "J"), [Drawn("power_w", "power", "W")], "power"
-    ),
-    "cpu-io": lambda of: bars(
-        of,
-        Drawn("cpu_fraction", "processor use", "1"),
-        [Drawn("disk_written_bytes", "disk written", "B"), Drawn("disk_read_bytes", "disk read", "B")],
-        "disk",
-    ),
+    "bandwidth-latency": lambda of: bars(of, _BANDWIDTH, [_LATENCY], "mean latency"),
+    "energy-power": lambda of: bars(of, Drawn("energy_j", "energy", "J"), [_POWER], "power"),
+    "cpu-io": lambda of: bars(of, _PROCESSOR, _DISK, "disk"),
     "energy-delay": energy_and_delay,
     "energy-throughput": energy_and_throughput,
     "energy-by-activity": activity_bars,
 }
 """Name of the files -> the figure."""
-NEEDED: Final = {
-    "bandwidth-latency": "bandwidth_bytes_per_s",
-    "energy-delay": ENERGY,
-    "energy-throughput": ENERGY,
-}
+NEEDED: Final = {"bandwidth-latency": _BANDWIDTH.path, "energy-delay": ENERGY, "energy-throughput": ENERGY}
 """Figure -> the number of result.json without which it is empty, where a study need not state it."""
 OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": FIGURES["bandwidth-latency"],
-    "energy-power": lambda of: bars(
-        of, Drawn("run_energy_j", "energy of the run", "J"), [Drawn("power_w", "power", "W")], "power"
-    ),
+    "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
     "cpu-io": lambda of: bars(
-        of,
-        Drawn("cpu_fraction", "processor use", "1"),
-        [Drawn("disk_bytes", "disk read and written", "B")],
-        "disk I/O",
+        of, _PROCESSOR, [Drawn("disk_bytes", "disk read and written", "B")], "disk I/O"
     ),
     "energy-by-activity": activity_bars,
 }
@@ -80,9 +64,8 @@ def write_figures(
 ) -> Iterator[str]:
     """Draws every figure of the runs in or below some places, or of patterns of them.
 
-    Args:
-        although: groups of settings that may differ, as for a comparison.
-        study: draw what stands for the figures of its paper alone, in the paper's order.
+    `although`: groups of settings that may differ, as for a comparison; `study`: draw what stands for the figures of
+    its paper alone, in the paper's order.
     Returns: the warnings of the runs, a line for each thing written, and for each record that was left out.
     Raises: BadInput: no run with a result, or what a comparison would refuse.
     """
@@ -99,18 +82,13 @@ def write_figures(
     for name, draw in _of_paper(layout, tables, study) if study else everything:
         made = save(drawn(draw), folder, name)
         yield f"{made[0].with_suffix('')}: {', '.join(path.suffix[1:] for path in made)}"
-    for name, text in (
-        ("table.csv", csv_table(layout)),
-        ("table.tex", latex_table(layout)),
-        ("methods.txt", methods(layout)),
-    ):
-        write_whole(folder / name, text.encode())
-        yield str(folder / name)
+    texts = {"table.csv": csv_table(layout), "table.tex": latex_table(layout), "methods.txt": methods(layout)}
     for table in tables:
         name = Path(table.name).name
-        for file, text in ((TABLE, as_csv(table)), (BEST_TABLE, best_csv(table))):
-            write_whole(folder / f"{name}-{file}", text.encode())
-            yield str(folder / f"{name}-{file}")
+        texts |= {f"{name}-{TABLE}": as_csv(table), f"{name}-{BEST_TABLE}": best_csv(table)}
+    for name, text in texts.items():
+        write_whole(folder / name, text.encode())
+        yield str(folder / name)
     for name, number in NEEDED.items():
         if not known(layout.cells, number):
             of = layout.runs[0].quantities.get(number)
@@ -121,16 +99,12 @@ def write_figures(
 
 
 def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
-    """The figures that stand for those of a paper, numbered in its order.
-
-    Raises: BadInput: these records have none of them.
-    """
+    """The figures that stand for those of a paper, numbered in its order. Raises: BadInput: there are none."""
     of_runs = dict(_of_runs(layout))
     some, media = False, {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
-        if part.media and not all(
-            any(fnmatch(medium, pattern) for pattern in part.media) for medium in media
-        ):
+        fitting = (any(fnmatch(medium, pattern) for pattern in part.media) for medium in media)
+        if part.media and not all(fitting):
             continue
         there = dict(of_runs)
         for table in [study_table.with_phases(part.phases) for study_table in tables]:

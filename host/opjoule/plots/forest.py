@@ -32,22 +32,18 @@ NUMBERS_AT: Final = 1.03
 
 def forest(compared: Compared) -> Figure:
     """The ratios of each quantity: thick is the interval for 95.45 % of one alone, thin that of all together."""
-    rows = [
-        [contrast for contrast in compared.contrasts if contrast.quantity.key == of.key]
-        for of in compared.quantities
-    ]
+    rows: list[list[Contrast]] = []
+    for of in compared.quantities:
+        rows.append([contrast for contrast in compared.contrasts if contrast.quantity.key == of.key])
     heights_in = [AROUND_IN + ROW_IN * len(contrasts) for contrasts in rows]
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]
     for axes, contrasts, quantity in zip(places, rows, compared.quantities, strict=True):
         _quantity(axes, contrasts, compared, quantity)
     several = max((contrast.judged for contrast in compared.contrasts), default=1) > 1
-    return legend(
-        figure,
-        _handles(compared, several=several),
-        simulated=compared.simulated,
-        warnings=summary_of(group.runs for group in compared.groups),
-    )
+    handles = _handles(compared, several=several)
+    warnings = summary_of(group.runs for group in compared.groups)
+    return legend(figure, handles, simulated=compared.simulated, warnings=warnings)
 
 
 def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Definition) -> None:
@@ -67,9 +63,8 @@ def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Def
     axes.set_xlabel(f"ratio of {quantity_words(of)}")
     for at, contrast in enumerate(contrasts):
         _ratio(axes, at, contrast, scale)
-        axes.annotate(
-            _numbers(contrast), (NUMBERS_AT, at), xycoords=("axes fraction", "data"), va="center", color=INK
-        )
+        place: dict[str, Any] = {"xy": (NUMBERS_AT, at), "xycoords": ("axes fraction", "data")}
+        axes.annotate(_numbers(contrast), **place, va="center", color=INK)
 
 
 def _numbers(contrast: Contrast) -> str:
@@ -88,12 +83,10 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     for limits, width in ((widest, 0.7), (contrast.limits, 2.6)):
         low, high = max(limits[0], scale.low), min(limits[1], scale.high)
         axes.plot([low, high], [at, at], color=INK, linewidth=width, solid_capstyle="butt")
-    for end, marker, beyond in (
-        (scale.low, "<", widest[0] < scale.low),
-        (scale.high, ">", widest[1] > scale.high),
-    ):
-        if beyond:
-            axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
+    beyond = [(scale.low, "<")] if widest[0] < scale.low else []
+    beyond += [(scale.high, ">")] if widest[1] > scale.high else []
+    for end, marker in beyond:
+        axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
     # Full where the two are found different; a square where nothing can be concluded.
     colour = COLOURS[0] if contrast.differs else "white"
     mark = "s" if contrast.adjusted is None else "o"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
@@ -27,14 +28,12 @@ def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
         return
     inside = [study.grid["down"], *study.grid["across"]]
     bests = best_systems(study)
+    also = study.grid.get("also")
     for place in dict.fromkeys(_beside(best, inside) for best in bests):
+        there = [best for best in bests if _beside(best, inside) == place]
         for measure in study.best:
-            place_bests = [
-                best
-                for best in bests
-                if _beside(best, inside) == place and best.measure in (measure, study.grid.get("also"))
-            ]
-            if measure != study.grid.get("also") and any(best.measure == measure for best in place_bests):
+            place_bests = [best for best in there if best.measure in (measure, also)]
+            if measure != also and any(best.measure == measure for best in place_bests):
                 name = figure_name(study, place, "winners", measure)
                 yield name, partial(grid_figure, study, place_bests)
 
@@ -47,10 +46,7 @@ def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
     """Rows: phases, and the measure `also`, by the axis downwards; columns: the axes across; a cell: the best."""
     down, across = study.grid["down"], study.grid["across"]
     rows = _rows(study, bests, down)
-    columns = list(dict.fromkeys(_values(best, across) for best in bests))
-    columns.sort(
-        key=lambda values: [(0, int(value), "") if value.isdecimal() else (1, 0, value) for value in values]
-    )
+    columns = sorted(dict.fromkeys(_values(best, across) for best in bests), key=_numbers_first)
     figure = canvas(HEAD_IN + ROW_IN * len(rows))
     axes = figure.add_subplot()
     places = {(_row(study, best), _values(best, across)): best for best in bests}
@@ -60,18 +56,12 @@ def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
                 _cell(axes, study.systems, best, number, len(rows) - 1 - at)
     axes.set_xlim(0, len(columns))
     axes.set_ylim(0, len(rows))
-    axes.set_xticks(
-        [number + 0.5 for number in range(len(columns))], ["\n".join(column) for column in columns]
-    )
-    axes.set_yticks(
-        [len(rows) - at - 0.5 for at in range(len(rows))], [f"{name}  {value}" for name, value in rows]
-    )
+    axes.set_xticks(np.arange(len(columns)) + 0.5, ["\n".join(column) for column in columns])
+    axes.set_yticks(len(rows) - np.arange(len(rows)) - 0.5, [f"{name}  {value}" for name, value in rows])
     axes.tick_params(length=0, labelsize=6.5)
     axes.spines[:].set_visible(False)
-    handles = [
-        Patch(facecolor=COLOURS[at % len(COLOURS)], alpha=OPACITY, label=name)
-        for at, name in enumerate(study.systems)
-    ]
+    colours = [(name, COLOURS[at % len(COLOURS)]) for at, name in enumerate(study.systems)]
+    handles = [Patch(facecolor=colour, alpha=OPACITY, label=name) for name, colour in colours]
     return legend(figure, handles, simulated=study.simulated, warnings=study.warnings)
 
 
@@ -79,19 +69,20 @@ def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str
     """Names of the rows: phases in the study's order, the measure `also` last; each with every value downwards."""
     also = study.grid.get("also", "")
     values = list(dict.fromkeys(dict(best.place).get(down, "") for best in bests))
-    names = [
-        phase for phase in study.phases if any((best.phase, best.measure) != (phase, also) for best in bests)
-    ]
+    kinds = [(best.phase, best.measure) for best in bests]
+    names = [phase for phase in study.phases if any(kind != (phase, also) for kind in kinds)]
     there = {_row(study, best) for best in bests}
     wanted = [(name, value) for name in [*names, also.replace("_", " ")] for value in values]
     return [row for row in wanted if row in there]
 
 
 def _row(study: StudyTable, best: Best) -> tuple[str, str]:
-    is_also = best.measure == study.grid.get("also")
-    return best.measure.replace("_", " ") if is_also else best.phase, dict(best.place).get(
-        study.grid["down"], ""
-    )
+    name = best.measure.replace("_", " ") if best.measure == study.grid.get("also") else best.phase
+    return name, dict(best.place).get(study.grid["down"], "")
+
+
+def _numbers_first(values: Sequence[str]) -> list[tuple[int, int, str]]:
+    return [(0, int(value), "") if value.isdecimal() else (1, 0, value) for value in values]
 
 
 def _values(best: Best, across: Sequence[str]) -> tuple[str, ...]:

@@ -65,10 +65,10 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
     rows = [row for row in study.rows if row.place == place]
     styles = system_styles(study, rows)
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
-    figure, above, below = _two_panels(
-        f"time per {study.per} [µs]" if study.per else "time of a phase [s]",
-        f"energy per {study.per}" if study.per else "energy of a phase",
-    )
+    words = "time of a phase [s]", "energy of a phase"
+    if study.per:
+        words = f"time per {study.per} [µs]", f"energy per {study.per}"
+    figure, above, below = _two_panels(*words)
     grouped = {(phase, system): rows_of(rows, phase, system) for phase in phases for system in styles}
     values = {bars: _of_bars(group, study.per) for bars, group in grouped.items()}
     scale_upwards(above, [time for time, *_ in values.values()])
@@ -209,11 +209,8 @@ def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
     """Expanded uncertainty of the same mean [J]; None where it is not known."""
-    pairs = [
-        (value, _of_one_run(row.u, row, name))
-        for row in rows
-        if (value := _of_one_run(row.measures, row, name)) is not None
-    ]
+    values = [(_of_one_run(row.measures, row, name), _of_one_run(row.u, row, name)) for row in rows]
+    pairs = [(value, u) for value, u in values if value is not None]
     return mean_with_u(pairs)[1] if pairs else None
 
 
@@ -245,17 +242,9 @@ def bar(
             low = min(u, (LOWEST if axes.get_yscale() == "log" else 1.0) * value)
             axes.errorbar(x, value, yerr=[[low], [u]], ecolor=INK, elinewidth=0.7, capsize=1.4)
         return
-    refused = any(row.not_supported for row in rows)
-    axes.annotate(
-        NOT_SUPPORTED if refused else NONE,
-        (x, 0.01),
-        xycoords=("data", "axes fraction"),
-        ha="center",
-        va="bottom",
-        rotation=90 if refused else 0,
-        fontsize=5.5,
-        color=INK,
-    )
+    words, rotation = (NOT_SUPPORTED, 90) if any(row.not_supported for row in rows) else (NONE, 0)
+    place: dict[str, Any] = {"xy": (x, 0.01), "xycoords": ("data", "axes fraction"), "ha": "center"}
+    axes.annotate(words, **place, va="bottom", rotation=rotation, fontsize=5.5, color=INK)
 
 
 def _ratio(axes: Axes, pair: Sequence[float | None], us: Sequence[float | None], x: float) -> None:
@@ -294,11 +283,5 @@ def point(axes: Axes, value: float | None, x: float) -> None:
         axes.plot([x], [value], **_POINT)
 
 
-_POINT: Final[dict[str, Any]] = {
-    "marker": "D",
-    "markersize": 3.2,
-    "markerfacecolor": INK,
-    "markeredgecolor": "white",
-    "markeredgewidth": 0.5,
-    "linestyle": "none",
-}
+_EDGE: Final[dict[str, Any]] = {"markeredgecolor": "white", "markeredgewidth": 0.5, "linestyle": "none"}
+_POINT: Final[dict[str, Any]] = {"marker": "D", "markersize": 3.2, "markerfacecolor": INK, **_EDGE}

@@ -104,23 +104,15 @@ def _equal_products(axes: Axes) -> Line2D:
 
 def _filled(series: int) -> dict[str, Any]:
     """Colour and filling tell the series."""
-    return {
-        "color": COLOURS[series % len(COLOURS)],
-        "fillstyle": FILLS[series % len(FILLS)],
-        "markerfacecoloralt": "white",
-        "markeredgecolor": INK,
-        "markeredgewidth": 0.7,
-        "markersize": 6.5,
-        "linestyle": "none",
-    }
+    style = {"color": COLOURS[series % len(COLOURS)], "fillstyle": FILLS[series % len(FILLS)]}
+    edge = {"markerfacecoloralt": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
+    return {**style, **edge, "markersize": 6.5, "linestyle": "none"}
 
 
 def _handles(plotted: Plotted) -> list[Line2D]:
     """Shapes tell the groups."""
     series = [Line2D([], [], marker="o", label=name, **_filled(at)) for at, name in enumerate(plotted.series)]
     shape: dict[str, Any] = {"color": "white", "markeredgecolor": INK, "linestyle": "none"}
-    groups = [
-        Line2D([], [], marker=MARKERS[at % len(MARKERS)], label=name, **shape)
-        for at, name in enumerate(plotted.groups)
-    ]
+    markers = [(name, MARKERS[at % len(MARKERS)]) for at, name in enumerate(plotted.groups)]
+    groups = [Line2D([], [], marker=marker, label=name, **shape) for name, marker in markers]
     return series + (groups if len(plotted.groups) > 1 else [])

@@ -106,9 +106,8 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
     for row in rows:
         points.setdefault(int(row.cell[axis]), []).append(row)
     sizes = sorted(points)
-    means = [
-        mean_with_u([(row.measures[measure], row.u.get(measure)) for row in points[size]]) for size in sizes
-    ]
+    values = ([(row.measures[measure], row.u.get(measure)) for row in points[size]] for size in sizes)
+    means = [mean_with_u(size_values) for size_values in values]
     shown = [(size, value, u or 0.0) for size, (value, u) in zip(sizes, means, strict=True) if value > 0]
     if shown:
         xs, ys, bars = zip(*shown, strict=True)
@@ -117,13 +116,9 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
 
 
 def _line_style(number: int) -> dict[str, Any]:
-    return {
-        "color": COLOURS[number % len(COLOURS)],
-        "marker": MARKERS[number % len(MARKERS)],
-        "fillstyle": FILLS[number % len(FILLS)],
-        "markersize": 3.5,
-        "linewidth": 0.9,
-    }
+    choices = {"color": COLOURS, "marker": MARKERS, "fillstyle": FILLS}
+    style = {name: values[number % len(values)] for name, values in choices.items()}
+    return {**style, "markersize": 3.5, "linewidth": 0.9}
 
 
 def _beside(row: PhaseRow, axis: str) -> Place:

@@ -82,10 +82,7 @@ def save_as(figure: Figure, path: Path) -> Path:
 
 
 def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> Figure:
-    """Above the axes, where it hides nothing, under what must be read first: the runs' warnings, in one line.
-
-    Returns: the figure.
-    """
+    """The figure with a legend above its axes, under what must be read first: the runs' warnings, in one line."""
     lines = [SIMULATED] if simulated else []
     warned = wrap(warnings, WARNING_LETTERS)
     title = "\n".join([*lines, *warned])
@@ -131,10 +128,7 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
 
 
 def error_limits(of: Quantity, scale: float) -> list[list[float]] | None:
-    """Lengths of an error bar below and above a value, times `scale`; that of a value above 0 ends at 0.
-
-    None where no uncertainty is stated.
-    """
+    """Lengths of an error bar below and above a value, times `scale`, if stated; that of a value above 0 ends at 0."""
     if of.value is None or of.u is None:
         return None
     value, u = of.value * scale, of.u * scale
@@ -143,9 +137,5 @@ def error_limits(of: Quantity, scale: float) -> list[list[float]] | None:
 
 def fill(number: int, linewidth: float = 0.5) -> dict[str, Any]:
     """Style of a series' bars: colour and hatching tell it."""
-    return {
-        "facecolor": COLOURS[number % len(COLOURS)],
-        "hatch": HATCHES[number % len(HATCHES)],
-        "edgecolor": INK,
-        "linewidth": linewidth,
-    }
+    style = {"facecolor": COLOURS[number % len(COLOURS)], "hatch": HATCHES[number % len(HATCHES)]}
+    return {**style, "edgecolor": INK, "linewidth": linewidth}

@@ -59,19 +59,14 @@ def latex_table(plotted: Plotted) -> str:
     columns = len(axes) + len(SHOWN) + warned
     simulated = [r"\textbf{SIMULATED}: no board was measured"] if plotted.simulated else []
     warning = [rf"\textbf{{{_escaped(plotted.warnings)}}}"] if warned else []
+    head = [*(_escaped(noun([axis])) for axis in axes), *SHOWN.values(), *(["warnings"] * warned)]
+    rows = [[*_row(cell, axes), *([mark] * warned)] for cell, mark in zip(plotted.cells, marks, strict=True)]
     lines = [
         r"\begin{tabular}{" + "l" * len(axes) + "r" * len(SHOWN) + "l" * warned + "}",
         *(rf"\multicolumn{{{columns}}}{{l}}{{{line}}} \\" for line in (*simulated, *warning)),
-        r"\hline",
-        " & ".join([*(_escaped(noun([axis])) for axis in axes), *SHOWN.values(), *(["warnings"] * warned)])
-        + r" \\",
-        r"\hline",
-        *(
-            " & ".join([*_row(cell, axes), *([mark] * warned)]) + r" \\"
-            for cell, mark in zip(plotted.cells, marks, strict=True)
-        ),
-        r"\hline",
-        r"\end{tabular}",
+        *(r"\hline", " & ".join(head) + r" \\", r"\hline"),
+        *(" & ".join(row) + r" \\" for row in rows),
+        *(r"\hline", r"\end{tabular}"),
     ]
     return "\n".join(lines) + "\n"
 

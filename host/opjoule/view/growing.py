@@ -102,14 +102,9 @@ class GrowingPower:
         """Energy of the blocks in a stretch [J], and how much of its time has samples [s]."""
         if self.track is None:
             return 0.0, 0.0
-        bounds_s = self.track.bounds_s.clip(start_s, end_s)
-        length_s = np.where(np.isfinite(self._cells_w), np.diff(bounds_s), 0.0)
-        return float(np.nansum(self._cells_w * length_s)), float(length_s.sum())
-
-    @property
-    def _cells_w(self) -> Float64Array:
-        assert self.track is not None
-        return np.asarray(self.track.mean[POWER], np.float64)
+        bounds_s, cells_w = self.track.bounds_s.clip(start_s, end_s), self.track.mean[POWER]
+        length_s = np.where(np.isfinite(cells_w), np.diff(bounds_s), 0.0)
+        return float(np.nansum(cells_w * length_s)), float(length_s.sum())
 
     def newest_w(self) -> float | None:
         """Mean of the last second; None before the first sample."""
@@ -119,9 +114,8 @@ class GrowingPower:
 
 
 def _power(batch: pa.RecordBatch) -> tuple[Int64Array, Float64Array]:
-    meter_ns, current_a, voltage_v = (
-        batch.column(name).to_numpy(zero_copy_only=False) for name in ("meter_ns", "current_a", "voltage_v")
-    )
+    columns = (batch.column(name) for name in ("meter_ns", "current_a", "voltage_v"))
+    meter_ns, current_a, voltage_v = (column.to_numpy(zero_copy_only=False) for column in columns)
     return meter_ns, current_a * voltage_v
 
 

@@ -156,13 +156,10 @@ def _read(path: Path, digest: str) -> Levels | None:
         stored = about["extent"]
         extent = Extent(**{**stored, "lost": [LostStretch(**stretch) for stretch in stored["lost"]]})
         tracks = []
-        for number, (end_s, samples) in enumerate(
-            zip(about["end_s"], about["samples_per_cell"], strict=True)
-        ):
-            start_s, mean_w, lowest_w, highest_w = (
-                column.to_numpy() for column in file.get_batch(number).columns
-            )
-            mean, lowest, highest = ({POWER: column} for column in (mean_w, lowest_w, highest_w))
+        rows = zip(about["end_s"], about["samples_per_cell"], strict=True)
+        for number, (end_s, samples) in enumerate(rows):
+            start_s, *values_w = (column.to_numpy() for column in file.get_batch(number).columns)
+            mean, lowest, highest = ({POWER: column} for column in values_w)
             tracks.append(Track(np.append(start_s, end_s), mean, lowest, highest, samples))
         return Levels(extent, Pyramid(tracks))
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):

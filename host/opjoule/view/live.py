@@ -18,7 +18,7 @@ from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.power_trace import Float64Array, Int64Array
 from opjoule.units import Missing, Unstated
 from opjoule.view.growing import GrowingNotes, GrowingPhases, GrowingPower
-from opjoule.view.replies import asked_columns, asked_stretch, power_values, report_of, rounded, stated_row
+from opjoule.view.replies import columns_of, power_values, report_of, rounded, stated_row, stretch_of
 
 BEING_MEASURED: Final = "being measured"
 UNCORRECTED: Final = "as the meter sends it, before calibration; the interval follows after the run"
@@ -57,19 +57,15 @@ class LiveReplies:
         with self._lock:
             self._has_ended = True
 
-    def _runs(self, asked: Mapping[str, str]) -> Any:
+    def _runs(self, query: Mapping[str, str]) -> Any:
         with self._lock:
             directory = self._directory
             ended = _ending(directory) if self._has_ended else None
         names = [directory.name] if directory else []
-        return {
-            "folder": str(directory.parent) if directory else "",
-            "runs": names,
-            "live": True,
-            "ended": ended,
-        }
+        folder = str(directory.parent) if directory else ""
+        return {"folder": folder, "runs": names, "live": True, "ended": ended}
 
-    def _run(self, asked: Mapping[str, str]) -> Any:
+    def _run(self, query: Mapping[str, str]) -> Any:
         """Reads on, and gives what is known so far."""
         with self._lock:
             power, notes = self._power, self._notes
@@ -123,9 +119,9 @@ class LiveReplies:
                 bands.append({**named, "start_s": start_s, "end_s": stop_s})
         return bands
 
-    def _read_power(self, asked: Mapping[str, str]) -> Any:
-        start_s, end_s = asked_stretch(asked)
-        columns = asked_columns(asked)
+    def _read_power(self, query: Mapping[str, str]) -> Any:
+        start_s, end_s = stretch_of(query)
+        columns = columns_of(query)
         with self._lock:
             track = self._power.track
             if track is None:
@@ -135,16 +131,12 @@ class LiveReplies:
             operations = None
             if per_s.any():
                 operations = {"bounds_s": rounded(self._seconds(at_ns), 3), "per_s": rounded(per_s, 1)}
-            return {
-                **power_values(joined(track.inside(start_s, end_s), columns)),
-                "single": False,
-                "lost_s": [],
-                "operations": operations,
-            }
+            values = power_values(joined(track.inside(start_s, end_s), columns))
+            return {**values, "single": False, "lost_s": [], "operations": operations}
 
-    def _stretch(self, asked: Mapping[str, str]) -> Any:
+    def _stretch(self, query: Mapping[str, str]) -> Any:
         """Energy of a stretch so far, from blocks of the raw trace."""
-        start_s, end_s = asked_stretch(asked)
+        start_s, end_s = stretch_of(query)
         with self._lock:
             energy_j, known_s = self._power.energy_j(start_s, end_s)
         if not known_s:
@@ -156,25 +148,20 @@ class LiveReplies:
         ]
         return {"operations": None, "quantities": rows}
 
-    def _running(self, asked: Mapping[str, str]) -> Any:
+    def _running(self, query: Mapping[str, str]) -> Any:
         """Cumulated energy of a stretch; a stretch without samples adds nothing."""
-        start_s, end_s = asked_stretch(asked)
-        moments_s = np.linspace(start_s, end_s, asked_columns(asked))
+        start_s, end_s = stretch_of(query)
+        moments_s = np.linspace(start_s, end_s, columns_of(query))
         with self._lock:
-            energy_j = np.array(
-                [self._power.energy_j(start_s, moment_s)[0] for moment_s in moments_s.tolist()]
-            )
-        return {
-            "time_s": rounded(moments_s - start_s, 6),
-            "energy_j": rounded(energy_j, 6),
-            "marginal_energy_j": None,
-        }
+            energies_j = [self._power.energy_j(start_s, moment_s)[0] for moment_s in moments_s.tolist()]
+        time_s, energy_j = rounded(moments_s - start_s, 6), rounded(np.array(energies_j), 6)
+        return {"time_s": time_s, "energy_j": energy_j, "marginal_energy_j": None}
 
-    def _report(self, asked: Mapping[str, str]) -> bytes:
+    def _report(self, query: Mapping[str, str]) -> bytes:
         with self._lock:
             directory = self._directory
-        if directory is None or directory.name != asked.get("run"):
-            raise BadInput(f"this page has no run '{asked.get('run', '')[:80]}'")
+        if directory is None or directory.name != query.get("run"):
+            raise BadInput(f"this page has no run '{query.get('run', '')[:80]}'")
         return report_of(directory)
 
     def _seconds(self, meter_ns: Int64Array) -> Float64Array:
@@ -194,11 +181,8 @@ def _ending(directory: Path | None) -> dict[str, Any]:
     if not record.is_finished:
         analyse = f"'host/measure.py report {directory}' analyses what was recorded."
         return {**head, "words": f"The measurement was killed before it came to its end. {analyse}"}
-    return {
-        **head,
-        "words": f"The measurement has ended: {record.status}.",
-        "report": (directory / "report.html").exists(),
-    }
+    words, has_report = f"The measurement has ended: {record.status}.", (directory / "report.html").exists()
+    return {**head, "words": words, "report": has_report}
 
 
 def _title(directory: Path | None) -> str:

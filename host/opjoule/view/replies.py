@@ -34,6 +34,9 @@ SHOWN: Final = (
     ("marginal_energy_per_operation_j", "energy above idle per operation"),
 )
 """Quantities of a stretch and their names in the page."""
+_AS_LISTED: Final = (
+    *("title", "subject", "device", "storage", "status", "simulated", "started_utc", "label", "why"),
+)
 
 
 class Replies:
@@ -50,7 +53,7 @@ class Replies:
         }
         self.pages = {"report": self._report}
 
-    def _runs(self, asked: Mapping[str, str]) -> Any:
+    def _runs(self, query: Mapping[str, str]) -> Any:
         """Every record for the table; `total` is more than their number while some are still being read."""
         listing = self._records.listing()
         return {
@@ -60,12 +63,12 @@ class Replies:
             "runs": [_row(name, run) for name, run in listing.runs.items()],
         }
 
-    def _report(self, asked: Mapping[str, str]) -> bytes:
-        return report_of(self._records.place(_name(asked)))
+    def _report(self, query: Mapping[str, str]) -> bytes:
+        return report_of(self._records.place(_name(query)))
 
-    def _run(self, asked: Mapping[str, str]) -> Any:
+    def _run(self, query: Mapping[str, str]) -> Any:
         """Title, length, phases; what takes seconds on a long trace is begun here, so that little waits later."""
-        shown = self._records.open(_name(asked))
+        shown = self._records.open(_name(query))
         with shown.lock:
             run = shown.run
             shown.read_ahead()
@@ -81,11 +84,11 @@ class Replies:
                 "phases": phases,
             }
 
-    def _power(self, asked: Mapping[str, str]) -> Any:
+    def _power(self, query: Mapping[str, str]) -> Any:
         """Least, greatest and mean power of a stretch's cells; operations begun per second in equal bins."""
-        shown = self._records.open(_name(asked))
-        start_s, end_s = asked_stretch(asked)
-        columns = asked_columns(asked)
+        shown = self._records.open(_name(query))
+        start_s, end_s = stretch_of(query)
+        columns = columns_of(query)
         with shown.lock:
             track = shown.pyramid.view(start_s, end_s, columns)
             return {
@@ -95,32 +98,31 @@ class Replies:
                 "operations": _rate(shown, start_s, end_s),
             }
 
-    def _stretch(self, asked: Mapping[str, str]) -> Any:
+    def _stretch(self, query: Mapping[str, str]) -> Any:
         """Energy of a stretch, as the library computes it."""
-        shown = self._records.open(_name(asked))
-        start_s, end_s = asked_stretch(asked)
+        shown = self._records.open(_name(query))
+        start_s, end_s = stretch_of(query)
         with shown.energies:
             energy = shown.run.energy(start_s, end_s)
         rows = [stated_row(key, label, getattr(energy, key)) for key, label in SHOWN]
         return {"operations": energy.operations, "quantities": rows}
 
-    def _running(self, asked: Mapping[str, str]) -> Any:
+    def _running(self, query: Mapping[str, str]) -> Any:
         """Energy from the beginning of a stretch to equally spaced moments in it, at least 2.
 
         `marginal_energy_j` is less idle power times the time so far; None where idle power is not known.
         Raises: WindowError: the stretch reaches outside the trace. GapError: too much of it was lost.
             DataFault: its energy is withheld.
         """
-        shown = self._records.open(_name(asked))
-        start_s, end_s = asked_stretch(asked)
-        columns = asked_columns(asked)
+        shown = self._records.open(_name(query))
+        start_s, end_s = stretch_of(query)
+        columns = columns_of(query)
         with shown.energies:
             run, stretch = shown.run, shown.run.energy(start_s, end_s)
             if isinstance(stretch.energy_j, Missing):
                 raise DataFault(stretch.energy_j.reason)
-            edge_ns = np.linspace(run.meter_ns(start_s), run.meter_ns(end_s), max(columns, 2)).astype(
-                np.int64
-            )
+            ends_ns = run.meter_ns(start_s), run.meter_ns(end_s)
+            edge_ns = np.linspace(*ends_ns, max(columns, 2)).astype(np.int64)
             steps_j = run.cells.power.between_edges(edge_ns)
         # Steps are in the meter's seconds; the total is in those of the best clock.
         energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
@@ -130,18 +132,12 @@ class Replies:
         marginal = None
         if not isinstance(above_j, Missing):
             marginal = rounded(energy_j - share * (stretch.energy_j.value - above_j.value), 9)
-        return {
-            "time_s": rounded(share * (end_s - start_s), 9),
-            "energy_j": rounded(energy_j, 9),
-            "marginal_energy_j": marginal,
-        }
+        time_s = rounded(share * (end_s - start_s), 9)
+        return {"time_s": time_s, "energy_j": rounded(energy_j, 9), "marginal_energy_j": marginal}
 
 
 def report_of(directory: Path) -> bytes:
-    """The report of a record: the page beside it, or one that is made now and not kept.
-
-    Raises: RecordFault: there is neither, and no readable run.json.
-    """
+    """The page beside a record, or one that is made now and not kept. Raises: RecordFault: no readable run.json."""
     page = directory / "report.html"
     if page.exists():
         return page.read_bytes()
@@ -154,17 +150,9 @@ def _row(name: str, run: ListedRun) -> dict[str, Any]:
     """One record in the table."""
     return {
         "name": name,
-        "title": run.title,
-        "subject": run.subject,
-        "device": run.device,
-        "storage": run.storage,
-        "status": run.status,
-        "simulated": run.simulated,
-        "started_utc": run.started_utc,
+        **{key: getattr(run, key) for key in _AS_LISTED},
         "headline": "" if isinstance(run.headline, Missing) else quantity_text(run.headline),
         "headline_value": run.headline.value,
-        "label": run.label,
-        "why": run.why,
         "cautions": [[caution.kind, caution.line] for caution in run.cautions],
         "note": run.notes.text,
         "tags": run.notes.tags,
@@ -201,23 +189,23 @@ def _rate(shown: ShownRun, start_s: float, end_s: float) -> Any:
     return {"bounds_s": rounded(bounds_s, 9), "per_s": rounded(counts / np.diff(bounds_s), 3)}
 
 
-def _name(asked: Mapping[str, str]) -> str:
-    if "run" not in asked:
+def _name(query: Mapping[str, str]) -> str:
+    if "run" not in query:
         raise BadInput("which run? give its name as 'run'")
-    return asked["run"]
+    return query["run"]
 
 
-def asked_stretch(asked: Mapping[str, str]) -> tuple[float, float]:
+def stretch_of(query: Mapping[str, str]) -> tuple[float, float]:
     """Start and end [s]. Raises: BadInput: no stretch."""
-    start_s, end_s = _number(asked, "start"), _number(asked, "end")
+    start_s, end_s = _number(query, "start"), _number(query, "end")
     if not start_s < end_s:
         raise BadInput(f"no stretch from {start_s} to {end_s} s: its end must come after its start")
     return start_s, end_s
 
 
-def asked_columns(asked: Mapping[str, str]) -> int:
+def columns_of(query: Mapping[str, str]) -> int:
     """Greatest number of cells that is asked for."""
-    return min(max(round(_number(asked, "columns")), 1), MOST_COLUMNS)
+    return min(max(round(_number(query, "columns")), 1), MOST_COLUMNS)
 
 
 def power_values(track: Track) -> dict[str, list[float | None]]:
@@ -231,13 +219,13 @@ def power_values(track: Track) -> dict[str, list[float | None]]:
     }
 
 
-def _number(asked: Mapping[str, str], key: str) -> float:
+def _number(query: Mapping[str, str], key: str) -> float:
     try:
-        number = float(asked[key])
+        number = float(query[key])
     except (KeyError, ValueError):
         number = math.nan
     if not abs(number) < 1e9:
-        raise BadInput(f"'{key}' must be a number, found '{asked.get(key, '')[:40]}'")
+        raise BadInput(f"'{key}' must be a number, found '{query.get(key, '')[:40]}'")
     return number
 
 

@@ -138,10 +138,7 @@ class RunsFolder:
         return path
 
     def open(self, name: str) -> ShownRun:
-        """The run of that name.
-
-        Raises: BadInput: there is none. RecordFault: it cannot be read.
-        """
+        """The run of that name. Raises: BadInput: there is none. RecordFault: it cannot be read."""
         with self._lock:
             shown = self._open.get(name)
             if shown is None:

@@ -93,18 +93,15 @@ class ViewServer(ThreadingHTTPServer):
         """Listens; nothing is answered before `serve_forever`.
 
         Args:
-            replies: question in the address -> what answers it with a JSON value.
-            pages: likewise, with a page that is shown on its own.
-            listen: address of this computer on which connections are taken.
-            port: 0: any that is free.
+            replies: question in the address -> what answers it with a JSON value; pages: with a page of its own.
+            listen: address of this computer on which connections are taken; port: 0 for any that is free.
         Raises: BadInput: the address or the port cannot be had.
         """
         try:
             self.listen = ipaddress.ip_address(listen)
         except ValueError:
-            raise BadInput(
-                f"--listen {listen} is not an address: give one such as 127.0.0.1 or 0.0.0.0"
-            ) from None
+            examples = "give one such as 127.0.0.1 or 0.0.0.0"
+            raise BadInput(f"--listen {listen} is not an address: {examples}") from None
         self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
         self.replies, self.pages = replies, pages or {}
         self.asked_s = 0.0
@@ -190,15 +187,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.FORBIDDEN, PLAIN, f"{refused}\n".encode())
             return
         self.server.asked_s = time.monotonic()
-        asked = urlsplit(self.path)
-        _, _, what = asked.path.removeprefix("/").partition("/")
+        address = urlsplit(self.path)
+        _, _, what = address.path.removeprefix("/").partition("/")
         if what in FILES:
             kind, made = FILES[what]
             self._answer(HTTPStatus.OK, f"{kind}; charset=utf-8", made().encode())
         elif what in self.server.replies:
-            self._reply(self.server.replies[what], dict(parse_qsl(asked.query)))
+            self._reply(self.server.replies[what], dict(parse_qsl(address.query)))
         elif what in self.server.pages:
-            self._show(self.server.pages[what], dict(parse_qsl(asked.query)))
+            self._show(self.server.pages[what], dict(parse_qsl(address.query)))
         else:
             self._answer(HTTPStatus.NOT_FOUND, PLAIN, b"there is no such page\n")
 
@@ -210,23 +207,20 @@ class _Handler(BaseHTTPRequestHandler):
         for origin in self.headers.get_all("Origin") or []:
             if origin.strip().lower() != f"http://{hosts[0].strip().lower()}":
                 return "the request comes from another page"
-        given = self.path.removeprefix("/").partition("/")
-        if not given[1] or not hmac.compare_digest(
-            given[0].encode("latin-1", "replace"), self.server.token.encode()
-        ):
-            return "the address lacks the token that host/view.py printed"
-        return ""
+        token, slash, _ = self.path.removeprefix("/").partition("/")
+        is_known = hmac.compare_digest(token.encode("latin-1", "replace"), self.server.token.encode())
+        return "" if slash and is_known else "the address lacks the token that host/view.py printed"
 
-    def _reply(self, reply: Reply, asked: Mapping[str, str]) -> None:
+    def _reply(self, reply: Reply, query: Mapping[str, str]) -> None:
         try:
-            status, value = HTTPStatus.OK, reply(asked)
+            status, value = HTTPStatus.OK, reply(query)
         except (OpJouleError, OSError, MemoryError) as error:
             status, value = HTTPStatus.UNPROCESSABLE_ENTITY, {"error": _error_line(error)}
         self._answer(status, "application/json", json.dumps(value, allow_nan=False).encode())
 
-    def _show(self, page: Page, asked: Mapping[str, str]) -> None:
+    def _show(self, page: Page, query: Mapping[str, str]) -> None:
         try:
-            body = page(asked)
+            body = page(query)
         except (OpJouleError, OSError, MemoryError) as error:
             self._answer(HTTPStatus.UNPROCESSABLE_ENTITY, PLAIN, f"{_error_line(error)}\n".encode())
             return
