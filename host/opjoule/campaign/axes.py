@@ -55,10 +55,7 @@ def axis(name: str) -> Axis:
 
 
 def several(option: str, text: str | None) -> list[str]:
-    """The values of an option that names several with commas; none without a text.
-
-    Raises: BadInput: one twice, or none between two commas.
-    """
+    """The values of an option, with commas; none without a text. Raises: BadInput: one twice, or an empty one."""
     values = [part.strip() for part in text.split(",")] if text else []
     if len(set(values)) < len(values) or "" in values:
         raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")

@@ -58,13 +58,6 @@ def one_line(text: str) -> str:
     )
 
 
-def plain_output() -> None:
-    """A letter that the terminal's encoding does not have comes as an escape instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
-
-
 def masked_tracebacks() -> None:
     """A defect of the program shows its traceback without passwords, of threads as well."""
 

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import sys
 
 from opjoule.cli.command import handed_over
-from opjoule.cli.failures import (
-    answer_with,
-    interrupt,
-    leave,
-    masked_tracebacks,
-    plain_output,
-    reporting_failures,
-)
+from opjoule.cli.failures import answer_with, interrupt, leave, masked_tracebacks, reporting_failures
 from opjoule.scripts import script_name
 
 
@@ -21,7 +15,10 @@ def main(argv: list[str]) -> int:
 
     SIGTERM and SIGHUP (a closed terminal) end it as Ctrl-C does.
     """
-    plain_output()
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A letter that the terminal's encoding does not have comes as an escape instead of ending the program.
+            stream.reconfigure(errors="backslashreplace")
     masked_tracebacks()
 
     def run() -> int:

@@ -126,10 +126,7 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
 
 
 def read_certificate(path: Path) -> Certificate | None:
-    """The certificate of a file; None where there is none.
-
-    Raises: BadInput: it cannot be read, or was changed into something else.
-    """
+    """The certificate of a file; None without one. Raises: BadInput: it cannot be read, or is none any more."""
     if not path.exists():
         return None
     try:

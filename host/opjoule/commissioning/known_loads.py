@@ -121,10 +121,7 @@ def last_voltage_v(recorded: DeskRecording) -> float:
 
 
 def steady_mean(recorded: DeskRecording, lead_s: float = LEAD_S) -> MeanReading:
-    """Means of a recording at a steady load, its beginning left out.
-
-    Raises: CalibrationFault: the load moved, or was beyond the range.
-    """
+    """Means at a steady load, the beginning left out. Raises: CalibrationFault: it moved, or was beyond the range."""
     cells = recorded.cells
     return mean_reading(cells, cells.start_ns + round(lead_s * 1e9), cells.end_ns, recorded.bounds)
 

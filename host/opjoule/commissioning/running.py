@@ -262,10 +262,7 @@ class Running:
 
 
 def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecording:
-    """A recording of a meter whose clock is nobody's business, for so many seconds of it.
-
-    Raises: MeterFault: it stopped before.
-    """
+    """A recording of a meter alone, for so many seconds of its clock. Raises: MeterFault: it stopped before."""
     with closing(TraceJournal(folder)) as journal:
         capture = Capture(meter.meter, journal)
         capture.start()

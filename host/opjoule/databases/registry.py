@@ -143,10 +143,7 @@ def database_called(name: str) -> Database | None:
 
 
 def find_database(name: str) -> Database:
-    """The database called `name`, which the loader works on.
-
-    Raises: BadInput: no such database; names the known ones and the nearest.
-    """
+    """The database of this name, which the loader works on. Raises: BadInput: there is none; names the nearest."""
     database = database_called(name)
     if database and database.in_loader:
         return database

@@ -45,10 +45,7 @@ class Profile:
     """What else its supply has to do with."""
 
     def with_medium(self, name: str | None) -> BoardAndMedium:
-        """The board with the medium of this name, or with its first.
-
-        Raises: BadInput: the board cannot take that medium.
-        """
+        """The board with the medium of this name, or with its first. Raises: BadInput: the board has no such medium."""
         if name is not None and name not in self.media:
             raise BadInput(unknown(f"storage for {self.name}", name, list(self.media)))
         return BoardAndMedium(self, name or self.media[0])

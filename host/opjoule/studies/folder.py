@@ -46,10 +46,7 @@ def known_studies(folder: Path = FOLDER) -> list[StudyFolder]:
 
 
 def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
-    """The study of this name, or in the folder of this path.
-
-    Raises: BadInput: there is none, or its study.toml describes none.
-    """
+    """The study of this name, or in this folder. Raises: BadInput: there is none, or its study.toml describes none."""
     named = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
     place = named if named.is_dir() else Path(name)
     path = place / "study.toml"

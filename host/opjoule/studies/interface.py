@@ -83,17 +83,11 @@ class Study(ABC):
         """Names and roles of one repeat's steps and of the controls, in order; workloads left out."""
 
     def check_here(self) -> None:
-        """Checks what this computer has to do for the study, before the rig is opened.
-
-        Raises: BadInput, RigFault: it cannot be done.
-        """
+        """Checks what this computer has to do for the study, before the rig is opened. Raises: BadInput, RigFault."""
 
     @abstractmethod
     def check(self, board: Board) -> None:
-        """Has the board check what can be checked before anything is touched.
-
-        Raises: BadInput: the first thing that is wrong.
-        """
+        """Has the board check what it can before anything is touched. Raises: BadInput: the first thing wrong."""
 
     def check_space(self, board: Board) -> None:
         """Sees that what the study writes has room on the board's medium. Raises: BadInput: it has not."""

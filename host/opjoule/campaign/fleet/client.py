@@ -165,10 +165,7 @@ class Fleet:
         """Time at which a rig last had something to do."""
 
     def run(self) -> None:
-        """Measures the missing cells.
-
-        Raises: RigFault: no scheduler, or none of its rigs can measure what is left. Interrupted: Ctrl-C.
-        """
+        """Measures the missing cells. Raises: RigFault: no scheduler, or no rig for the rest. Interrupted: Ctrl-C."""
         asyncio.run(self._until_interrupted())
 
     async def _until_interrupted(self) -> None:

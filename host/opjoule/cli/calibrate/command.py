@@ -88,10 +88,7 @@ def run_calibrate(options: CalibrateOptions) -> int:
 
 
 def run_check(options: CalibrateOptions) -> int:
-    """Checks a calibration; 0 if it holds, 6 where the sensor has drifted.
-
-    Raises: BadInput, CalibrationFault, MeterFault: one line each.
-    """
+    """Checks a calibration; 0 if it holds, 6 after a drift. Raises: BadInput, CalibrationFault, MeterFault: a line."""
     folder = _folder(options)
     with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
         bounds, simulated = setup.sensor.bounds, setup.sensor.identity.simulated

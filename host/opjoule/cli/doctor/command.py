@@ -181,7 +181,10 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     The simulated rig needs no rig.toml.
     """
     yield _loader()
-    yield _free_space()
+    free_bytes = shutil.disk_usage(ROOT).free
+    space = f"{free_bytes / 1e9:.1f} GB free at {ROOT}"
+    remedy = "free at least 2 GB, or give --out on another disk"
+    yield Finding("disk space", free_bytes >= _FREE_BYTES_MIN, space, remedy)
     stand_ins = [
         f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in
     ]
@@ -211,14 +214,6 @@ def _loader() -> Finding:
     if lacking := [name for name in inside if name not in listed]:
         return Finding("loader", False, f"no engine for {', '.join(lacking)}", f"remove build/loader {again}")
     return Finding("loader", True, f"{LOADER.relative_to(ROOT)} with {', '.join(inside)}")
-
-
-def _free_space() -> Finding:
-    free_bytes = shutil.disk_usage(ROOT).free
-    remedy = "free at least 2 GB, or give --out on another disk"
-    return Finding(
-        "disk space", free_bytes >= _FREE_BYTES_MIN, f"{free_bytes / 1e9:.1f} GB free at {ROOT}", remedy
-    )
 
 
 def _simulated_rig() -> Iterator[Finding]:

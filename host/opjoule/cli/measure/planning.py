@@ -59,10 +59,7 @@ WHEELS = ROOT / "build" / "wheels"
 
 
 def make_plans(options: PlanningOptions) -> list[Plan]:
-    """The plan of what is asked for; one for each condition where an option names several.
-
-    Raises: BadInput: the first thing that is wrong.
-    """
+    """The plan, for each condition that an option names. Raises: BadInput: the first thing that is wrong."""
     values = asked_values(options.values)
     if not values:
         return [make_plan(options)]

@@ -45,10 +45,7 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 
 
 def run_bundle(options: BundleOptions) -> int:
-    """Packs records with their figures into one file.
-
-    Raises: BadInput: --out is there already, or a place holds no record.
-    """
+    """Packs records and figures into one file. Raises: BadInput: --out is there already, or a place holds no record."""
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
     study = find_study(options.study) if options.study else None

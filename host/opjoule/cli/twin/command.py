@@ -55,10 +55,7 @@ def as_json(fitted: FittedTwin, path: Path) -> dict[str, object]:
         "profile": str(path),
         "parameters": {
             estimate.key: {
-                "value": estimate.value,
-                "u": estimate.u,
-                "unit": estimate.unit,
-                "origin": estimate.origin,
+                **{name: getattr(estimate, name) for name in ("value", "u", "unit", "origin")},
                 **({"tell": estimate.needed_run} if not estimate.identified else {}),
             }
             for estimate in fitted.estimates

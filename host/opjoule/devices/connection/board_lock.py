@@ -31,10 +31,7 @@ class BoardLock:
         beat_until(self._ended, lambda: stdin.write(b"."), "board-lock")
 
     def confirm(self) -> None:
-        """Waits until the lock is held.
-
-        Raises: DeviceFault: another measurement runs on the board, or it does not answer.
-        """
+        """Waits until the lock is held. Raises: DeviceFault: another measurement has it, or no answer came."""
         assert self._process.stdout
         answered = select.select([self._process.stdout], [], [], _ANSWER_S + self._wait_s)[0]
         answer = self._process.stdout.readline().strip() if answered else b""

@@ -31,10 +31,7 @@ def database_folder(storage: str, session: str, database: str) -> str:
 
 
 def find_sessions(shell: Shell, folders: list[str]) -> list[str]:
-    """Paths of everything directly below the board's `folders` that bears a session's name.
-
-    Raises: LinkFault: the connection is gone.
-    """
+    """Paths directly below the board's `folders` that bear a session's name. Raises: LinkFault: no connection."""
     return shell.run(["sh", "-c", _SCRIPT, "sh", "find", *folders]).text().split("\0")[:-1]
 
 

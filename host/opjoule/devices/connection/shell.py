@@ -52,10 +52,7 @@ class Shell(ABC):
 
     @abstractmethod
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
-        """Runs one command to its end.
-
-        Raises: LinkFault: the connection is gone, or the command has not ended within limit_s.
-        """
+        """Runs one command to its end. Raises: LinkFault: no connection, or it has not ended within limit_s."""
 
     def command(self, arguments: list[str]) -> list[str]:
         """The local command line that runs `arguments` on the board."""

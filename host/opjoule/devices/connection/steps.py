@@ -108,10 +108,7 @@ def helper_command(*order: str) -> list[str]:
 
 
 def helper_orders(steps: list[Change]) -> bytes:
-    """The steps as opjoule-root reads them: a line each, words separated, the end marked.
-
-    Raises: DeviceFault: a word that no order can hold.
-    """
+    """The steps as opjoule-root reads them, a line each. Raises: DeviceFault: a word that no order can hold."""
     lines = []
     for number, step in enumerate(steps, 1):
         scope, must = "lasting" if step.lasting else "volatile", "needed" if step.is_needed else "free"

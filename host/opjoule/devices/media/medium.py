@@ -152,10 +152,7 @@ class KeptDatabases:
     folder: str
 
     def size_bytes(self, name: str) -> int | None:
-        """What one takes up on the medium [B]; None where there is none of this name.
-
-        Raises: LinkFault: no connection.
-        """
+        """What one takes up on the medium [B]; None if there is none of this name. Raises: LinkFault: no connection."""
         text = self.shell.run(_command("size", self._path(name)), limit_s=_KEPT_LIMIT_S).text().strip()
         return int(text) if text.isdecimal() else None
 

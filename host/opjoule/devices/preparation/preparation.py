@@ -190,10 +190,7 @@ class BoardPreparation(Preparation):
 
 
 def make_storage(shell: Shell, storage: str, remedy: str) -> str:
-    """Makes the directory on the medium; the number of the device that it is on.
-
-    Raises: BadInput: it cannot be made.
-    """
+    """Makes the directory on the medium; the number of the device that it is on. Raises: BadInput: that failed."""
     made = shell.run(["sh", "-c", _MAKE_STORAGE, "sh", storage])
     if made.status != 0:
         raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")

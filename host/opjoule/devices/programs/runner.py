@@ -76,10 +76,7 @@ class Runner:
         return f"{self.folder}/files"
 
     def copy_in(self, file: Path) -> str:
-        """Copies a host file to the board once and gives its path there.
-
-        Raises: LinkFault, DeviceFault: it did not arrive.
-        """
+        """Copies a host file to the board once; gives its path there. Raises: LinkFault, DeviceFault."""
         if file not in self._copied:
             target = f"{self.files_folder}/{file.name}"
             mode = "700" if os.access(file, os.X_OK) else "600"
@@ -89,9 +86,6 @@ class Runner:
         return self._copied[file]
 
     def fetch_probe_files(self, name: str, raw: Path) -> None:
-        """Brings the probe's files of one name to raw/, once it has begun others.
-
-        Raises: LinkFault, DeviceFault: they did not arrive.
-        """
+        """Brings the probe's files of a name to raw/, once it has begun others. Raises: LinkFault, DeviceFault."""
         names = [f"{name}.events.jsonl", f"{name}.system.csv"]
         fetch_files(self.shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)

@@ -137,10 +137,7 @@ def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None)
 
 
 def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium]:
-    """The board's and the medium's descriptions.
-
-    Raises: BadInput: rig.toml has no such board, or the board no such medium.
-    """
+    """The descriptions of board and medium. Raises: BadInput: rig.toml has no such board, or it no such medium."""
     described = rig.device(board.profile.name)
     if board.medium not in described.storage:
         known = unknown("medium", board.medium, sorted(described.storage))

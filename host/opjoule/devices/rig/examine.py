@@ -98,9 +98,8 @@ def _sync(
         program = install_programs(shell, builds, board.machine, board.cache).probe
         pin = look_at_pin(shell, [*as_root(board.rights), program], sync, pulses)
     except OpJouleError as error:
-        yield Finding(
-            f"{name} sync", False, str(error), "'probe gpio' on the board lists its lines; or sync = \"none\""
-        )
+        remedy = "'probe gpio' on the board lists its lines; or sync = \"none\""
+        yield Finding(f"{name} sync", False, str(error), remedy)
         return
     if sync.startswith("gpio:sysfs:") and board.values.get("user_id") != "0":
         remedy = "connect as root, or name the line where the kernel has a GPIO character device"
@@ -114,9 +113,8 @@ def _sync(
         yield edges_finding(name, 2 * pulses, arrived)
     if "denied" in board.values.get("gpio", "") and board.rights == "none":
         remedy = "add the user to the group of /dev/gpiochip*, or let it use sudo without a password"
-        yield Finding(
-            f"{name} sync", False, f"user {board.values.get('user')} may not open the GPIO chips", remedy
-        )
+        words = f"user {board.values.get('user')} may not open the GPIO chips"
+        yield Finding(f"{name} sync", False, words, remedy)
 
 
 def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> str:
@@ -163,11 +161,8 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
     flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
-    return Finding(
-        f"{name} under-voltage",
-        True,
-        ", ".join(flags) or "the board does not report it: watch the voltage in the trace",
-    )
+    words = ", ".join(flags) or "the board does not report it: watch the voltage in the trace"
+    return Finding(f"{name} under-voltage", True, words)
 
 
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:

@@ -124,10 +124,7 @@ class Rig(Struct, frozen=True):
 
 
 def read_rig(path: Path) -> Rig:
-    """Reads and checks rig.toml.
-
-    Raises: BadInput: no such file, not TOML, or a key that is missing, unknown or of the wrong type.
-    """
+    """Reads and checks rig.toml. Raises: BadInput: no such file, not TOML, a key missing, unknown or of a bad type."""
     data = _read_toml(path)
     meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
     if meter is None:
@@ -232,10 +229,7 @@ def _medium(where: str, name: str, value: object) -> Medium:
 
 
 def check_sync(carrier: str) -> str:
-    """The carrier as it is, if the probe can take it.
-
-    Raises: BadInput: neither none nor gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER.
-    """
+    """The carrier, if the probe takes it. Raises: BadInput: not none, gpio:NAME, gpio:CHIP:LINE, gpio:sysfs:NUMBER."""
     kind, _, line = carrier.partition(":")
     fits = bool(line)
     if line.startswith("/"):

@@ -24,10 +24,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_./:@,+=% -]+")
 
 
 def helper_text(device: RigDevice, user: str) -> str:
-    """The program for one board and one user.
-
-    Raises: BadInput: a medium's path or device with letters that no order can hold.
-    """
+    """The program for one board and user. Raises: BadInput: a medium's path or device that no order can hold."""
     lists = {
         "version": helper_version(),
         "user": user,

@@ -88,13 +88,8 @@ def _build(image: Image, part: Path) -> None:
     work.mkdir(parents=True)
     key = ["-t", "ed25519", "-N", "", "-C", "opjoule-virtual-board", "-f", str(made.user_key)]
     _run(part, ["ssh-keygen", "-q", *key])
-    script = [
-        "sh",
-        str(_SOURCES / "rootfs.sh"),
-        str(work.resolve()),
-        MIRROR,
-        f"{made.user_key.resolve()}.pub",
-    ]
+    public_key = f"{made.user_key.resolve()}.pub"
+    script = ["sh", str(_SOURCES / "rootfs.sh"), str(work.resolve()), MIRROR, public_key]
     _run(part, [*_PIP, "--target", str(work / "site"), "--requirement", str(_REQUIREMENTS)])
     _run(part, [*root, sys.executable, str(_SOURCES / "namespace.py"), *script])
     write_initrd(work / "busybox", work / "modules", made.initrd)

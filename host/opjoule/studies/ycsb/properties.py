@@ -151,10 +151,7 @@ def find_workload(name: str, folder: Path) -> Path:
 
 
 def parse_properties(settings: Sequence[str]) -> dict[str, str]:
-    """-p KEY=VALUE settings as a mapping; the loader checks keys and values.
-
-    Raises: BadInput: a setting without '='.
-    """
+    """-p KEY=VALUE settings as a mapping; the loader checks keys and values. Raises: BadInput: one without '='."""
     parsed: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
