@@ -17,11 +17,9 @@ COUNTED = (Topic.USAGE, Topic.LATENCY)
 
 
 def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
-    """A quantity with its interval, what other results have in common with it, and how much its repeats differ.
+    """A quantity with its interval, its share common to other results, and the spread of its repeats.
 
-    Args:
-        numbers: the whole of result.json (`Conclusion.numbers`). A counted number without an uncertainty is taken as
-            exact for its own run.
+    A counted number without an uncertainty is exact for its own run.
     Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
     """
     number = quantity(numbers, of.key)
@@ -33,14 +31,10 @@ def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
 
 
 def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
-    """Mean of a quantity over the runs of one cell, as a number of result.json with the number of those `runs`.
+    """Mean of a quantity over the runs of one cell, from the result.json of each.
 
     Runs that state no uncertainty are left out as long as one does; where none does, the mean has none either.
-
-    Args:
-        results: result.json of each run.
-    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and runs; with a reason where
-        value or u is null.
+    Returns: value, u (95 %, widened by Student's t for the number of runs), unit and `runs`; a reason with each null.
     """
     sides = sides_of(results, of)
     side = Side.mean(sides) if sides else None

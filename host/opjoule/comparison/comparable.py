@@ -31,10 +31,9 @@ def check_comparable(
 
     Args:
         strata: groups that are held against each other, each a list of runs of the same.
-        by: the axes that tell groups apart; (SIDE,) for before and after.
-        although: groups of settings that may differ.
+        by: (SIDE,) for before and after.
         cells: the cells of a study may differ: they are laid out side by side, not judged.
-    Returns: a line for each thing that differs and may.
+    Returns: a line for each thing that differs and is in a group of `although`.
     Raises: BadInput: something else differs.
     """
     refused: dict[str, Disagreement] = {}
@@ -70,10 +69,7 @@ def check_comparable(
 
 
 def allowed_groups(text: str | None) -> frozenset[str]:
-    """Groups of settings named by `--although`, separated by commas.
-
-    Raises: BadInput: a name that is no group of settings.
-    """
+    """Groups of settings named by `--although`, separated by commas. Raises: BadInput: an unknown group."""
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     for name in names:
         if name not in (*GROUPS, SHORT):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.comparison.cell_mean import comparison_side
-from opjoule.comparison.settings import RIG, Settings, kept, settings_of, value_bytes
+from opjoule.comparison.settings import GROUPS, RIG, Settings, kept, once, value_bytes
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import RecordFault
@@ -83,11 +83,8 @@ class ComparedRun:
 def read_compared(
     record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0
 ) -> ComparedRun:
-    """Reads what a comparison takes of a record.
+    """Reads what a comparison takes of a record; `condition` and `rank` are its index's, None and 0 without one.
 
-    Args:
-        condition: axis -> value, as the index of the record's folder says; None for a record of its own.
-        rank: place of the condition among those of the index.
     Raises: RecordFault: unreadable, changed since it ended, or without a result.
     """
     answer = open_answer(record)
@@ -104,7 +101,7 @@ def read_compared(
         record.run.found.started_utc or "",
         answer.trace_only,
         kept(record.document.get("asked", {})),
-        settings_of(record.document),
+        {group: once(tuple(read(record.document).items())) for group, read in GROUPS.items()},
         kept(answer.result),
         answer.quantities,
         answer.concluded.repeats,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -33,10 +32,8 @@ from opjoule.units import from_json
 
 @dataclass(frozen=True)
 class Answers:
-    """The comparisons of one folder."""
+    """The comparisons of some runs."""
 
-    runs: Sequence[ComparedRun]
-    """Runs with a result."""
     compared: Sequence[Compared]
     """One for each axis with several values, the one with the fewest strata first."""
     cells: Plotted | None
@@ -68,8 +65,8 @@ def answers_of(runs: Sequence[ComparedRun]) -> Answers:
         refused = str(error) if cells else ""
         troubles.append(str(error))
     compared: list[Compared] = []
-    for axis, values in _axes(runs).items():
-        if len(values) > 1:
+    for axis in dict.fromkeys(axis for run in runs for axis in run.condition):
+        if len({run.condition[axis] for run in runs if axis in run.condition}) > 1:
             try:
                 compared.append(compare(runs, Question((axis,))))
             except OpJouleError as error:
@@ -79,16 +76,7 @@ def answers_of(runs: Sequence[ComparedRun]) -> Answers:
         key=lambda one: len({tuple(group.stratum.items()) for group in one.groups}),
     )
     troubles += [line for comparison in compared for line in comparison.notes]
-    return Answers(runs, compared, cells, refused, list(dict.fromkeys(troubles)))
-
-
-def _axes(runs: Sequence[ComparedRun]) -> Mapping[str, set[str]]:
-    """Axis -> the values that runs with a result have."""
-    values_by_axis: dict[str, set[str]] = {}
-    for run in runs:
-        for axis, value in run.condition.items():
-            values_by_axis.setdefault(axis, set()).add(value)
-    return values_by_axis
+    return Answers(compared, cells, refused, list(dict.fromkeys(troubles)))
 
 
 SIDE_BY_SIDE_MAX = 4
@@ -99,9 +87,9 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
     """The table: each quantity's words, and its value in each condition, rounded and with its unit."""
     means = [means_of(runs, name) for name in names_of(runs)]
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
-    return lines + [
-        (quantity.label, [_cell(mean[quantity.key]) for mean in means]) for quantity in compared_by(runs)
-    ]
+    for quantity in compared_by(runs):
+        lines.append((quantity.label, [quantity_text(from_json(mean[quantity.key])) for mean in means]))
+    return lines
 
 
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
@@ -109,10 +97,6 @@ def _count(runs: Sequence[ConditionRun], name: str) -> str:
     condition_runs = [run for run in runs if run.name == name]
     with_result = {run.block for run in condition_runs if run.run}
     return f"{len(with_result)} of {len({run.block for run in condition_runs})}"
-
-
-def _cell(number: Mapping[str, Any]) -> str:
-    return quantity_text(from_json(number))
 
 
 def notes(runs: Sequence[ConditionRun]) -> list[str]:
@@ -128,22 +112,25 @@ def notes(runs: Sequence[ConditionRun]) -> list[str]:
     return lines
 
 
-def print_comparison(directory: Path, console: Console | None = None) -> None:
+def print_comparison(directory: Path) -> None:
     """Prints the warnings, the conclusions, the table of all conditions, why a run is missing, and where everything is.
 
     Raises: RecordFault: no readable index.
     """
     runs, simulated = read_index(directory)
-    console = console or Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False)
     answers = answers_of(with_result(runs))
     print_above(console, answers.warnings, answers.conclusions, simulated=simulated)
     if len(names_of(runs)) > SIDE_BY_SIDE_MAX:
-        _print_many(runs, console, simulated=simulated)
+        columns, rows = _by_condition(runs)
     else:
-        shown = _table(names_of(runs), simulated=simulated)
-        for title, values in cells(runs):
-            shown.add_row(title, *values)
-        console.print(shown)
+        columns, rows = names_of(runs), cells(runs)
+    mark = " (SIMULATED)" if simulated else ""
+    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, 95 %")
+    shown.title_justify = "left"
+    for title, values in rows:
+        shown.add_row(title, *values)
+    console.print(shown)
     axes = ", ".join(dict.fromkeys(axis for run in runs for axis in run.condition))
     for line in (
         *notes(runs),
@@ -154,19 +141,11 @@ def print_comparison(directory: Path, console: Console | None = None) -> None:
         console.print(line, soft_wrap=True)
 
 
-def _table(columns: Sequence[str], *, simulated: bool) -> Table:
-    mark = " (SIMULATED)" if simulated else ""
-    shown = Table("", *columns, box=None, title=f"means of the blocks{mark}, 95 %")
-    shown.title_justify = "left"
-    return shown
-
-
-def _print_many(runs: Sequence[ConditionRun], console: Console, *, simulated: bool) -> None:
-    """A line for each condition, with its headline alone."""
-    compared = compared_by(runs)
-    heading = compared[0].label if compared else ""
-    shown = _table(("with a result", heading), simulated=simulated)
+def _by_condition(runs: Sequence[ConditionRun]) -> tuple[list[str], list[tuple[str, list[str]]]]:
+    """Columns and rows of a table with a line for each condition, of its headline alone."""
+    shown = compared_by(runs)[:1]
+    rows = []
     for name in names_of(runs):
-        values = [_cell(means_of(runs, name)[compared[0].key])] if compared else []
-        shown.add_row(name, _count(runs, name), *values)
-    console.print(shown)
+        values = [quantity_text(from_json(means_of(runs, name)[quantity.key])) for quantity in shown]
+        rows.append((name, [_count(runs, name), *values]))
+    return ["with a result", shown[0].label if shown else ""], rows

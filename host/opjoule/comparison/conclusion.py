@@ -24,18 +24,8 @@ from opjoule.units import from_json
 SCHEMA: Final = Schema("comparison", 2)
 
 
-def is_worse(contrast: Contrast) -> bool | None:
-    """True if a (after) is worse than b (before) beyond the tolerance; None if no difference was found."""
-    if not contrast.differs:
-        return None
-    return (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
-
-
 def verdict(compared: Compared) -> tuple[str, int]:
-    """In a word and as exit status: of a change that is worse in anything, WORSE_EXIT.
-
-    Raises: DataFault: nothing can be said, since a side is a single run or the runs are too short.
-    """
+    """The verdict in a word and as exit status. Raises: DataFault: no contrast is judged; says why."""
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
     if not judged and any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
         raise DataFault(f"no verdict: {compared.warnings[0]}; judge them anyway with --although {SHORT}")
@@ -43,10 +33,14 @@ def verdict(compared: Compared) -> tuple[str, int]:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
         )
-    worse = [is_worse(contrast) for contrast in judged]
-    if any(worse):
+    is_worse = {  # after than before
+        (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
+        for contrast in judged
+        if contrast.differs
+    }
+    if True in is_worse:
         return "worse", WORSE_EXIT
-    return ("better", 0) if False in worse else ("no change shown", 0)
+    return ("better", 0) if is_worse else ("no change shown", 0)
 
 
 def to_json(compared: Compared) -> dict[str, Any]:
@@ -127,9 +121,9 @@ def to_csv(compared: Compared) -> str:
     return csv_text([[*head, *last], *rows])
 
 
-def print_compared(compared: Compared, console: Console | None = None) -> None:
+def print_compared(compared: Compared) -> None:
     """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
-    console = console or Console(highlight=False, markup=False)
+    console = Console(highlight=False, markup=False)
     first = conclusions([compared])
     print_above(console, compared.warnings, first, simulated=compared.simulated)
     console.print()
@@ -171,14 +165,7 @@ def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
         if contrast.quantity.key != quantity.key:
             continue
         ratio, _, limits = ratio_words(contrast).partition(", 95 %: ")
-        stratum_values = [contrast.stratum[axis] for axis in axes]
-        pair = f"{contrast.a} / {contrast.b}"
-        shown.add_row(
-            *stratum_values,
-            pair,
-            ratio or NONE,
-            limits or NONE,
-            chance_words(contrast.adjusted),
-            follows_words(contrast),
-        )
+        named = [*(contrast.stratum[axis] for axis in axes), f"{contrast.a} / {contrast.b}"]
+        chance, follows = chance_words(contrast.adjusted), follows_words(contrast)
+        shown.add_row(*named, ratio or NONE, limits or NONE, chance, follows)
     return shown

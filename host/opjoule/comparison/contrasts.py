@@ -8,7 +8,7 @@ by Holm's rule.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
@@ -18,7 +18,7 @@ from opjoule.comparison.comparable import SHORT, SIDE, check_comparable
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
 from opjoule.comparison.settings import RIG
-from opjoule.comparison.within_blocks import on_several_rigs, sides_within_blocks
+from opjoule.comparison.within_blocks import RIG_NAME, sides_within_blocks
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.quantities.definition import Definition
@@ -140,10 +140,8 @@ class Compared:
 def compare(
     runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
 ) -> Compared:
-    """Holds the runs against each other.
+    """Holds the runs against each other; `sides`: number of the run -> BEFORE or AFTER, where it is asked by side.
 
-    Args:
-        sides: number of the run -> BEFORE or AFTER, where it is asked by side.
     Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no two groups have the quantity.
     """
     groups = _groups(runs, question, sides)
@@ -164,14 +162,8 @@ def compare(
         for quantity in quantities
         for a, b in _pairs(groups, question)
         if (quantity.key, a) in means and (quantity.key, b) in means
-        for contrast in _contrasts(
-            quantity,
-            groups[a],
-            groups[b],
-            (means[quantity.key, a], means[quantity.key, b]),
-            question,
-            notes,
-        )
+        for sides in [(means[quantity.key, a], means[quantity.key, b])]
+        for contrast in _contrasts(quantity, groups[a], groups[b], sides, question, notes)
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
@@ -226,7 +218,8 @@ def _contrasts(
     """Contrast of two groups, within blocks if they were measured on several rigs; empty without a common block."""
     sides: tuple[Side, Side] | None = means
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
-    if on_several_rigs([*a.runs, *b.runs]) and not apart:
+    rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
+    if len(rigs) > 1 and not apart:
         sides = sides_within_blocks(a.runs, b.runs, quantity)
         if sides is None:
             notes.append(
@@ -255,7 +248,20 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     for number, run in enumerate(runs):
         name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
         by_group.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
-    ordered = sorted(by_group.items(), key=_order(by_group))
+    stratum_ranks: dict[tuple[str, ...], int] = {}
+    name_ranks: dict[str, int] = {}
+    for (stratum, name), members in by_group.items():
+        rank = min(run.rank for run in members)
+        stratum_ranks[stratum] = min(rank, stratum_ranks.get(stratum, rank))
+        name_ranks[name] = min(rank, name_ranks.get(name, rank))
+    # As the campaign was asked for, else by name; before and after in that order.
+    ordered = sorted(
+        by_group.items(),
+        key=lambda item: (
+            *(stratum_ranks[item[0][0]], item[0][0]),
+            *(name_ranks[item[0][1]], item[0][1] != BEFORE, item[0][1]),
+        ),
+    )
     groups = [
         Group(dict(zip(apart, values, strict=True)), name, tuple(members))
         for (values, name), members in ordered
@@ -269,19 +275,6 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     if question.against and question.against not in names:
         raise BadInput(f"--against {question.against}: there are {', '.join(sorted(names))}")
     return groups
-
-
-def _order(
-    by_group: Mapping[tuple[tuple[str, ...], str], Sequence[ComparedRun]],
-) -> Callable[[tuple[tuple[tuple[str, ...], str], Sequence[ComparedRun]]], tuple[object, ...]]:
-    """Strata, and groups in each, as their campaign was asked for; else by name, before and after in that order."""
-    strata: dict[tuple[str, ...], int] = {}
-    names: dict[str, int] = {}
-    for (stratum, name), runs in by_group.items():
-        rank = min(run.rank for run in runs)
-        strata[stratum] = min(rank, strata.get(stratum, rank))
-        names[name] = min(rank, names.get(name, rank))
-    return lambda item: (strata[item[0][0]], item[0][0], names[item[0][1]], item[0][1] != BEFORE, item[0][1])
 
 
 def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
@@ -327,11 +320,7 @@ def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
-    """Each with its probability, alone and among all that can be judged (Holm's rule).
-
-    Args:
-        tolerance: a change of less than this share is none.
-    """
+    """Contrasts with their p-values, alone and among all that can be judged (Holm's rule)."""
     alone = [
         None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance)
         for contrast in contrasts

@@ -77,9 +77,7 @@ class _Index(Struct, frozen=True):
 
 
 def is_one_of_several(record: Path) -> bool:
-    """True if a record is one of several runs of its folder: an index names it, or it was measured as a block beside
-    another.
-    """
+    """True if an index names the record, or it was measured as a block beside another."""
     return has_index(record.parent) or (
         _is_block(record)
         and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
@@ -87,10 +85,7 @@ def is_one_of_several(record: Path) -> bool:
 
 
 def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
-    """Folder of each unfinished run -> folder of the complete run that was measured in its place.
-
-    Only the complete one counts, whatever can still be told from the other's raw files.
-    """
+    """Folder of each unfinished run -> folder of the complete run that was measured in its place and counts alone."""
     complete = {(run.block, run.name): run.folder for run in runs if run.status == COMPLETE}
     return {
         run.folder: complete[run.block, run.name]
@@ -124,11 +119,7 @@ def _is_block(directory: Path) -> bool:
 def write_index(
     directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
 ) -> None:
-    """Writes conditions.json: the runs, each condition's means as far as there are results.
-
-    Args:
-        programs: versions of OpJoule that the runs were made by.
-    """
+    """Writes conditions.json; `programs`: versions of OpJoule that the runs were made by."""
     entries = [
         _Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs
     ]

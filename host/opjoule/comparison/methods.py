@@ -25,10 +25,7 @@ samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008)
 
 
 def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
-    """A paragraph on the runs of some cells, a line a sentence, then their warnings; each record is read once more.
-
-    Raises: RecordFault: a record that cannot be read any more.
-    """
+    """A paragraph on the runs of some cells, a line a sentence, then their warnings; each record is read once more."""
     facts: dict[str, dict[str, None]] = {}
     runs = [run for cell in cells for run in cell]
     for run in runs:

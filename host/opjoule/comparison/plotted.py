@@ -160,7 +160,7 @@ def plotted(
 
     Args:
         left_out: why other records have no result, a line each.
-        words: what a run was in an axis.
+        words: gives a run's value of an axis.
         axes: that alone tell cells apart; empty: AXES and those of the runs' campaigns.
     Raises: BadInput: no run of a workload, or simulated ones with real ones.
     """
@@ -186,13 +186,7 @@ def plotted(
 
 
 def check_drawable(layout: Plotted, although: Iterable[str] = ()) -> list[str]:
-    """Checks that cells differ only in the axes by which they are laid out, as a comparison would.
-
-    Args:
-        although: groups of settings that may differ.
-    Returns: a line for each thing that differs and may.
-    Raises: BadInput: something else differs.
-    """
+    """Checks that cells differ only in the axes by which they are laid out, as `check_comparable` does."""
     runs = [cell.runs for cell in layout.cells]
     return check_comparable([runs], [*layout.series_axes, *layout.group_axes], although, cells=True)
 

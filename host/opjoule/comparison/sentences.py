@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from opjoule.comparison.comparable import SIDE
@@ -24,11 +24,8 @@ def sentence(contrast: Contrast, compared: Compared) -> str:
     a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
     what = quantity_words(contrast.quantity)
     if contrast.adjusted is None:
-        text = _without_conclusion(contrast, a, b, what)
-    elif not contrast.differs:
-        text = _no_difference(contrast, compared, a, b, what)
-    else:
-        text = _difference(contrast, compared, a, b, what)
+        return sentence_case(f"{place}{_without_conclusion(contrast, a, b, what)}")
+    text = (_difference if contrast.differs else _no_difference)(contrast, compared, a, b, what)
     return sentence_case(f"{place}{text}")
 
 
@@ -91,11 +88,7 @@ def chance_words(probability: float | None) -> str:
 
 
 def follows_words(contrast: Contrast, side: str = "") -> str:
-    """Conclusion from a contrast, for a column of a table.
-
-    Args:
-        side: how the first side is called there (default: its name).
-    """
+    """Conclusion from a contrast, for a column of a table; `side`: words for its first side (default: its name)."""
     if contrast.adjusted is None:
         return SHORT if contrast.cannot == TOO_SHORT_RUNS else SINGLE
     if not contrast.differs:
@@ -109,7 +102,7 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
     group = next((group for group in compared.groups if group.stratum == stratum), None)
-    parts = [_of_run(axis, stratum[axis], group, compared) for axis in named]
+    parts = [_in_words(value_words, axis, stratum[axis], group, compared) for axis in named]
     return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
 
 
@@ -121,20 +114,17 @@ def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str
     )
     if by == (SIDE,) or group is None:
         return name
-    values = [_of_run(axis, group.runs[0].value(axis), group, compared) for axis in by]
+    values = [_in_words(value_words, axis, group.runs[0].value(axis), group, compared) for axis in by]
     return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
 
 
-def _of_run(axis: str, value: str, group: Group | None, compared: Compared) -> str:
-    return value_words(axis, _own_name(axis, value, group), _among(axis, compared))
-
-
-def _own_name(axis: str, value: str, group: Group | None) -> str:
-    return group.runs[0].words(axis) or value if group is not None and axis in ("db", SYSTEM) else value
-
-
-def _among(axis: str, compared: Compared) -> set[str]:
-    return {run.value(axis) for group in compared.groups for run in group.runs}
+def _in_words(
+    words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group | None, compared: Compared
+) -> str:
+    """A value by `value_words` or `label`; a database is called as its study calls it."""
+    if group is not None and axis in ("db", SYSTEM):
+        value = group.runs[0].words(axis) or value
+    return words(axis, value, {run.value(axis) for group in compared.groups for run in group.runs})
 
 
 def label_of(group: Group, compared: Compared) -> str:
@@ -142,18 +132,12 @@ def label_of(group: Group, compared: Compared) -> str:
     by = compared.question.by
     if by == (SIDE,):
         return group.name
-    values = ((axis, group.runs[0].value(axis)) for axis in by)
-    return ", ".join(
-        label(axis, _own_name(axis, value, group), _among(axis, compared)) for axis, value in values
-    )
+    return ", ".join(_in_words(label, axis, group.runs[0].value(axis), group, compared) for axis in by)
 
 
 def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
     """The values of the other axes of a group, by axis, as labels."""
-    return {
-        axis: label(axis, _own_name(axis, value, group), _among(axis, compared))
-        for axis, value in group.stratum.items()
-    }
+    return {axis: _in_words(label, axis, value, group, compared) for axis, value in group.stratum.items()}
 
 
 def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:

@@ -29,7 +29,7 @@ _WORKLOAD_GROUPS: Final = {
     "seed": "",
 }
 """Properties of a workload that have a group of their own; "" for what may differ between repeats of the same."""
-_STUDY_OWN: Final = (
+_STUDY_OWN: Final = [
     "name",
     "database",
     "workload",
@@ -40,7 +40,7 @@ _STUDY_OWN: Final = (
     "called",
     "files",
     "reset",
-)
+]
 """Keys of a study that belong to other groups."""
 
 
@@ -85,8 +85,7 @@ def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]
 def _study(document: Mapping[str, Any]) -> dict[str, str]:
     """Keys of a plan's study that belong to no other group."""
     study = _at(document, "plan.study") or {}
-    known = {key: value for key, value in study.items() if key not in _STUDY_OWN}
-    return {key: str(value) for key, value in known.items()}
+    return {key: str(value) for key, value in study.items() if key not in _STUDY_OWN}
 
 
 def _reset(document: Mapping[str, Any]) -> dict[str, str]:
@@ -142,11 +141,6 @@ GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
 """Groups that change with another one of themselves."""
 
 
-def settings_of(document: Mapping[str, Any]) -> Settings:
-    """Every group of a run, from its run.json."""
-    return {group: once(tuple(read(document).items())) for group, read in GROUPS.items()}
-
-
 def value_bytes(known: Mapping[str, str]) -> str:
     """The group `value_size` as text: number of fields times their length; unchanged if one is not a number."""
     try:
@@ -182,16 +176,13 @@ class Disagreement:
 def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> list[Disagreement]:
     """Every key that is not the same in all runs, without those of some groups."""
     left_out = set(apart_from)
-    differing = []
-    for group in GROUPS:
-        if group in left_out:
-            continue
-        keys = {key: None for run in runs for key in run.get(group, {})}
-        for key in keys:
-            values = {run.get(group, {}).get(key, "none") for run in runs}
-            if len(values) > 1:
-                differing.append(Disagreement(group, key, tuple(sorted(values))))
-    return differing
+    return [
+        Disagreement(group, key, tuple(sorted(values)))
+        for group in GROUPS
+        if group not in left_out
+        for key in {key: None for run in runs for key in run.get(group, {})}
+        if len(values := {run.get(group, {}).get(key, "none") for run in runs}) > 1
+    ]
 
 
 FIELDS: Final = ("value", "u", "unit")

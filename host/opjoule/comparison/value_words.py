@@ -33,12 +33,7 @@ _MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 
 def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
-    """A value as a noun phrase: "the SD card", "LevelDB", "threads 4".
-
-    Args:
-        value: a database is given by its own name already.
-        among: all values of the axis: the only SSD is "the SSD".
-    """
+    """A value as a noun phrase: "the SD card", "LevelDB", "threads 4"; `among`: all values of the axis."""
     if axis == STORAGE and value in MEDIA:
         return f"the {label(axis, value, among)}"
     return value if axis in NAMED else f"{axis.replace('_', ' ')} {value}"
@@ -91,9 +86,9 @@ def measure_unit(key: str) -> str:
     return _MEASURE_UNITS.get(key.rpartition("_")[2], "1")
 
 
-def listed(words: Sequence[str], last: str = "and") -> str:
+def listed(words: Sequence[str]) -> str:
     """Several phrases as one: "a, b and c"."""
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}" if words else ""
+    return " and ".join([", ".join(words[:-1]), *words[-1:]]) if len(words) > 1 else "".join(words)
 
 
 def sentence_case(text: str) -> str:

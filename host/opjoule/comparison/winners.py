@@ -1,7 +1,4 @@
-"""Conclusion of a comparison in a few lines: which medium or database used least, and what that depends on.
-
-That is idle power, which energy above idle excludes, and the energy after the last operation.
-"""
+"""Conclusion of a comparison in a few lines: which medium or database used least, and what that depends on."""
 
 from __future__ import annotations
 
@@ -13,14 +10,7 @@ from typing import Final
 from opjoule.comparison.cell_mean import sides_of
 from opjoule.comparison.comparable import SIDE
 from opjoule.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Group
-from opjoule.comparison.sentences import (
-    RATES,
-    chance_words,
-    place_words,
-    ratio_words,
-    sentence,
-    side_words,
-)
+from opjoule.comparison.sentences import RATES, chance_words, place_words, ratio_words, sentence, side_words
 from opjoule.comparison.value_words import NAMED, listed, noun, quantity_words, sentence_case
 from opjoule.energy.comparison import Side, differ, difference
 from opjoule.evaluation.quantities.definition import Definition
@@ -66,11 +56,9 @@ class Ranking:
     @property
     def superlative(self) -> str:
         """Verb phrase for the best group."""
-        return (
-            "had the highest"
-            if self.is_rate
-            else f"{self.verb} the {'least' if self.verb == 'used' else 'lowest'}"
-        )
+        if self.is_rate:
+            return "had the highest"
+        return "used the least" if self.verb == "used" else "had the lowest"
 
     @property
     def others(self) -> list[tuple[str, Contrast]]:
@@ -81,11 +69,8 @@ class Ranking:
         """How much worse a group is: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"."""
         if self.is_rate:
             return f"{factor} times that of {name} ({note})"
-        return (
-            f"{name} {self.verb} {factor} times as much ({note})"
-            if is_first
-            else f"{name} {factor} times ({note})"
-        )
+        times = f"{self.verb} {factor} times as much" if is_first else f"{factor} times"
+        return f"{name} {times} ({note})"
 
 
 def winner_lines(compared: Compared) -> list[str]:
@@ -97,19 +82,14 @@ def winner_lines(compared: Compared) -> list[str]:
         nobody = f"No {noun(compared.question.by)} is named best"
         if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
             return [f"{nobody}: the runs are too short for a conclusion."]
-        why = (
-            "these are single runs, and how much runs differ is not known. Measure more of them (--repeats)."
-        )
-        return [f"{nobody}: {why}"]
+        why = "these are single runs, and how much runs differ is not known"
+        return [f"{nobody}: {why}. Measure more of them (--repeats)."]
     lines: list[str] = []
     for quantity in compared.quantities:
         ranked = list(_rankings(compared, quantity))
         if not ranked or compared.question.against:
-            lines += [
-                sentence(contrast, compared)
-                for contrast in compared.contrasts
-                if contrast.quantity == quantity
-            ]
+            contrasts = (contrast for contrast in compared.contrasts if contrast.quantity == quantity)
+            lines += [sentence(contrast, compared) for contrast in contrasts]
         elif len(ranked) <= OWN_LINES_MAX:
             lines += [_own_line(ranking, compared) for ranking in ranked]
         else:
@@ -143,12 +123,7 @@ def _ranking(
     ordered: Sequence[str],
     contrasts: Mapping[tuple[tuple[tuple[str, str], ...], frozenset[str]], Contrast],
 ) -> Ranking:
-    """Ranks one stratum; groups without a judged contrast are set aside.
-
-    Args:
-        ordered: names of its groups, the best mean first.
-        contrasts: by stratum and pair of names.
-    """
+    """Ranks one stratum by its groups' names, the best mean first; those without a judged contrast are set aside."""
     where = tuple(stratum.items())
     judged = {
         pair: contrast
@@ -183,11 +158,8 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
     if not ranking.worse:
         text = f"no difference in {what} was found between {listed(names)}{_size(ranking, compared)}."
         return sentence_case(f"{place}{text}{single}")
-    alike = (
-        f", with no difference found between {'them' if len(names) == 2 else 'these'}"
-        if ranking.alike
-        else ""
-    )
+    them = "them" if len(names) == 2 else "these"
+    alike = f", with no difference found between {them}" if ranking.alike else ""
     places = [(group.name, group.stratum) for group in compared.groups]
     mean = compared.mean(ranking.quantity.key, places.index((ranking.best, ranking.stratum)))
     value = "" if ranking.alike else f", {quantity_text(from_json(mean))}"
@@ -296,10 +268,7 @@ AFTERWARDS: Final = "write_back_energy_j"
 
 
 def deciding_lines(answers: Sequence[Compared]) -> list[str]:
-    """What the rankings of some runs depend on, each line once.
-
-    That is idle power, which energy above idle leaves out, and what is drawn after the last operation.
-    """
+    """What the rankings of some runs depend on, each line once: idle power, and energy after the last operation."""
     about = [
         answer
         for answer in answers
@@ -324,11 +293,10 @@ def _idle_line(compared: Compared) -> str:
     more, less = (side_words(group.name, group.stratum, compared) for group in (a, b))
     place = place_words(a.stratum, compared)
     length, count = (_number(a, key) for key in ("duration_s", "operations"))
-    per_operation = (
-        f", which is {rounded(power.value * length / count, None, 'J', 2)} per operation at its pace"
-        if length and count
-        else ""
-    )
+    per_operation = ""
+    if length and count:
+        energy = rounded(power.value * length / count, None, "J", 2)
+        per_operation = f", which is {energy} per operation at its pace"
     size = rounded(power.value, power.u, power.unit)
     return sentence_case(
         f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
@@ -346,18 +314,16 @@ def _tail_line(compared: Compared) -> str:
     if not shares:
         return ""
     shares.sort(key=lambda entry: -entry[0])
-    named = [f"{_cell_words(group, compared)} ({100 * share:.0f} %)" for share, group in shares[:CELLS_MAX]]
+    named = []
+    for share, group in shares[:CELLS_MAX]:
+        place = place_words(group.stratum, compared).removesuffix(", ")
+        cell = f"{side_words(group.name, group.stratum, compared)} {place}".strip()
+        named.append(f"{cell} ({100 * share:.0f} %)")
     more = [f"{len(shares) - CELLS_MAX} more"] if len(shares) > CELLS_MAX else []
     return (
         f"Most of the energy above idle was drawn after the last operation with {listed([*named, *more])}. Such a tail "
         "weighs less in a longer run, so more operations can change the ranking."
     )
-
-
-def _cell_words(group: Group, compared: Compared) -> str:
-    place = place_words(group.stratum, compared).removesuffix(", ")
-    side = side_words(group.name, group.stratum, compared)
-    return f"{side} {place}" if place else side
 
 
 def _mean(group: Group, key: str) -> Side | None:

@@ -17,15 +17,10 @@ from opjoule.comparison.compared_run import ComparedRun
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition
 
-RIG = "rig_name"
-"""In `asked` of a run of a fleet."""
+RIG_NAME = "rig_name"
+"""Key in `asked` of a run of a fleet."""
 _Block = tuple[Path | None, int, str]
 """Folder of the campaign, number of the block, rig."""
-
-
-def on_several_rigs(runs: Sequence[ComparedRun]) -> bool:
-    """Were they measured by more than one worker of a fleet?"""
-    return len({run.asked.get(RIG) for run in runs}) > 1
 
 
 def sides_within_blocks(
@@ -56,7 +51,7 @@ def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block,
     """Each block's own mean, of the runs that have the quantity."""
     by_block: dict[_Block, list[Side]] = {}
     for run in runs:
-        block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG) or "")
+        block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
         try:
             by_block.setdefault(block, []).append(run.side(quantity))
         except ValueError:

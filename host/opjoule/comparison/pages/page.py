@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.comparison.comparable import SIDE
-from opjoule.comparison.comparison import answers_of, notes
+from opjoule.comparison.comparison import Answers, answers_of, notes
 from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
 from opjoule.comparison.index import ConditionRun, read_index, with_result
@@ -17,10 +17,8 @@ from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
 from opjoule.comparison.pages.tables import all_cells, all_runs
 from opjoule.comparison.plotted import Plotted, PlottedCell
-from opjoule.comparison.run_warnings import RunWarning
 from opjoule.comparison.sentences import label_of, sentence, stratum_labels
 from opjoule.comparison.value_words import label, noun
-from opjoule.comparison.winners import conclusions
 from opjoule.drawing.markup import Element, element
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
@@ -44,34 +42,21 @@ class Page:
     folder: Path
     """Folder of the page: links to the runs' own pages are relative to it."""
     simulated: bool
-    answers: Sequence[Compared] = ()
-    """One for each axis."""
-    cells: Plotted | None = None
-    troubles: Sequence[str] = ()
-    """Runs that are not comparable, failed, or were measured again."""
+    answers: Answers
+    command: Sequence[str]
+    """Command that makes the same page."""
     runs: Sequence[ConditionRun] = ()
     """Every time that a cell of the campaign was measured."""
-    refused: str = ""
-    """Reason why the cells are listed and not drawn; empty if they are drawn."""
-    conclusions: Sequence[str] = ()
-    """The lines that answer the question."""
-    warnings: Sequence[RunWarning] = ()
     verdict: str = ""
-    command: Sequence[str] = ()
-    """Command that makes the same page."""
 
 
 def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:
-    """The page of one comparison.
-
-    Args:
-        left_out: why records are not in it, a line each.
-        target: where it will lie; `command` makes it.
-    """
+    """The page of one comparison, to be written to `target`; `left_out`: why records are not in it."""
     is_change = compared.question.by == (SIDE,)
     by = "before and after" if is_change else "by " + ", ".join(compared.question.by)
     what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
     has_verdict = is_change and any(contrast.adjusted is not None for contrast in compared.contrasts)
+    troubles = [*compared.notes, *(f"left out: {reason}" for reason in left_out)]
     return rendered(
         Page(
             f"{what[:1].upper()}{what[1:]} {by}",
@@ -79,42 +64,28 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
             _about_comparison(compared),
             target.resolve().parent,
             compared.simulated,
-            [compared],
-            _as_cells(compared),
-            [*compared.notes, *(f"left out: {reason}" for reason in left_out)],
-            conclusions=conclusions([compared]),
-            warnings=compared.warnings,
+            Answers([compared], _as_cells(compared), "", troubles),
+            command,
             verdict=verdict(compared)[0] if has_verdict else "",
-            command=command,
         )
     )
 
 
 def write_campaign_page(folder: Path, named: str = "") -> Path:
-    """Writes report.html over all runs of a folder with an index, compared by each of its axes.
+    """Writes report.html over all runs of a folder with an index, compared by each of its axes; returns its path.
 
-    Args:
-        named: the folder as the page's command names it, where it will lie elsewhere (default: where it is).
-
-    Returns: the page's path, replaced as a whole.
-    Raises: RecordFault: no readable index.
+    The page's command has the folder as `named`, where it will lie elsewhere. Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    answers = answers_of(with_result(index))
     page = Page(
         folder.resolve().name,
         "OpJoule campaign",
         _about_campaign(index),
         folder.resolve(),
         simulated,
-        answers.compared,
-        answers.cells,
-        [*notes(index), *answers.troubles],
+        answers_of(with_result(index)),
+        ("host/measure.py", "report", named or str(folder)),
         index,
-        refused=answers.refused,
-        conclusions=answers.conclusions,
-        warnings=answers.warnings,
-        command=("host/measure.py", "report", named or str(folder)),
     )
     target = folder / "report.html"
     write_whole(target, rendered(page).encode())
@@ -128,18 +99,20 @@ def rendered(page: Page) -> str:
     lacking = sorted({run.name for run in page.runs} - {run.name for run in page.runs if run.run})
     if lacking:
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
-    banners += [banner(warning.kind, warning.title, warning.words) for warning in page.warnings]
+    answers, cells = page.answers, page.answers.cells
+    banners += [banner(warning.kind, warning.title, warning.words) for warning in answers.warnings]
     main = [_head(page, mark)]
-    if page.answers:
-        main.append(section("ratios", f"What differs{mark}", *_ratios(page)))
-    if page.cells:
-        main += _of_cells(page, page.cells, mark)
-    lines = element("ul", *(element("li", line) for line in page.troubles))
+    if answers.compared:
+        main.append(section("ratios", f"What differs{mark}", *_ratios(answers.compared)))
+    if cells:
+        main += _of_cells(page, cells, mark)
+    troubles = [*notes(page.runs), *answers.troubles]
+    lines = element("ul", *(element("li", line) for line in troubles))
     fine = element("p", "Everything is comparable, nothing failed, nothing was measured again.")
-    main.append(section("troubles", "Further notes", lines if page.troubles else fine))
-    runs = all_runs(page.runs, page.cells.runs if page.cells else [], page.folder)
-    count = len(page.runs or (page.cells.runs if page.cells else []))
-    main.append(section("runs", "Every run", _folded(runs, count, "every run")))
+    main.append(section("troubles", "Further notes", lines if troubles else fine))
+    runs = cells.runs if cells else []
+    table = all_runs(page.runs, runs, page.folder)
+    main.append(section("runs", "Every run", _folded(table, len(page.runs or runs), "every run")))
     main.append(section("methods", "How it was measured", *_methods(page)))
     return framed(f"{page.title}{mark}", element("div", *banners, class_="banners"), main)
 
@@ -149,9 +122,9 @@ def _head(page: Page, mark: str) -> Element:
     head = element("header", kicker, element("h1", f"{page.title}{mark}"))
     if page.verdict:
         head.append(element("p", f"Verdict: {page.verdict}", class_="number"))
-    if page.conclusions:
-        lines = [element("li", conclusion) for conclusion in page.conclusions[:LINES_MAX]]
-        if more := len(page.conclusions) - len(lines):
+    if conclusions := page.answers.conclusions:
+        lines = [element("li", conclusion) for conclusion in conclusions[:LINES_MAX]]
+        if more := len(conclusions) - len(lines):
             lines.append(element("li", f"{more} more stand below."))
         head.append(element("ul", *lines, class_="conclusions"))
     else:
@@ -180,12 +153,12 @@ def _about_comparison(compared: Compared) -> str:
     return f"{', '.join(dict.fromkeys(group.name for group in compared.groups))}{inside}; {runs} runs"
 
 
-def _ratios(page: Page) -> list[Element]:
-    judged = sum(contrast.adjusted is not None for answer in page.answers for contrast in answer.contrasts)
+def _ratios(answers: Sequence[Compared]) -> list[Element]:
+    judged = sum(contrast.adjusted is not None for answer in answers for contrast in answer.contrasts)
     parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
-    for answer in page.answers:
+    for answer in answers:
         for quantity in answer.quantities:
-            rows = sum(one.quantity.key == quantity.key for one in answer.contrasts)
+            rows = sum(contrast.quantity.key == quantity.key for contrast in answer.contrasts)
             by = noun(answer.question.by)
             parts.append(_folded(forest(answer, quantity), rows, f"{quantity.label or quantity.key} by {by}"))
         if (count := len(answer.contrasts)) > 1:
@@ -205,11 +178,11 @@ _HOW_TO_READ: Final = (
 
 
 def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
-    asked = {quantity.key: quantity for answer in page.answers for quantity in answer.quantities}
-    quantities = list(asked.values()) or [cells.runs[0].quantities.headline]
-    drawn = [] if page.refused else [bars(cells, quantity) for quantity in quantities]
+    compared = {quantity.key: quantity for answer in page.answers.compared for quantity in answer.quantities}
+    quantities = list(compared.values()) or [cells.runs[0].quantities.headline]
+    drawn = [] if page.answers.refused else [bars(cells, quantity) for quantity in quantities]
     made = [section("cells", f"Every cell{mark}", *drawn, all_cells(cells, page.folder))]
-    if page.refused:
+    if page.answers.refused:
         return made
     if drawn := plane(cells):
         made.append(section("plane", f"Energy against time{mark}", *drawn))
@@ -228,11 +201,10 @@ def _folded(table: Element, rows: int, words: str) -> Element:
 
 
 def _methods(page: Page) -> list[Element]:
-    parts = [element("p", methods([cell.runs for cell in page.cells.cells]))] if page.cells else []
-    if page.command:
-        line = element("pre", element("code", shlex.join(page.command)))
-        parts += [element("h3", "To make this page again"), element("div", line, class_="command")]
-    return parts
+    cells = page.answers.cells
+    parts = [element("p", methods([cell.runs for cell in cells.cells]))] if cells else []
+    line = element("pre", element("code", shlex.join(page.command)))
+    return [*parts, element("h3", "To make this page again"), element("div", line, class_="command")]
 
 
 def _as_cells(compared: Compared) -> Plotted:

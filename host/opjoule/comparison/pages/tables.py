@@ -66,10 +66,7 @@ def linked(place: Path, folder: Path, words: str, label: str = "") -> Element:
 def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder: Path) -> Element:
     """A row for each time that something was measured, in order of time: how it ended, and the headline.
 
-    Args:
-        index: of a campaign, failed and repeated ones too; empty of a comparison.
-        runs: those with a result.
-        folder: where the page lies.
+    `index`: a campaign's, failed and repeated runs included; empty of a comparison. `runs`: those with a result.
     """
     of_place = {run.place.resolve(): run for run in runs}
     lines = [_run_line(of_place.get((folder / entry.folder).resolve()), folder, entry) for entry in index]

@@ -86,11 +86,9 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
 
 
 def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
-    """Mean over the records of one cell with its expanded uncertainty, as a comparison has them.
+    """Mean of (value, u or None) over the records of one cell; a value without u is exact in its own record.
 
-    Args:
-        records: (value, u or None) of each. A value without an uncertainty counts as exact in its own record.
-    Returns: the mean and u; u is None where a single record states none.
+    Returns: the mean and its expanded uncertainty, None where a single record states none.
     """
     side = Side.mean([Side(value, (u or 0.0) / COVERAGE_FACTOR, "") for value, u in records])
     stated = side.repeated or all(u is not None for _, u in records)

@@ -21,7 +21,7 @@ _WIDEST = 1000
 
 
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
-    """Writes study.csv and best.csv of a folder's records and prints the best system of each cell; gives the faults.
+    """Writes study.csv and best.csv of a folder's records, prints the best systems, gives the faults.
 
     With `json`, stdout is for JSON: what is printed goes to stderr.
     """
@@ -110,9 +110,7 @@ def value_words(value: float, u: float | None, measure: str) -> str:
 
 
 def too_short(study: StudyTable) -> list[str]:
-    """Systems whose phase was too short for joules while that of others was not, with its length; a line for each
-    phase.
-    """
+    """Systems whose phase was too short for joules while that of others was not, with its length, by phase."""
     lengths: dict[str, dict[str, set[float]]] = {}
     for best in best_systems(study):
         for system, length_s in best.too_short:

@@ -1,7 +1,7 @@
 """Conclusions of a study's paper held against records: the paper's ratio, the records' with its interval, a verdict.
 
-A conclusion compares one measure between two cells. Axes that it does not name are free: each of their combinations
-that both cells were measured in is an answer. All answers of one call are judged together (Holm's rule).
+Axes that a conclusion does not name are free: each of their combinations that both of its cells were measured in is
+an answer. All answers of one call are judged together (Holm's rule).
 """
 
 from __future__ import annotations
