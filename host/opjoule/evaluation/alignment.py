@@ -53,11 +53,7 @@ class EdgeCounts:
 
     @classmethod
     def of(cls, pairs: EdgePairs, board: BoardEdges, over_board_ns: tuple[int, int]) -> EdgeCounts:
-        """Counts of a match of the board's edges, which are in order of time.
-
-        Args:
-            over_board_ns: start and end of the run on the board clock [ns].
-        """
+        """Counts of a match of the board's edges, in order of time; `over_board_ns`: start and end of the run [ns]."""
         gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
         near_ns = np.diff(board.board_ns, prepend=board.board_ns[0] - AT_ONCE_NS, append=2**62)
         at_once = np.minimum(near_ns[:-1], near_ns[1:]) < AT_ONCE_NS
@@ -156,9 +152,6 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
     """The map board -> meter with the least stated uncertainty over the run, cross-checked with every other.
 
     Usually sync edges are best, then the load signature, then exchanges.
-
-    Args:
-        over_board_ns: start and end of the run on the board clock [ns].
     Raises: AlignmentError: no evidence gives a map.
     """
     maps: dict[str, ClockMap] = {}

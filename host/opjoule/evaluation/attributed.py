@@ -67,9 +67,6 @@ def attributed(
     """Attribution of each repeat's energy, fitted to all repeats together.
 
     Missing where idle power or the operations are not known, or the run is too short.
-
-    Args:
-        medium: the sensor in the medium's own supply.
     Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
     """
     works = [_work(aligned, run, events, database, medium) for run in runs]
@@ -148,11 +145,7 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
 
 
 def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:
-    """Counts and energies by kind, over all repeats.
-
-    Args:
-        blocks: the cycle in randomised blocks, used for a kind with a narrower interval there than in the repeats.
-    """
+    """Counts and energies by kind, over all repeats, or in `blocks` where that gives the narrower interval."""
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     entries = {}
     for name, count in counts.items():

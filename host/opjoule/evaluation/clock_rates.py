@@ -29,10 +29,9 @@ def odd_meter_clock(exchanges: Sequence[Exchange], sensor: ErrorBounds) -> str:
 
 
 def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
-    """One line for each pair of clocks beyond its bound, and whether the seconds of the energies rest on it.
+    """A line for each pair of clocks beyond its bound, and whether the seconds of the energies rest on it.
 
-    None where nothing can be compared: an imported trace, a meter that is read by this computer's own clock.
-    Raises: RecordFault: the exchanges were changed or cannot be read.
+    None for an imported trace, or a meter read by this computer's clock. Raises: RecordFault: unreadable exchanges.
     """
     run = record.run
     if run.sensor is None:

@@ -59,11 +59,8 @@ def collect(
     """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
 
     The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial". Large files
-    are written concurrently with the analysis.
-
-    Args:
-        drawn: what else is made of the corrected trace and the operations, beside the analysis: the report's timeline.
-    Returns: what `drawn` gave; None without a trace.
+    are written concurrently with the analysis. Returns: what `drawn` makes of the corrected trace and the operations;
+    None without a trace.
     """
     attempt, drawing = _Attempt(record), None
     with ThreadPoolExecutor(2) as beside:
@@ -125,10 +122,7 @@ class _Attempt:
 
 
 def interim_result(record: RunRecord) -> Mapping[str, Any]:
-    """The numbers of the whole repeats that a measurement under way has on disk.
-
-    Raises: OpJouleError: there is none yet, or the clocks cannot be matched yet.
-    """
+    """Numbers of the whole repeats on disk so far. Raises: OpJouleError: none yet, or unmatched clocks."""
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
     raw = _trace(record)
     alignment, logged = _align(record, evidence, events, raw), read_logs(record, events.table)

@@ -20,11 +20,7 @@ class CorrectedTrace:
 
     @classmethod
     def of(cls, trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool = False) -> CorrectedTrace:
-        """Applies the sensor's calibration to a trace as it was read, if it holds for this trace.
-
-        Args:
-            overwrite: in the columns of the trace that is given, which is not to be used any more.
-        """
+        """Applies the sensor's calibration, if it holds for this trace; `overwrite`: in the columns of that trace."""
         calibration = sensor.calibration
         if calibration is None:
             return cls(_at_board(trace, sensor, overwrite=overwrite), sensor)

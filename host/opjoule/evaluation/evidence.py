@@ -57,10 +57,7 @@ class BoardEvents:
 
     @classmethod
     def of(cls, record: RunRecord) -> BoardEvents:
-        """Events of every file of events.
-
-        Raises: RecordFault: one of them is damaged.
-        """
+        """Events of every file of events. Raises: RecordFault: one of them is damaged."""
         return cls({path.name: read_events(path) for path in record.raw_files("*.events.jsonl")})
 
     @property

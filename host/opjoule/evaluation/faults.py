@@ -131,11 +131,9 @@ _SPARE: Final = 1.5
 def short_run_warnings(
     runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]
 ) -> list[str]:
-    """One line if the shortest run is too short for a figure to be trusted, none otherwise.
+    """A line if the shortest run is too short for a figure to be trusted, its samples `period_ns` apart.
 
-    Args:
-        period_ns: distance of the meter's samples [ns].
-        longer: what the user is to ask for, given how many times as long a run has to be, and its length [s].
+    `longer`: what the user is to ask for, given how many times as long a run has to be, and its length [s].
     """
     shortest_s = min(run.duration_s for run in runs)
     samples = shortest_s * 1e9 / max(period_ns, 1)
@@ -151,13 +149,7 @@ def short_run_warnings(
 def withhold(
     entries: Mapping[str, Any], withheld: Mapping[str, str], quantities: Quantities
 ) -> dict[str, Any]:
-    """The numbers of a run without those that its faults make wrong.
-
-    Args:
-        entries: as result.json takes them.
-        withheld: group -> the fault, as run.json keeps it.
-        quantities: what the study has, and what each rests on.
-    """
+    """The numbers of a run without those that its faults make wrong; `withheld`: group -> fault, as in run.json."""
     kept = dict(entries)
     by_repeat = dict(entries.get("by_repeat", {}))
     for group, fault in withheld.items():

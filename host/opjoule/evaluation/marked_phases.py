@@ -25,10 +25,7 @@ _OPEN_END_NS: Final = (1 << 63) - 1
 
 
 def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
-    """Marks among the board's events and those that the host heard, each once, in order of time.
-
-    Raises: RecordFault: the host's file was changed since the run.
-    """
+    """Marks among the board's events and those that the host heard, each once, in order of time."""
     heard = [read_events(path) for path in record.raw_files(MARKS_FILE)]
     once = dict.fromkeys(_marks(pa.concat_tables([events, *heard])))
     return sorted(once, key=lambda mark: mark.board_ns)
@@ -44,9 +41,7 @@ def _marks(events: pa.Table) -> Iterator[PhaseMark]:
 def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[list[Phase], list[str]]:
     """The phases that were marked inside the work of each repeat, and a line for each mark without its other end.
 
-    Args:
-        marks: in order of time.
-        phases: those of the measurement that came to their end. Work that was cut off keeps what it had marked.
+    `phases`: those that came to their end. Work that was cut off keeps what it had marked.
     """
     marked: list[Phase] = []
     wrong: list[str] = []
@@ -94,11 +89,7 @@ NO_OPERATION = "no operation was marked in this phase"
 def phase_figures(
     aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figures]:
-    """Figures of one repeat's marked phases by their name; of a name that comes several times, the sum.
-
-    Args:
-        marked: of one repeat, in order of their start.
-    """
+    """Figures of one repeat's marked phases by their name; of a name that comes several times, the sum."""
     parts: dict[str, list[dict[str, Figure | Missing]]] = {}
     for phase in marked:
         parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))

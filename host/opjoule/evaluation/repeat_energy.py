@@ -42,10 +42,7 @@ class AlignedTrace:
 
 
 def repeat_energy(aligned: AlignedTrace, phases: Sequence[Phase], repeat: int) -> RepeatEnergy:
-    """Integrates one repeat.
-
-    Raises: DataFault: the run is missing, outside the trace or mostly lost.
-    """
+    """Integrates one repeat. Raises: DataFault: its run is missing, outside the trace or mostly lost."""
     cycle = Cycle.of(phases, repeat)
     if cycle is None:
         raise DataFault(f"repeat {repeat} has no complete run")

@@ -16,13 +16,10 @@ _ALIGNMENT_KEYS: Final = ("method", "checks")
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
-    """The contents of result.json from the numbers of a run.
+    """The contents of result.json from the numbers of a run, as objects or in their JSON form.
 
-    Args:
-        entries: numbers as Measured, Unstated or Missing, or as their JSON form. A Missing in the place of a group
-            (for example `latency_s`) stands for each of its numbers. Further keys are kept as they are.
-        quantities: what the study has: each required one must be there, all must have their unit.
-    Raises: ValueError: a key is missing, a number has another unit, or a null has no reason.
+    A Missing in the place of a group (for example `latency_s`) stands for each of its numbers; further keys are kept.
+    Raises: ValueError: a required key is missing, a number has another unit, or a null has no reason.
     """
     wanted = dict.fromkeys(quantity.top for quantity in quantities if quantity.required)
     if absent := [key for key in wanted if key not in entries]:

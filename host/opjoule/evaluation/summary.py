@@ -61,10 +61,7 @@ class AlignedRun:
 
 
 def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
-    """All entries of result.json, and what is wrong with the trace under them; nothing is withheld yet.
-
-    Raises: DataFault: no repeat has a whole run inside the trace.
-    """
+    """All entries of result.json, nothing withheld yet, and the trace's faults. Raises: DataFault: no whole run."""
     record, phases, aligned = parts.record, parts.phases, parts.aligned
     numbers = worked_repeats(phases)
     if not numbers:
@@ -112,10 +109,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
 
 
 def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
-    """The cycle in randomised blocks, None where there is none or its trace is faulty, and those faults.
-
-    They withhold nothing: no other figure rests on that cycle.
-    """
+    """The cycle in randomised blocks if there is one and its trace is sound, and its faults, which withhold nothing."""
     number = blocks_repeat(evidence.phases)
     if number is None:
         return None, []

@@ -13,11 +13,9 @@ _REASON = "counters of the server's process on the board, from its start to its 
 
 
 def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
-    """`server` of result.json: its peak memory, processor time and I/O, each the mean over the repeats' servers.
+    """`server` of result.json from raw/server-N.csv: memory, processor time and I/O, means over the repeats.
 
-    Args:
-        files: raw/server-N.csv, at least one; those without a whole row are left out.
-    Raises: RecordFault: a file holds something else than samples.
+    Files without a whole row are left out. Raises: RecordFault: a file holds something else than samples.
     """
     used = [usage for usage in (_one(file) for file in files) if usage]
     return {

@@ -28,10 +28,7 @@ STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
 
 
 def conclude_trace(record: RunRecord) -> bool:
-    """Writes the parquet files and result.json of a trace that was recorded or imported on its own.
-
-    Returns: False if something kept it from that; the record's faults say what.
-    """
+    """Writes parquet files and result.json of a trace without a board; False, and a fault, if that failed."""
     try:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)

@@ -26,10 +26,6 @@ WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite"
 
 
 def wording_of(run: Run) -> Wording:
-    """The words for a record.
-
-    Args:
-        run: its run.json. Before plans were written down a study was YCSB's.
-    """
+    """The words for a record by its run.json; before plans were written down a study was YCSB's."""
     name = run.plan.study.name or run.asked.study or ("ycsb" if run.asked.db else "")
     return WORDINGS.get(name, YCSB) if name else TRACE
