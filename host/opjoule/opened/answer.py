@@ -23,10 +23,7 @@ TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
 @dataclass(frozen=True)
 class Banner:
-    """Something the reader must see before any number.
-
-    `kind` is simulated, partial, failed, faulty, altered or warning.
-    """
+    """Something the reader must see before any number; simulated, partial, failed, faulty, altered or warning."""
 
     kind: str
     title: str
@@ -100,12 +97,9 @@ class Answer:
     def sentence(self) -> str:
         """The headline figures with their uncertainties in one sentence, or why they are missing."""
         if self.trace_only:
-            power = self.quantity("power_w")
-            mean = (
-                ""
-                if isinstance(power, Missing)
-                else f"{in_words(power, 'in the mean')} ({k_words([power])}); "
-            )
+            power, mean = self.quantity("power_w"), ""
+            if not isinstance(power, Missing):
+                mean = f"{in_words(power, 'in the mean')} ({k_words([power])}); "
             return f"{self.title}: {mean}{TRACE_ONLY}"
         parts = [
             in_words(number, definition.headline)
@@ -147,9 +141,8 @@ class Answer:
         if self.record.status == "partial":
             banners.append(Banner("partial", "PARTIAL", f"{_PARTIAL} {faults}".strip()))
         elif self.record.status == "failed":
-            banners.append(
-                Banner("failed", "FAILED", faults or "The run failed; its record does not say why.")
-            )
+            why = faults or "The run failed; its record does not say why."
+            banners.append(Banner("failed", "FAILED", why))
         elif faults:
             banners.append(Banner("faulty", "WITH FAULTS", faults))
         lines = [*self.run.found.warnings, *self.concluded.warnings]
@@ -170,10 +163,7 @@ _PARTIAL = "This run ended early. Shown is what was recorded until then."
 
 
 def open_answer(of: Path | RunRecord) -> Answer:
-    """Reads run.json and result.json of a record, however its run ended.
-
-    Raises: RecordFault: no readable run.json. NewerSchema: one of the two is of a newer version.
-    """
+    """Reads run.json and result.json of a record, however its run ended. Raises: RecordFault: no readable run.json."""
     record = RunRecord.open(of) if isinstance(of, Path) else of
     wording = wording_of(record.run)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from opjoule.attribution.activities import background
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.tracks import Lane, Track
 from opjoule.operations.operation_table import OperationTable
-from opjoule.record.phases import Phase, Role
 
 RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
 RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
@@ -68,14 +67,6 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
         "dirty_mb": dirty_mb,
     }
     return Track(times_s, columns)
-
-
-def run_operations(operations: OperationTable, phases: Sequence[Phase]) -> OperationTable:
-    """The operations that started inside a run phase."""
-    runs = [phase for phase in phases if phase.role is Role.WORK]
-    return OperationTable.concatenate(
-        [operations.started_in(run.start_board_ns, run.end_board_ns) for run in runs]
-    )
 
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:

@@ -24,9 +24,7 @@ _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity with its label: `text` is the rounded value with unit, `reason` why it or its uncertainty is
-    missing.
-    """
+    """One quantity with its words."""
 
     path: str
     label: str
@@ -45,11 +43,8 @@ class Row:
     @property
     def text(self) -> str:
         """The value rounded to its uncertainty, with unit; a dash if there is none."""
-        return (
-            str(self.shown)
-            if self.shown and self.path.endswith("_fraction")
-            else quantity_text(self.quantity)
-        )
+        is_share = self.shown and self.path.endswith("_fraction")
+        return str(self.shown) if is_share else quantity_text(self.quantity)
 
     @property
     def brief(self) -> str:

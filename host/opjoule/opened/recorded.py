@@ -21,15 +21,12 @@ from opjoule.trace.power_trace import PowerTrace
 
 
 def table_of(record: RunRecord, name: str, newest: int) -> pa.Table:
-    """One of a record's tables, of the schema version `newest`.
-
-    Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
-    """
+    """One of a record's tables. Raises: RecordFault: absent, damaged, newer than `newest`, or changed since."""
     return read_parquet(record.intact(f"{name}.parquet"), name, newest)
 
 
 def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
-    """The trace, corrected by its sensor's calibration, and the sensor's error bounds; None where they are not known.
+    """The trace, corrected by its sensor's calibration, and the sensor's error bounds, if they are known.
 
     Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
     """
@@ -57,12 +54,12 @@ class TimeAxis:
     @classmethod
     def of(cls, trace: PowerTrace) -> TimeAxis:
         """The time axis of a trace."""
-        axis = cls(int(trace.meter_ns[0]) - trace.period_ns // 2, [])
-        axis.lost = [
-            LostStretch(*axis._pair(gap.start_meter_ns, gap.end_meter_ns), gap.lost_samples, gap.reason)
-            for gap in trace.gaps
-        ]
-        return axis
+        origin_ns = int(trace.meter_ns[0]) - trace.period_ns // 2
+        lost = []
+        for gap in trace.gaps:
+            start_s, end_s = ((at - origin_ns) * 1e-9 for at in (gap.start_meter_ns, gap.end_meter_ns))
+            lost.append(LostStretch(start_s, end_s, gap.lost_samples, gap.reason))
+        return cls(origin_ns, lost)
 
     def of_meter(self, meter_ns: npt.NDArray[np.int64]) -> Floats:
         """Times of the meter clock [ns] on the axis [s], of the same shape."""
@@ -74,15 +71,9 @@ class TimeAxis:
             return None
         return lambda board_ns: self.of_meter(np.asarray(clock_map.to_target(board_ns), dtype=np.int64))
 
-    def _pair(self, start_ns: int, end_ns: int) -> tuple[float, float]:
-        return (start_ns - self.origin_ns) * 1e-9, (end_ns - self.origin_ns) * 1e-9
-
 
 def board_to_meter(run: Run) -> ClockMap | None:
-    """The map from board_ns to meter_ns that the result rests on; None if the run ended before there was one.
-
-    Raises: RecordFault: run.json names a map that it does not hold.
-    """
+    """The map that the result rests on; None if there was none yet. Raises: RecordFault: run.json lacks it."""
     if run.clock_map_used is not None and run.clock_map_used not in run.clock_maps:
         raise RecordFault(f"run.json: there is no clock map '{run.clock_map_used}'")
     return run.clock_maps.get(run.clock_map_used or "")

@@ -35,14 +35,13 @@ class Rounded:
 
 
 def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4) -> Rounded:
-    """Round a value to its uncertainty.
+    """Rounds a value to its uncertainty.
 
     Args:
-        u: its expanded uncertainty in `unit`; None: unknown, then `digits_without_u` significant digits are
-            kept; 0: exact, then the value is printed in full, a large one that is no whole number (a mean of
-            counts) to a tenth.
-        unit: unit without prefix; "" and "1" print bare numbers, "1/s" as "/s".
-    Returns: the texts, prefixed so that the larger of value and u lies between 1 and 1000, or one prefix higher
+        u: expanded uncertainty in `unit`. None: unknown, `digits_without_u` significant digits are kept; 0: exact,
+            printed in full, but a large one that is no whole number (a mean of counts) to a tenth.
+        unit: without prefix; "" and "1" print bare numbers, "1/s" as "/s".
+    Returns: texts with the prefix for which the larger of value and u lies between 1 and 1000, or the next one
         where digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
     """
     exact = Decimal(repr(float(value)))
@@ -64,11 +63,9 @@ def percent(fraction: float) -> str:
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:
-    """A number with the ends of an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)",
-    "1.5 (any)".
+    """A number with an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)".
 
-    Args:
-        limits: the upper one may be infinite. The nearer end's distance gives the digits.
+    The nearer end's distance gives the digits; the upper end may be infinite.
     """
     low, high = limits
     nearest = min(value - low, high - value)

@@ -172,36 +172,26 @@ class OpenedRun:
         return self._timed(self._parquet("system", schemas.SYSTEM_VERSION))
 
     def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
-        """Energy from `start` to `end_s` on the run's time axis, or of one phase.
+        """Energy from `start` to `end_s` on the run's time axis, or of one phase; operations count where they began.
 
-        Operations count where they began. Marginal energies are above idle power of the repeat that the stretch's
-        middle lies in, or is nearest to.
+        Marginal energies are above idle power of the repeat that the stretch's middle lies in, or is nearest to.
         Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
         """
-        meter_ns = self._on_meter(start, end_s)
+        start_s, end_s = (start.start_s, start.end_s) if isinstance(start, RunPhase) else (start, end_s)
+        if end_s is None or not (math.isfinite(start_s) and start_s < end_s < math.inf):
+            raise BadInput(f"no stretch from {start_s} to {end_s} s: its end must come after its start")
+        meter_ns, operations, idle = (self.meter_ns(start_s), self.meter_ns(end_s)), 0, None
         if self._map is None:
-            window, operations, idle = Window.of_meter(*meter_ns, self._meter_to_host), 0, None
+            window = Window.of_meter(*meter_ns, self._meter_to_host)
         else:
             start_ns, end_ns = (self._map.inverse().to_target(at_ns) for at_ns in meter_ns)
             window = Window.on_meter(self._map, start_ns, end_ns)
-            operations = self._operations_from(start_ns, end_ns)
-            idle = self._idle_at((start_ns + end_ns) // 2)
-        return stretch_energy(
-            self.cells,
-            self._bounds,
-            window,
-            idle,
-            operations,
-            withheld=self._record.withheld,
-            why_unstated=self._unstated,
-        )
-
-    def _on_meter(self, start: float | RunPhase, end_s: float | None) -> tuple[int, int]:
-        """A stretch on the meter's clock [ns]."""
-        ends_s = (start.start_s, start.end_s) if isinstance(start, RunPhase) else (start, end_s)
-        if ends_s[1] is None or not (math.isfinite(ends_s[0]) and ends_s[0] < ends_s[1] < math.inf):
-            raise BadInput(f"no stretch from {ends_s[0]} to {ends_s[1]} s: its end must come after its start")
-        return self.meter_ns(ends_s[0]), self.meter_ns(ends_s[1])
+            if (self.path / "operations.parquet").exists():
+                first, last = np.searchsorted(self.starts_ns, [start_ns, end_ns])
+                operations = int(last - first)
+            idle = self._idle_at((start_ns + end_ns) // 2, self._map)
+        figures = self.cells, self._bounds, window, idle, operations
+        return stretch_energy(*figures, withheld=self._record.withheld, why_unstated=self._unstated)
 
     @property
     def _record(self) -> RunRecord:
@@ -217,10 +207,7 @@ class OpenedRun:
 
     @property
     def trace(self) -> PowerTrace:
-        """The samples that the figures rest on, corrected by the sensor's calibration.
-
-        Raises: RecordFault: they cannot be read, or are fewer than two.
-        """
+        """The samples that the figures rest on, corrected. Raises: RecordFault: unreadable, or fewer than two."""
         return self._supply[0]
 
     @cached_property
@@ -239,10 +226,7 @@ class OpenedRun:
 
     @cached_property
     def cells(self) -> Cells:
-        """The trace as energies are integrated over it: what each sample and each lost stretch counts for.
-
-        Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
-        """
+        """The trace as energies are integrated over it. Raises: RecordFault, WindowError: too few good samples."""
         return Cells.of(self.trace)
 
     def meter_ns(self, time_s: float) -> int:
@@ -277,9 +261,8 @@ class OpenedRun:
 
     def _timed(self, table: pa.Table) -> Columns:
         """The table with `time_s` before its other columns."""
-        return Columns(
-            table.add_column(0, "time_s", pa.array(self.time_s(table.column("board_ns").to_numpy())))
-        )
+        time_s = self.time_s(table.column("board_ns").to_numpy())
+        return Columns(table.add_column(0, "time_s", pa.array(time_s)))
 
     def _phases_of(self, phases: Sequence[Phase]) -> tuple[RunPhase, ...]:
         to_seconds = self.axis.of_board(self._map) if phases else None
@@ -292,20 +275,13 @@ class OpenedRun:
         ]
         return tuple(sorted(made, key=lambda phase: phase.start_s))
 
-    def _operations_from(self, start_ns: int, end_ns: int) -> int:
-        """Number of operations that began in a stretch of the board's clock."""
-        if not (self.path / "operations.parquet").exists():
-            return 0
-        first, last = np.searchsorted(self.starts_ns, [start_ns, end_ns])
-        return int(last - first)
-
     @cached_property
     def starts_ns(self) -> npt.NDArray[np.int64]:
         """Start of each operation on the board's clock [ns], rising, shape (n,)."""
         table = self._parquet("operations", schemas.OPERATIONS_VERSION, ["board_ns"])
         return np.asarray(table["board_ns"].to_numpy())
 
-    def _idle_at(self, board_ns: int) -> IdlePower | None:
+    def _idle_at(self, board_ns: int, clock_map: ClockMap) -> IdlePower | None:
         """Idle power of the repeat nearest to a moment; None if none was measured."""
         phases = self._record.run.phases
 
@@ -315,19 +291,13 @@ class OpenedRun:
             return max(start_ns - board_ns, board_ns - end_ns, 0)
 
         nearest = min(worked_repeats(phases), key=distance, default=None)
-        return None if nearest is None else self._idle(nearest)
-
-    def _idle(self, repeat: int) -> IdlePower | None:
-        if repeat not in self._idle_of:
-            cycle = Cycle.of(self._record.run.phases, repeat)
+        if nearest is not None and nearest not in self._idle_of:
+            cycle = Cycle.of(phases, nearest)
             steady = [baseline.steady for baseline in cycle.baselines] if cycle else []
-            windows = [
-                Window.on_meter(self._map, phase.start_board_ns, phase.end_board_ns)
-                for phase in steady
-                if self._map is not None
-            ]
-            self._idle_of[repeat] = idle_power(self.cells, windows, self._bounds) if windows else None
-        return self._idle_of[repeat]
+            ends_ns = [(phase.start_board_ns, phase.end_board_ns) for phase in steady]
+            windows = [Window.on_meter(clock_map, *window_ns) for window_ns in ends_ns]
+            self._idle_of[nearest] = idle_power(self.cells, windows, self._bounds) if windows else None
+        return None if nearest is None else self._idle_of[nearest]
 
     @cached_property
     def _idle_of(self) -> dict[int, IdlePower | None]:
@@ -335,10 +305,7 @@ class OpenedRun:
 
 
 def open_run(path: str | Path) -> OpenedRun:
-    """Opens the record in a directory, however its run ended. Nothing is written.
-
-    Raises: RecordFault: no readable record. NewerSchema: it is of a newer version.
-    """
+    """Opens the record in a directory, however its run ended; nothing is written. Raises: RecordFault: unreadable."""
     place = Path(path)
     with reading(place):
         return OpenedRun(place, open_answer(place))

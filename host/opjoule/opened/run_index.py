@@ -55,17 +55,13 @@ class RunIndex:
         self._known: dict[str, _Entry] | None = None
 
     def places(self) -> dict[str, Path]:
-        """Folder of every record by its name, which is its path under the folder.
-
-        Raises: RecordFault: the folder is no directory.
-        """
+        """Folder of every record by its path under the folder. Raises: RecordFault: the folder is no directory."""
         return {self._name(path): path for path in run_folders(self.folder)}
 
     def runs(self) -> Iterator[tuple[str, ListedRun]]:
         """Every record with its name, in the order of `places`; only what is new or has changed is read.
 
-        The index is brought up to date when the iterator is exhausted.
-        Raises: RecordFault: the folder is no directory.
+        The index is brought up to date when the iterator is exhausted. Raises: RecordFault: the folder is no directory.
         """
         with self._lock:
             if self._known is None:
@@ -98,11 +94,9 @@ class RunIndex:
             kept = _DECODER.decode((self.folder / INDEX).read_bytes())
         except (OSError, msgspec.MsgspecError):
             return {}
-        if kept.version != VERSION:
-            return {}
+        entries = kept.entries.items() if kept.version == VERSION else ()
         return {
-            name: _Entry(entry.mark, replace(entry.run, path=self.folder / name))
-            for name, entry in kept.entries.items()
+            name: _Entry(entry.mark, replace(entry.run, path=self.folder / name)) for name, entry in entries
         }
 
     def _keep(self, known: dict[str, _Entry]) -> None:

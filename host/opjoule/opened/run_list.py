@@ -90,19 +90,13 @@ class ListedRun(Struct, frozen=True):
 
 
 def find_runs(places: Sequence[Path]) -> Iterator[ListedRun]:
-    """Every record in or below some directories, one after the other, those of one directory by name.
-
-    Raises: RecordFault: one of the places is no directory.
-    """
+    """Every record in or below some directories, those of one by name. Raises: RecordFault: no directory."""
     for place in places:
         yield from map(listed, run_folders(place))
 
 
 def run_folders(place: Path) -> Iterator[Path]:
-    """The folder of every record in or below a directory, by name.
-
-    Raises: RecordFault: it is no directory.
-    """
+    """The folder of every record in or below a directory, by name. Raises: RecordFault: it is no directory."""
     if not place.is_dir():
         raise RecordFault(f"{place} is not a directory: name a record, or a folder of records such as runs")
     for folder, below, files in os.walk(place):
@@ -128,8 +122,7 @@ def listed(directory: Path) -> ListedRun:
 
 def _of(answer: Answer, directory: Path) -> ListedRun:
     run, record = answer.run, answer.record
-    table = answer.quantities
-    shown = (table.shown("headline") or table.shown("traced"))[0]
+    shown = (answer.quantities.shown("headline") or answer.quantities.shown("traced"))[0]
     headline = answer.quantity(shown.key) if answer.result else Missing(answer.problem or "no result")
     return ListedRun(
         directory,
@@ -152,13 +145,9 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
     """The most serious first."""
     record = answer.record
     if not record.is_finished:
-        if is_held(record.directory):
-            yield Caution("going on", "the measurement goes on")
-        else:
-            yield Caution(
-                "unfinished",
-                f"its program was killed: 'host/measure.py report {record.directory}' analyses it",
-            )
+        killed = f"its program was killed: 'host/measure.py report {record.directory}' analyses it"
+        goes_on = is_held(record.directory)
+        yield Caution("going on", "the measurement goes on") if goes_on else Caution("unfinished", killed)
     elif record.status == "partial":
         yield Caution("unfinished", "the run ended early")
     elif record.status == "failed" and not record.faults:

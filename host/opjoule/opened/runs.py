@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -80,7 +80,8 @@ class OpenedRuns:
 
         Null where a run has no such number.
         """
-        return pa.Table.from_pylist(_filled([record.row for record in self._read]))
+        columns = dict.fromkeys(name for record in self._read for name in record.row)
+        return pa.Table.from_pylist([{**dict.fromkeys(columns), **record.row} for record in self._read])
 
     @property
     def power(self) -> DuckDBPyRelation:
@@ -182,13 +183,10 @@ class OpenedRuns:
 
 
 def open_runs(*places: str | Path, memory_limit: str = "1GB") -> OpenedRuns:
-    """Every record in or below some folders, read as far as it is asked for. Nothing is written.
+    """Every record in or below some folders, read as far as it is asked for; nothing is written.
 
     Checksums of result.json and run.json are compared; those of the other files would need all of them to be read
-    (`host/runs.py verify`).
-
-    Args:
-        memory_limit: of DuckDB, which writes what does not fit to a temporary file.
+    (`host/runs.py verify`). What does not fit `memory_limit` is in a temporary file.
     Raises: RecordFault: a place is no directory. BadInput: there is no record.
     """
     folders = tuple(dict.fromkeys(folder for place in places for folder in run_folders(Path(place))))
@@ -223,18 +221,10 @@ def _row(record: RunRecord) -> dict[str, Any]:
         for name in quantity.key.split("."):
             number = number.get(name, {}) if isinstance(number, Mapping) else {}
         if isinstance(number, Mapping):
-            row[quantity.key] = _real(number.get("value"))
-            row[f"{quantity.key} u"] = _real(number.get("u"))
+            for field_name, column in (("value", quantity.key), ("u", f"{quantity.key} u")):
+                value = number.get(field_name)
+                row[column] = float(value) if isinstance(value, int | float) else None
     return row
-
-
-def _real(value: object) -> float | None:
-    return float(value) if isinstance(value, int | float) else None
-
-
-def _filled(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{**dict.fromkeys(names), **row} for row in rows]
 
 
 def _correction(record: RunRecord) -> dict[str, float]:
@@ -263,14 +253,11 @@ def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
             column = file.row_group(group).column(at)
             if column.path_in_schema in ends and column.statistics and column.statistics.has_min_max:
                 ends[column.path_in_schema] += [column.statistics.min, column.statistics.max]
-    inside = [
-        correction.holds(pa.array(ends[name]).to_numpy())
-        for name, correction in (
-            ("current_a", calibration.current),
-            ("voltage_v", calibration.voltage or Correction()),
-        )
-    ]
-    if all(len(values) == 2 * file.num_row_groups for values in ends.values()) and all(inside):
+    corrections = calibration.current, calibration.voltage or Correction()
+    if all(
+        len(values) == 2 * file.num_row_groups and correction.holds(pa.array(values).to_numpy())
+        for values, correction in zip(ends.values(), corrections, strict=True)
+    ):
         return True
     _, bounds = corrected_trace(record)
     return bounds is not None and bounds.calibration is not None

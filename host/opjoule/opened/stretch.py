@@ -47,8 +47,7 @@ def stretch_energy(
     """Energy, mean power and energy per operation of one window of a trace.
 
     Args:
-        window: on the meter's clock [ns].
-        idle: idle power around it; None if it is not known.
+        idle: idle power around it, if that is known.
         withheld: group of figures -> the fault that makes them wrong, as run.json has it.
         why_unstated: why no uncertainty is stated; empty where it is.
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.

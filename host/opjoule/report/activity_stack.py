@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +43,9 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
         edges_s = np.append(start_s, end_s[-1:]) - start_s[0]
         courses = {str(name): energy_j[part == name] for name in dict.fromkeys(part.tolist())}
         measured_j = courses.pop(MEASURED)
-        courses = _of_identified(courses, identified)
+        others = [course for name, course in courses.items() if name not in identified]
+        courses = {name: course for name, course in courses.items() if name in identified}
+        courses |= {NOT_TOLD: np.sum(others, axis=0)} if others else {}
         figures.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
     return figures
 
@@ -55,15 +57,6 @@ def told_parts(result: Mapping[str, Any]) -> set[str]:
         if isinstance(entry, Mapping):
             parts[str(kind)] = entry.get("energy_per_operation_j")
     return {name for name, of in parts.items() if isinstance(of, Mapping) and of.get("value") is not None}
-
-
-def _of_identified(
-    courses: Mapping[str, Float64Array], identified: Container[str]
-) -> dict[str, Float64Array]:
-    """Courses of the identified parts, then the sum of all others."""
-    known = {name: course for name, course in courses.items() if name in identified}
-    others = [course for name, course in courses.items() if name not in identified]
-    return known | ({NOT_TOLD: np.sum(others, axis=0)} if others else {})
 
 
 def _figure(

@@ -49,15 +49,11 @@ LARGE_MARGINAL_U = 0.25
 def shares(budget: object) -> dict[str, float]:
     """Each known part's share of the variance, largest first."""
     parts = budget.items() if isinstance(budget, Mapping) else ()
-    squares = {
-        name: float(part["value"]) ** 2
-        for name, part in parts
-        if is_quantity(part) and part["value"] is not None
-    }
+    known = [(name, part["value"]) for name, part in parts if is_quantity(part) and part["value"] is not None]
+    squares = {name: float(value) ** 2 for name, value in known}
     total = sum(squares.values())
-    if total <= 0:
-        return {}
-    return {name: squares[name] / total for name in sorted(squares, key=lambda name: -squares[name])}
+    ordered = sorted(squares, key=lambda name: -squares[name]) if total > 0 else ()
+    return {name: squares[name] / total for name in ordered}
 
 
 def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[tuple[str, float]]:
@@ -71,34 +67,25 @@ def remedies(
 ) -> list[str]:
     """Advice on how to improve the result, most useful first; empty without a budget.
 
-    Args:
-        more: what to ask for who wants more of it measured, in the words of its study.
-        apart: what to ask for who wants kinds of operation told apart; empty for nothing.
-        idle_s: length of the run's idle phases.
+    `more` and `apart`: options for who wants more measured, or kinds told apart, in the words of its study.
     """
     parts = [name for name, _ in largest_parts(result, quantities)]
-    known = REMEDIES | (OF_A_CALIBRATION if _is_calibrated(result) else {})
-    enough = _known_well(result, quantities)
-    lines = list(
-        dict.fromkeys(
-            known[part].format(more=more, idle=LONGER_IDLE * idle_s)
-            for part in parts
-            if not (enough and part in OF_MORE)
-        )
-    )
+    shared = result.get("shared")
+    errors = [name for errors in shared.values() for name in errors] if isinstance(shared, Mapping) else []
+    is_calibrated = any(str(name).startswith(CALIBRATION) for name in errors)
+    known = REMEDIES | (OF_A_CALIBRATION if is_calibrated else {})
+    headline = next((quantity(result, shown.key) for shown in quantities.shown("headline")), None)
+    limit_percent = float(UNTIL_U.rstrip("%"))
+    enough = isinstance(headline, Measured) and 100 * headline.relative_u <= limit_percent
+    wanted = [part for part in parts if not (enough and part in OF_MORE)]
+    advice = dict.fromkeys(known[part].format(more=more, idle=LONGER_IDLE * idle_s) for part in wanted)
+    lines = list(advice)
     if parts and "repeats" not in shares(result.get("budget")):
         lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
         lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
     return lines + _for_kinds(result, more, apart)
-
-
-def _known_well(result: Mapping[str, Any], quantities: Quantities) -> bool:
-    """True if the headline's interval is as narrow as --until-u is advised to make it."""
-    headlines = [quantity(result, definition.key) for definition in quantities.shown("headline")[:1]]
-    headline = next(iter(headlines), None)
-    return isinstance(headline, Measured) and 100 * headline.relative_u <= float(UNTIL_U.rstrip("%"))
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
@@ -115,10 +102,3 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     elif mixed or short:
         lines.append(f"more work ({more}), to tell what {' and '.join([*mixed, *short])} cost")
     return lines
-
-
-def _is_calibrated(result: Mapping[str, Any]) -> bool:
-    """True if gain and offset come from a calibration."""
-    shared = result.get("shared")
-    values = shared.values() if isinstance(shared, Mapping) else ()
-    return any(str(name).startswith(CALIBRATION) for contributions in values for name in contributions)

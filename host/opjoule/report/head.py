@@ -12,21 +12,12 @@ _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", 
 
 def head_lines(run: Run) -> list[str]:
     """Lines of the head: work, changed settings, engine and durability, board and system, program and commit."""
-    lines = [
-        wording_of(run).work(run),
-        _settings(run),
-        _engine(run),
-        _board(run),
-        _shunt(run),
-        _supply(run),
-        _program(run),
-    ]
-    return [line for line in lines if line]
-
-
-def _settings(run: Run) -> str:
-    changed = [one for one in run.asked.properties if one.partition("=")[0].strip() not in _NAMED]
-    return f"changed from the workload: {' '.join(changed)}" if changed else ""
+    changed = [given for given in run.asked.properties if given.partition("=")[0].strip() not in _NAMED]
+    settings = f"changed from the workload: {' '.join(changed)}" if changed else ""
+    program = f"OpJoule {run.found.opjoule}" if run.found.opjoule else ""
+    commit = f", commit {run.found.commit}" if program and run.found.commit else ""
+    parts = [_engine(run), _board(run), _shunt(run), _supply(run), program + commit]
+    return [line for line in (wording_of(run).work(run), settings, *parts) if line]
 
 
 def _engine(run: Run) -> str:
@@ -60,10 +51,3 @@ def _supply(run: Run) -> str:
         return f"supply: {least.unchecked}" if least.unchecked else ""
     against = f"limit {least.limit_v:g} V" if least.limit_v is not None else least.unchecked
     return f"supply: least voltage {rounded(least.value, least.u, 'V')} (k = 2) {least.where}, {against}"
-
-
-def _program(run: Run) -> str:
-    facts = run.found
-    if not facts.opjoule:
-        return ""
-    return f"OpJoule {facts.opjoule}" + (f", commit {facts.commit}" if facts.commit else "")

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
-from opjoule.drawing.markup import Element, element
+from opjoule.drawing.markup import element
 from opjoule.files import write_whole
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
@@ -19,18 +19,11 @@ from opjoule.report.panels import panels
 from opjoule.report.provenance import losses, provenance, sensor_errors
 from opjoule.report.sections import phases_table, repeats_table
 from opjoule.report.timeline import Timeline, read_timeline
-from opjoule.units import Measured, Missing
+from opjoule.units import Missing
 
 
 def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
-    """Writes `report.html` of a run record, however the run ended.
-
-    Args:
-        of: the record, or its directory; parts that are missing or unreadable are named in the page.
-        timeline: the record's, where it is at hand; None: it is read.
-    Returns: the path of the page, replaced as a whole.
-    Raises: RecordFault: no readable run.json.
-    """
+    """Writes `report.html` of a record, however its run ended; gives its path. Raises: RecordFault: unreadable."""
     answer = open_answer(of)
     page = render(answer, timeline or read_timeline(answer.record))
     target = answer.record.path("report.html")
@@ -48,7 +41,21 @@ def render(answer: Answer, timeline: Timeline) -> str:
     main = [
         sections.headline(answer),
         section("trace", "Power and work over time", *chart, *losses(timeline.lost)),
-        section("numbers", "Numbers", *_numbers(answer, timeline)),
+        section(
+            "numbers",
+            "Numbers",
+            *phases_table(answer.result),
+            *repeats_table(answer.concluded.by_repeat, answer.quantities),
+            *sections.latency(answer, timeline.latency),
+            *latency_histogram(timeline.latency_counts),
+            *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
+            *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
+            *activity_stack(answer.record, answer.result),
+            *sections.components(answer),
+            *sections.budgets(answer),
+            *sensor_errors(answer),
+            *sections.quantities(answer),
+        ),
         section("provenance", "Where these numbers come from", *provenance(answer)),
     ]
     banners = sections.banners(answer)
@@ -57,6 +64,7 @@ def render(answer: Answer, timeline: Timeline) -> str:
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
     """Data of the page's chart, packed."""
+    idle = answer.quantity("idle_power_w")
     return chart_content(
         timeline.duration_s,
         timeline.tracks,
@@ -64,30 +72,5 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
         panels(answer, timeline),
         lost=timeline.lost,
         lanes=timeline.lanes,
-        idle_power=_idle_power(answer),
+        idle_power=None if isinstance(idle, Missing) else {"value_w": idle.value, "u_w": idle.u},
     )
-
-
-def _idle_power(answer: Answer) -> dict[str, float | None] | None:
-    """Idle power and its uncertainty (95 %) [W], for the energy above idle in view; None if unknown."""
-    idle = answer.quantity("idle_power_w")
-    if isinstance(idle, Missing):
-        return None
-    return {"value_w": idle.value, "u_w": idle.u if isinstance(idle, Measured) else None}
-
-
-def _numbers(answer: Answer, timeline: Timeline) -> list[Element]:
-    """All tables of numbers."""
-    return [
-        *phases_table(answer.result),
-        *repeats_table(answer.concluded.by_repeat, answer.quantities),
-        *sections.latency(answer, timeline.latency),
-        *latency_histogram(timeline.latency_counts),
-        *sections.breakdown(answer.result, "by_operation", "By kind of operation", "operation"),
-        *sections.breakdown(answer.result, "by_activity", "By activity", "activity"),
-        *activity_stack(answer.record, answer.result),
-        *sections.components(answer),
-        *sections.budgets(answer),
-        *sensor_errors(answer),
-        *sections.quantities(answer),
-    ]

@@ -1,7 +1,6 @@
-"""Histogram of the operations' latencies with logarithmic axes: one outline a kind.
+"""Histogram of the operations' latencies: one outline a kind, in bins that are equal steps of the logarithm.
 
-Both axes are logarithmic: the one operation in ten thousand that waits for a compaction is as visible as the rest. Bins
-are equal steps of the logarithm, so that an outline's heights at two places compare counts over equal ratios.
+Both axes are logarithmic: the one operation in ten thousand that waits for a compaction is as visible as the rest.
 """
 
 from __future__ import annotations
@@ -30,16 +29,14 @@ MOST_TICKS = 7
 
 @dataclass(frozen=True)
 class LatencyCounts:
-    """Operations by latency.
-
-    bounds_s: edges of the bins [s], equal steps of the logarithm, shape (n + 1,).
-    counts: by kind, operations in each bin, shape (n,).
-    marks_s: name of a percentile of all of them -> latency [s].
-    """
+    """Operations by latency."""
 
     bounds_s: Floats
+    """Edges of the bins [s], shape (n + 1,)."""
     counts: Mapping[str, npt.NDArray[np.int64]]
+    """By kind, operations in each bin, shape (n,)."""
     marks_s: Mapping[str, float]
+    """Name of a percentile of all of them -> latency [s]."""
 
 
 def counted_latency(operations: OperationTable) -> LatencyCounts | None:
@@ -72,9 +69,8 @@ def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
     if latencies is None:
         return []
     most = max(int(counts.max()) for counts in latencies.counts.values())
-    x = Scale(
-        float(latencies.bounds_s[0]), float(latencies.bounds_s[-1]), LEFT, WIDTH - RIGHT, logarithmic=True
-    )
+    first_s, last_s = latencies.bounds_s[[0, -1]].tolist()
+    x = Scale(first_s, last_s, LEFT, WIDTH - RIGHT, logarithmic=True)
     # The axis begins below one operation, so that a bin with one operation differs from an empty one.
     y = Scale(0.5, max(most * 1.3, 10.0), HEIGHT - BOTTOM, TOP, logarithmic=True)
     outlines = [
@@ -104,10 +100,7 @@ def _outline(x: Scale, y: Scale, bounds_s: Floats, counts: npt.NDArray[np.int64]
 
 def _counts(y: Scale) -> list[tuple[float, str]]:
     powers = range(math.floor(math.log10(y.high)) + 1)
-    names = [
-        f"{10**power}" if power < 3 else f"{10 ** (power % 3)}{'kMG'[power // 3 - 1]}" for power in powers
-    ]
-    return [(10.0**power, name) for power, name in zip(powers, names, strict=True)]
+    return [(10.0**power, f"{10 ** (power % 3)}{('', 'k', 'M', 'G')[power // 3]}") for power in powers]
 
 
 def _times(x: Scale) -> list[tuple[float, str]]:

@@ -67,10 +67,11 @@ def essentials(run: Run) -> Element:
         "meter's own bounds": (_own_bounds(bounds),),
         "calibration": (_calibration(facts, bounds),),
     }
-    words = {
-        name: ", ".join(str(part) for part in parts if part is not None) for name, parts in lines.items()
-    }
-    return table(("what", "which"), [row(name, line) for name, line in words.items() if line], "Essentials")
+    body = []
+    for name, parts in lines.items():
+        if line := ", ".join(str(part) for part in parts if part is not None):
+            body.append(row(name, line))
+    return table(("what", "which"), body, "Essentials")
 
 
 def _calibration(facts: Found, bounds: ErrorBounds | None) -> str | None:
@@ -127,9 +128,8 @@ def clocks(run: Run) -> list[Element]:
     if not run.clock_maps:
         return []
     head = ("clock map", "from, to", "evidence", "n", "rate less 1", "knots", "residual (rms)", "u (k = 2)")
-    return [
-        table(head, [_clock_row(name, clock_map) for name, clock_map in run.clock_maps.items()], "Clock maps")
-    ]
+    body = [_clock_row(name, clock_map) for name, clock_map in run.clock_maps.items()]
+    return [table(head, body, "Clock maps")]
 
 
 def _clock_row(name: str, clock_map: ClockMap) -> Element:
@@ -170,11 +170,11 @@ def _leaves(entry: Any, path: str) -> Iterator[tuple[str, str]]:
     if isinstance(entry, Mapping) and entry:
         for key, value in entry.items():
             yield from _leaves(value, f"{path}.{key}" if path else str(key))
-    elif isinstance(entry, list) and any(isinstance(one, Mapping) for one in entry):
-        for number, one in enumerate(entry):
-            yield from _leaves(one, f"{path}[{number}]")
+    elif isinstance(entry, list) and any(isinstance(item, Mapping) for item in entry):
+        for number, item in enumerate(entry):
+            yield from _leaves(item, f"{path}[{number}]")
     elif isinstance(entry, list):
-        yield path, ", ".join(str(one) for one in entry) or NONE
+        yield path, ", ".join(map(str, entry)) or NONE
     elif isinstance(entry, bool):
         yield path, str(entry).lower()
     else:
@@ -212,26 +212,23 @@ def sensor_errors(answer: Answer) -> list[Element]:
     sensor = answer.run.sensor
     if sensor is None:
         return []
-    of_energy = _contributions(answer.result, sensor)
-    bounds = _bounds(sensor)
-    names = list(dict.fromkeys([*bounds, *of_energy]))
-    if not names:
-        return []
-    joules = {
-        name: str(rounded(COVERAGE_FACTOR * abs(value_j), None, "J", 2))
-        for name, value_j in of_energy.items()
-    }
-    body = [
-        row(
-            name,
-            bounds.get(name, NONE),
-            sensor.origins.get(name, "the calibration, or its reference" if sensor.calibration else NONE),
-            element("span", joules.get(name, NONE), class_="figure"),
+    shared = answer.result.get("shared")
+    budget = shared.get("budget") if isinstance(shared, Mapping) else None
+    joules = {  # each error's contribution to the energy, where the record lists them
+        str(name).removeprefix(f"{sensor.sensor_id}: "): str(
+            rounded(COVERAGE_FACTOR * abs(float(value_j)), None, "J", 2)
         )
-        for name in names
-    ]
+        for name, value_j in (budget.items() if isinstance(budget, Mapping) else ())
+    }
+    bounds = _bounds(sensor)
+    unknown = "the calibration, or its reference" if sensor.calibration else NONE
+    body = []
+    for name in dict.fromkeys([*bounds, *joules]):
+        energy = element("span", joules.get(name, NONE), class_="figure")
+        body.append(row(name, bounds.get(name, NONE), sensor.origins.get(name, unknown), energy))
     head = ("error of the sensor", "bound", "who says so", "in the energy (k = 2)")
-    return [table(head, body, "Errors of the sensor, alike in all its measurements", class_="budget")]
+    made = table(head, body, "Errors of the sensor, alike in all its measurements", class_="budget")
+    return [made] if body else []
 
 
 def _bounds(sensor: ErrorBounds) -> dict[str, str]:
@@ -245,11 +242,3 @@ def _bounds(sensor: ErrorBounds) -> dict[str, str]:
     if sensor.heating_max_per_a2:
         heat = {HEAT: f"{percent(sensor.heating_max_per_a2)} per squared ampere"}
     return {**gains, **offset, **heat, **wire}
-
-
-def _contributions(result: Mapping[str, Any], sensor: ErrorBounds) -> dict[str, float]:
-    """Error -> its contribution to the energy [J] for one standard uncertainty, where the record lists them."""
-    shared = result.get("shared")
-    budget = shared.get("budget") if isinstance(shared, Mapping) else None
-    contributions = budget.items() if isinstance(budget, Mapping) else ()
-    return {str(name).removeprefix(f"{sensor.sensor_id}: "): float(value) for name, value in contributions}

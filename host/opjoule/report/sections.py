@@ -30,32 +30,21 @@ def headline(answer: Answer) -> Element:
     title = element("h1", answer.title)
     kicker = element("p", "OpJoule run report", class_="kicker")
     if answer.trace_only:
-        return element(
-            "header", kicker, title, element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
-        )
+        no_workload = element("p", TRACE_ONLY[:1].upper() + TRACE_ONLY[1:], class_="workload")
+        return element("header", kicker, title, no_workload)
     answers = [
         _big(answer, definition.key, definition.headline)
         for definition in answer.quantities.shown("headline")
         if definition.topic is Topic.HEADLINE or definition.key in answer.result
     ]
-    lines = [
-        Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
-        for shown in answer.quantities.shown("tile")
-    ]
-    tiles = [
-        element(
-            "div", element("dt", line.label), element("dd", line.brief), title=line.reason or line.meaning
-        )
-        for line in lines
-    ]
-    return element(
-        "header",
-        kicker,
-        title,
-        *(element("p", line, class_="workload") for line in head_lines(answer.run)),
-        element("div", *answers, class_="answers"),
-        element("dl", *tiles, class_="tiles"),
-    )
+    tiles = []
+    for shown in answer.quantities.shown("tile"):
+        line = Row(shown.key, shown.tile, shown.meaning, answer.quantity(shown.key))
+        words = element("dt", line.label), element("dd", line.brief)
+        tiles.append(element("div", *words, title=line.reason or line.meaning))
+    work = [element("p", line, class_="workload") for line in head_lines(answer.run)]
+    shown_answers = element("div", *answers, class_="answers"), element("dl", *tiles, class_="tiles")
+    return element("header", kicker, title, *work, *shown_answers)
 
 
 def _big(answer: Answer, path: str, what: str) -> Element:
@@ -63,24 +52,16 @@ def _big(answer: Answer, path: str, what: str) -> Element:
     shown = rounded_quantity(quantity)
     if isinstance(quantity, Missing) or shown is None:
         reason = answer.problem or (quantity.reason if isinstance(quantity, Missing) else "")
-        return element(
-            "div",
-            element("p", NONE, class_="number"),
-            element("p", what, class_="what"),
-            element("p", reason, class_="reason"),
-        )
+        lines = {"number": NONE, "what": what, "reason": reason}
+        return element("div", *(element("p", text, class_=name) for name, text in lines.items()))
     number = element("p", shown.value, class_="number")
     if shown.u is not None:
         number.append(element("span", f" ± {shown.u}", class_="u"))
     number.append(element("span", f" {shown.unit.removesuffix('/operation')}", class_="unit"))
     simulated = "SIMULATED, " if answer.record.simulated else ""
     covers = answer.covers if shown.u is not None else "uncertainty not stated"
-    return element(
-        "div",
-        number,
-        element("p", f"{what} ({simulated}{covers})", class_="what"),
-        aria_label=in_words(quantity, what),
-    )
+    meaning = element("p", f"{what} ({simulated}{covers})", class_="what")
+    return element("div", number, meaning, aria_label=in_words(quantity, what))
 
 
 def quantities(answer: Answer) -> list[Element]:
@@ -91,25 +72,19 @@ def quantities(answer: Answer) -> list[Element]:
     if not lines:
         why = TRACE_ONLY if answer.trace_only else answer.problem
         return [element("p", f"There are no results: {why}", class_="reason")]
-    body = [_quantity_row(line) for line in lines]
-    return [
-        table(("quantity", "value ± u (95 %)", "unit", "what it is"), body, "Every quantity of result.json")
-    ]
+    head = ("quantity", "value ± u (95 %)", "unit", "what it is")
+    return [table(head, map(_quantity_row, lines), "Every quantity of result.json")]
 
 
 def _quantity_row(line: Row) -> Element:
-    shown = line.shown
-    meaning = element("span", line.meaning)
+    name = element("span", line.label, element("code", line.path), class_="named")
+    shown, meaning = line.shown, element("span", line.meaning)
     if line.reason:
         meaning.append(element("span", line.reason, class_="reason"))
     if shown is None:
-        return row(_named(line), NONE, line.quantity.unit, meaning, class_="missing")
+        return row(name, NONE, line.quantity.unit, meaning, class_="missing")
     value = shown.value if shown.u is None else f"{shown.value} ± {shown.u}"
-    return row(_named(line), element("span", value, class_="figure"), shown.unit, meaning)
-
-
-def _named(line: Row) -> Element:
-    return element("span", line.label, element("code", line.path), class_="named")
+    return row(name, element("span", value, class_="figure"), shown.unit, meaning)
 
 
 def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -> list[Element]:
@@ -129,25 +104,18 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     for field, reason in unknown.items():
         by_reason.setdefault(reason, []).append(field)
     # A field that all entries lack for one reason becomes a note, which names the columns, or the rows without a table.
+    lacking = [(map(_field_title, names) if fields else kinds, why) for why, names in by_reason.items()]
+    lacking += [(map(_in_words, names), reason) for reason, names in untold.items()]
     notes = [
-        element(
-            "p",
-            f"{caption} ({', '.join(map(_field_title, lacking) if fields else kinds)}): {reason}.",
-            class_="reason",
-        )
-        for reason, lacking in by_reason.items()
+        element("p", f"{caption} ({', '.join(names)}): {reason}.", class_="reason")
+        for names, reason in lacking
     ]
-    for reason, names in untold.items():
-        notes.append(
-            element("p", f"{caption} ({', '.join(map(_in_words, names))}): {reason}.", class_="reason")
-        )
     if not fields:
         return notes
-    named = str if key == "by_operation" else _in_words
-    body = [
-        row(named(name), *(_cell(_fields(entry).get(field)) for field in fields))
-        for name, entry in kinds.items()
-    ]
+    body = []
+    for name, entry in kinds.items():
+        cells = [_cell(_fields(entry).get(field)) for field in fields]
+        body.append(row(name if key == "by_operation" else _in_words(name), *cells))
     return [table((heading, *map(_field_title, fields)), body, caption), *notes]
 
 
@@ -190,8 +158,8 @@ def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | No
     """Common reason why a field is missing from every entry, so that it is given once; else None."""
     values = [_fields(entry).get(field) for entry in entries]
     reasons = {
-        one.get("reason") if isinstance(one, Mapping) and is_quantity(one) and one["value"] is None else None
-        for one in values
+        value.get("reason") if isinstance(value, Mapping) and value.get("value", 0) is None else None
+        for value in values
     }
     return str(reason) if len(reasons) == 1 and (reason := reasons.pop()) else None
 
@@ -236,18 +204,12 @@ def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
 
 def _budget_row(name: str, part: Mapping[str, Any], share: float | None) -> Element:
     if share is None:
-        return row(
-            name, NONE, element("span", str(part.get("reason", "")), class_="reason"), "", class_="missing"
-        )
-    bar = element(
-        "span", element("span", style=f"width:{100 * share:.1f}%"), class_="bar", aria_hidden="true"
-    )
-    return row(
-        name,
-        element("span", str(rounded(part["value"], None, part["unit"], 2)), class_="figure"),
-        bar,
-        percent(share),
-    )
+        reason = element("span", str(part.get("reason", "")), class_="reason")
+        return row(name, NONE, reason, "", class_="missing")
+    filled = element("span", style=f"width:{100 * share:.1f}%")
+    bar = element("span", filled, class_="bar", aria_hidden="true")
+    value = element("span", str(rounded(part["value"], None, part["unit"], 2)), class_="figure")
+    return row(name, value, bar, percent(share))
 
 
 def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
@@ -255,8 +217,9 @@ def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
     known = [definition for definition in answer.quantities if definition.topic is Topic.LATENCY]
     numbers = [answer.quantity(definition.key) for definition in known]
     body = []
-    if not all(isinstance(one, Missing) for one in numbers):
-        body.append(row("all", *(element("span", quantity_text(one), class_="figure") for one in numbers)))
+    if not all(isinstance(number, Missing) for number in numbers):
+        figures = [element("span", quantity_text(number), class_="figure") for number in numbers]
+        body.append(row("all", *figures))
     for kind, measured in by_kind.items():
         values_s = (getattr(measured, definition.key.rpartition(".")[2], None) for definition in known)
         texts = (NONE if value_s is None else str(rounded(value_s, None, "s")) for value_s in values_s)

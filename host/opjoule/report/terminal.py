@@ -36,13 +36,7 @@ Line = tuple[str, str, str]
 
 
 def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
-    """Prints what a run found; reads well in 80 columns, and without colours.
-
-    Args:
-        of: the record, or its directory; complete or not.
-        console: where to print; stdout if None.
-    Raises: RecordFault: no readable run.json.
-    """
+    """Prints what a run found, in 80 columns. Raises: RecordFault: no readable run.json."""
     console = console or Console(highlight=False, markup=False)
     answer = open_answer(of)
     console.print()
@@ -146,8 +140,7 @@ _IN_BLOCKS: Final = "each, measured in randomised blocks"
 def part_rows(answer: Answer) -> list[tuple[str, str]]:
     """(name, what it drew and what that is) of each kind and each activity; what never began is left out.
 
-    Parts that cannot be told apart have one row together. The last row says in short why they cannot; the report has
-    the reasons in full.
+    Parts that cannot be told apart have one row together; the last row says in short why they cannot.
     """
     parts = [*_kinds(answer.result), *_activities(answer)]
     # Without the repeat that the reason was found in, and without figures: "too few windows".
@@ -162,19 +155,15 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
         if name not in unknown and name != _TOGETHER
     ]
     together = answer.quantity(f"by_activity.{_TOGETHER}")
-    names = _of_together(answer, unknown)
+    # Without the kinds if the energy of all kinds is known.
+    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
+    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
+    names = [name for name in unknown if name not in kinds]
     if names and not isinstance(together, Missing):
         note = "together" if len(names) > 1 else "what the other parts leave"
         rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
     reasons = [f"{name} ({why})" for name, why in unknown.items()]
     return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
-
-
-def _of_together(answer: Answer, unknown: Iterable[str]) -> list[str]:
-    """The parts whose energy is known only together; without the kinds if the energy of all kinds is known."""
-    foreground = not isinstance(answer.quantity("by_activity.foreground"), Missing)
-    kinds = [name for name, *_ in _kinds(answer.result)] if foreground else []
-    return [name for name in unknown if name not in kinds]
 
 
 def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
@@ -192,15 +181,10 @@ def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
 def _activities(answer: Answer) -> list[tuple[str, Quantity, str]]:
     rows = []
     for definition in answer.quantities.below("by_activity"):
-        if (
-            definition.topic is not Topic.PART
-            or definition.label in _SHOWN_ELSEWHERE
-            or definition.top not in answer.result
-        ):
-            continue
+        is_part = definition.topic is Topic.PART and definition.label not in _SHOWN_ELSEWHERE
         energy = answer.quantity(definition.key)
         never = isinstance(energy, Missing) and energy.reason.startswith(_NONE_OF_IT)
-        if not never:
+        if is_part and definition.top in answer.result and not never:
             rows.append((definition.label.replace("_", "-"), energy, definition.meaning))
     return rows
 
@@ -210,7 +194,7 @@ CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter"
 
 
 def print_trace(answer: Answer, console: Console | None = None) -> None:
-    """Prints a line for each number of a record without a workload, to stdout by default; SIMULATED stands above."""
+    """Prints a line for each number of a record without a workload; SIMULATED stands above."""
     console = console or Console(highlight=False, markup=False)
     if answer.record.simulated:
         console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))

@@ -11,11 +11,12 @@ import numpy as np
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.tracks import Lane, LostStretch, PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
-from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, run_operations, system_track
+from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, system_track
 from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace, table_of
 from opjoule.operations.operation_table import Latency, OperationTable
 from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations
+from opjoule.record.phases import Role
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.report.latency_histogram import LatencyCounts, counted_latency
@@ -43,11 +44,7 @@ class Timeline:
 def read_timeline(
     record: RunRecord, trace: PowerTrace | None = None, operations: OperationTable | None = None
 ) -> Timeline:
-    """The record's trace, phases, operation rate, system samples and events; whatever is unreadable is noted.
-
-    Args:
-        trace, operations: the record's, corrected and sorted, where they are at hand.
-    """
+    """The record's trace, phases, operation rate, samples and events, some of it given; faults are noted."""
     notes: list[str] = []
     if trace is None:
         trace = _noted(notes, lambda: corrected_trace(record)[0])
@@ -67,7 +64,11 @@ def read_timeline(
         operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
     system = _noted(notes, lambda: table_of(record, "system", SYSTEM_VERSION))
     events = _noted(notes, lambda: table_of(record, "events", EVENTS_VERSION))
-    of_runs = run_operations(operations, record.run.phases) if operations else None
+    runs = [phase for phase in record.run.phases if phase.role is Role.WORK]
+    of_runs = None
+    if operations:
+        parts = [operations.started_in(run.start_board_ns, run.end_board_ns) for run in runs]
+        of_runs = OperationTable.concatenate(parts)
     made = {
         "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
         "system": system_track(system, to_seconds) if system else None,

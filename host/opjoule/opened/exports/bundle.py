@@ -98,7 +98,7 @@ class Described:
 def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> list[Path]:
     """Copies records, and folders of several with their index, below a folder; gives the records' copies.
 
-    Raises: BadInput: a place that holds no record, or two of one name. RecordFault: a record that was changed since.
+    Raises: BadInput: no record, or two places of one name. RecordFault: a record that was changed since.
     """
     copies: list[Path] = []
     for place in places:
@@ -201,10 +201,7 @@ def pack(folder: Path, out: Path) -> None:
 
 
 def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
-    """Checks a bundle against its checksums and unpacks it into a new folder; gives its description.
-
-    Raises: BadInput: no bundle, a file that was changed, or the folder is there already.
-    """
+    """Checks a bundle and unpacks it into a new folder; gives its description. Raises: BadInput: it cannot."""
     if folder.exists():
         raise BadInput(f"{folder} is there already: name another folder with --out")
     try:

@@ -20,10 +20,7 @@ _FORMULA: Final = r"^([=+\-@\t\r])"
 
 
 def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
-    """Writes what the record has of each table; the names of simulated ones bear the word.
-
-    Returns: a line for each file, and for each table that there is none of.
-    """
+    """Writes what the record has of each table, with SIMULATED in the name; gives a line for each file or lack."""
     folder.mkdir(parents=True, exist_ok=True)
     mark = "-SIMULATED" if run.simulated else ""
     for name, read in _TABLES.items():
@@ -56,19 +53,11 @@ def _plain(table: pa.Table) -> pa.Table:
 
 def _result(run: OpenedRun) -> pa.Table:
     """One row a number: where it stands in result.json, value, u (95 %), unit, and why one is missing."""
-    return pa.Table.from_pylist(
-        [
-            {
-                "path": row.path,
-                "value": row.quantity.value,
-                "u": row.quantity.u,
-                "unit": row.quantity.unit,
-                "reason": row.reason,
-                "simulated": run.simulated,
-            }
-            for row in rows(run.result, run.answer.quantities)
-        ]
-    )
+    lines = []
+    for row in rows(run.result, run.answer.quantities):
+        number = {name: getattr(row.quantity, name) for name in ("value", "u", "unit")}
+        lines.append({"path": row.path, **number, "reason": row.reason, "simulated": run.simulated})
+    return pa.Table.from_pylist(lines)
 
 
 _TABLES: Final[dict[str, Callable[[OpenedRun], pa.Table]]] = {

@@ -1,7 +1,5 @@
-"""The numbers of a run as OpenMetrics text, for Prometheus and whatever else reads it.
+"""The numbers of a run as OpenMetrics text: a gauge a quantity, one for its u, and infos on the run and its warnings.
 
-One gauge a quantity, with a second one for its expanded uncertainty, an info metric that says what was measured, and
-one that holds each warning of the run.
 Source: OpenMetrics 1.0, https://prometheus.io/docs/specs/om/open_metrics_spec/ (names, units, escapes, order, EOF).
 """
 

@@ -41,12 +41,10 @@ Stretches = Iterable[tuple[float, float, str]]
 
 
 def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[str]:
-    """Writes the trace file, whole or not at all.
+    """Writes the trace file, whole or not at all; gives a line for each part of the run that the record lacks.
 
-    Args:
-        most: of power samples and of operations. More samples are joined to mean, least and greatest; of more
-            operations every n-th is written, and their track's name says so. None: all of them.
-    Returns: one line for each part of the run that the record lacks.
+    `most`: of power samples, which are joined to mean, least and greatest, and of operations, of which every n-th is
+    written, as their track's name says. None: all of them.
     """
     with rewriting(path) as file:
         writer = _Writer(file, run.title)
@@ -155,13 +153,9 @@ def _operations(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     kind, ok = operations["kind"][::every], operations["ok"][::every]
     for number in np.unique(thread).tolist():
         chosen = np.flatnonzero((thread == number) & np.isfinite(start_s))
-        titles = [
-            name if fine else f"{name}, failed" for name, fine in zip(kind[chosen], ok[chosen], strict=True)
-        ]
-        writer.slices(
-            f"operations, thread {number}{of}",
-            zip(start_s[chosen].tolist(), end_s[chosen].tolist(), titles, strict=True),
-        )
+        titles = np.where(ok[chosen], kind[chosen], kind[chosen] + ", failed")
+        columns = (column.tolist() for column in (start_s[chosen], end_s[chosen], titles))
+        writer.slices(f"operations, thread {number}{of}", zip(*columns, strict=True))
 
 
 def _events(run: OpenedRun, writer: _Writer, most: int | None) -> None:
