@@ -1,7 +1,4 @@
-"""Energy of runs and their settle above idle, shared out among kinds of operation and activities.
-
-Source: docs/method/attribution.md.
-"""
+"""Energy of runs and their settle above idle, shared out by kind and activity. Source: docs/method/attribution.md."""
 
 from __future__ import annotations
 
@@ -39,12 +36,9 @@ STRETCHES: Final = 400
 
 
 def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
-    """Shares out the energy above idle of each run among its parts, whose powers are fitted to all runs together.
+    """Shares out the energy above idle of each repeat among its parts, whose powers are fitted to all together.
 
     A part is identifiable in all runs or in none.
-
-    Args:
-        works: repeats of the same work on the same board, one or more.
     """
     if not all(work.storage for work in works):  # one fit holds all of them
         works = [replace(work, storage=None) for work in works]
@@ -141,11 +135,7 @@ def _attribution(
     tail_length_s: float | None,
     course: EnergyCourse,
 ) -> Attribution:
-    """The attribution of one run.
-
-    Args:
-        of_medium: why write-back and tail are not identifiable, if a sensor is in the medium's supply.
-    """
+    """The attribution of one run; `of_medium`: why write-back and tail are not identifiable by a sensor."""
     marginal, alone = work.marginal(), None
     whole = Share(marginal.energy.value, marginal.budget.standard_u)
     activities = {name: shares[name] for name in columns.of_activity}
@@ -229,12 +219,7 @@ def _reasons(
     in_step: BoolArray,
     sensed: SensedParts | None,
 ) -> list[str]:
-    """Why each part is not identifiable; an empty line if it is.
-
-    Args:
-        in_step: the part shifts if operations are counted as the meter saw them, shape (q,).
-        sensed: the medium's energy by its own sensor.
-    """
+    """Why each part is not identifiable, empty if it is; `in_step`: it shifts with the operations that were seen."""
     reasons = verdicts(
         columns.names,
         len(columns.of_kind),

@@ -56,10 +56,7 @@ class SensorBudget:
         )
 
     def apart_u(self, other: SensorBudget) -> float:
-        """Relative standard uncertainty of one sensor's scale against another's, a common reference taken out.
-
-        Source: JCGM 100:2008, 5.2.2.
-        """
+        """Relative standard uncertainty of one sensor's scale against another's. Source: JCGM 100:2008, 5.2.2."""
         in_common = math.fsum(u * other.shared.get(source, 0.0) for source, u in self.shared.items())
         variance = self.scale_u**2 + other.scale_u**2 - 2.0 * in_common
         return math.sqrt(max(variance, (self.scale_u - other.scale_u) ** 2))

@@ -110,9 +110,7 @@ class PartColumns:
     ) -> PartColumns:
         """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place.
 
-        Args:
-            strays: what neighbours may misjudge of a waiting client, else 0. It is as much for each operation, of
-                whatever kind.
+        `strays`: what neighbours may misjudge of a waiting client, as much for each operation of whatever kind, else 0.
         """
         near, far = beyond_count(count, busy_s, group)
         of_kind = {

@@ -61,10 +61,7 @@ class Fit:
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
     def with_bounds(self, others_j: Sequence[Float64Array]) -> Fit:
-        """The fit, with how far the energies of others lie from its own between which the truth is, anywhere.
-
-        Source: JCGM 100:2008, 4.3.7.
-        """
+        """The fit with an uncertainty up to the energies of others. Source: JCGM 100:2008, 4.3.7."""
         if not others_j:
             return self
         bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(3.0)
@@ -75,10 +72,7 @@ class Fit:
         )
 
     def moved(self, one: int, other: int, least_j: float, most_j: float) -> Fit:
-        """The fit, the middle of a range of energies taken from one part to another; neither becomes negative.
-
-        Source: JCGM 100:2008, 4.3.7.
-        """
+        """The fit with the middle of a range [J] taken from a part to another. Source: JCGM 100:2008, 4.3.7."""
         low_j, high_j = max(least_j, -float(self.energy_j[other])), min(most_j, float(self.energy_j[one]))
         way = np.zeros_like(self.energy_j)
         way[one], way[other] = -1.0, 1.0
@@ -107,10 +101,7 @@ def fits(
     Args:
         columns: what went on in each window, shape (n, p).
         energy_j: of each window above idle, shape (n,).
-        group: neighbours that are alike.
-        sets: which columns count where.
         parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
-        seed: of the bootstrap: the same data give the same interval.
     """
     scale, blocks = _solved(columns, energy_j, group, sets)
     x = blocks.solution
@@ -291,11 +282,7 @@ class _Blocks:
 def _iterated(
     equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, residual variance of each set, and what is known of coefficients beforehand, by iteration.
-
-    Args:
-        total: sums of the columns, shape (p,).
-    """
+    """Coefficients, residual variance of each set, and what is known of coefficients beforehand, by iteration."""
     x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
@@ -311,11 +298,7 @@ def _iterated(
 def _summing(
     gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float, known: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Normal equations that have the parts add up to the whole, too.
-
-    Args:
-        known: one over the variance of coefficients that are about zero, shape (p,).
-    """
+    """Normal equations that have the parts add up to the whole, too, with what is `known` of coefficients."""
     weight = _sum_weight(gram, total)
     return gram + weight * np.outer(total, total) + np.diag(known), moment + weight * whole_j * total
 

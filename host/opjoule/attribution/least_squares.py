@@ -22,11 +22,7 @@ def non_negative(
 ) -> Float64Array:
     """The x that makes x' G x - 2 m' x least, not negative but for the free ones, shape (p,).
 
-    Args:
-        gram: X' X, shape (p, p).
-        moment: X' y, shape (p,).
-        free: columns whose coefficient may have either sign, shape (p,).
-        start: columns that are believed not to be at zero, for example in a fit of almost the same data.
+    `gram`: X' X, shape (p, p). `moment`: X' y. `start`: columns that are believed not to be at zero.
     Source: Lawson and Hanson, Solving Least Squares Problems (1974), 23.3, in the form of Bro and de Jong, J.
         Chemometrics 11, 393 (1997), which needs the normal equations alone.
     """

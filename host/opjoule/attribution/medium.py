@@ -71,7 +71,6 @@ class Writing:
         within the first sample of the counters is unknown.
 
         Args:
-            length_s: of the tail, from the last write on.
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
             opening: part of that first sample, but for the time in which the medium is busy, after the first write.
         """
@@ -207,11 +206,9 @@ class MediumRun:
 
 
 def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float]) -> MediumModels:
-    """Models of the medium's activity in each window. The disagreement of rivals is the model's uncertainty.
+    """Models of the activity in each window of the medium; the disagreement of rivals is their uncertainty.
 
-    Args:
-        runs: one or more on the same medium; their windows follow on each other in every column.
-        deviance: minus twice the logarithm of the windows' likelihood with some columns of the medium.
+    `deviance`: minus twice the logarithm of the windows' likelihood with some columns of the medium.
     """
     if all(run.idle for run in runs):
         return MediumModels(MediumColumns.none(sum(run.first.size for run in runs)))

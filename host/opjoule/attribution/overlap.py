@@ -21,12 +21,7 @@ GAP_PERIODS: Final = 1.5
 
 
 def overlap_s(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> Float64Array:
-    """Seconds of all intervals inside each window, those of intervals at the same time added up, shape (n,).
-
-    Args:
-        edge_ns: edges of the windows, increasing, shape (n + 1,).
-        start_ns, end_ns: of the intervals, in any order.
-    """
+    """Seconds of all intervals in each window, those of simultaneous ones added up; `edge_ns` increases."""
     return np.diff(_elapsed(edge_ns, start_ns, end_ns, np.ones(start_ns.size))) * NS
 
 
@@ -63,12 +58,7 @@ class SeenClock:
 
     @classmethod
     def of(cls, bound_ns: Int64Array, seen_fraction: float) -> SeenClock:
-        """Conversions lie in the middle of their cells; a cell that is longer than usual, a gap, counts evenly.
-
-        Args:
-            bound_ns: bounds of the cells on the board's clock, shape (m + 1,).
-            seen_fraction: part of each cell that is converted.
-        """
+        """Conversions in the middle of their cells, bounded on the board's clock; a gap, a longer cell, is even."""
         length_ns = np.diff(bound_ns)
         before_ns = np.rint(length_ns * ((1.0 - seen_fraction) / 2.0)).astype(np.int64)
         before_ns[length_ns > GAP_PERIODS * np.median(length_ns)] = 0
@@ -108,11 +98,7 @@ class Waits:
 def operations_seen_in(
     edge_ns: Int64Array, operations: OperationTable, waits: Waits, seen: SeenClock
 ) -> tuple[Float64Array, Float64Array]:
-    """Operations and busy seconds as `operations_in`, each weighted by the part that the meter converted.
-
-    Args:
-        edge_ns: edges of the windows, on bounds of cells but for the outermost.
-    """
+    """Operations and busy seconds as `operations_in`, each weighted by the part that the meter converted."""
     count = np.zeros((edge_ns.size - 1, len(operations.kinds)))
     busy_ns = np.zeros_like(count)
     for low in range(0, len(operations), ROWS):
@@ -126,12 +112,8 @@ def operations_in(
 ) -> tuple[Float64Array, Float64Array]:
     """Operations and their busy seconds by window and kind, each of shape (n, kinds).
 
-    An operation across an edge is split between both windows in proportion to its time in each.
-
-    Args:
-        edge_ns: edges of the windows on the board's clock, increasing, shape (n + 1,).
-        operations: sorted by start; those that neither start nor end inside the windows count for nothing.
-        waits: from what length on an operation is busy no longer.
+    An operation across an edge is split between both windows in proportion to its time in each. `operations` are sorted
+    by start; those that neither start nor end inside the windows count for nothing.
     """
     kinds, windows = len(operations.kinds), edge_ns.size - 1
     count = np.zeros(windows * kinds)

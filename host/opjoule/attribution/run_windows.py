@@ -35,13 +35,7 @@ def delay_ns(
     waits: Waits,
     map_u_ns: float,
 ) -> int:
-    """The delay with which neighbouring windows agree best with what was done in them.
-
-    Args:
-        edge_board_ns: edges of the windows, shape (n + 1,).
-        above_j: energy of each, shape (n,).
-        map_u_ns: standard uncertainty of the clock map's offset.
-    """
+    """The delay with which neighbouring windows agree best with what was done in them."""
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns, energy_j = edge_board_ns[first : last + 1], above_j[first:last]
     if len(chosen) < 2 * _NEAR or energy_j.size < 4 * _NEAR:
@@ -70,9 +64,6 @@ def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Wait
     Where operations come at even distances, neighbours differ by those at their edges alone, and the energy of these
     lies on both sides: the edges are moved by BLUR_NS to see how much that is. Where operations come in bursts, one in
     a row costs less than one by itself. 0 for a client that is engaged for more than half of its time.
-
-    Args:
-        edge_board_ns: edges of the windows, moved by the delay, shape (n + 1,).
     """
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns = edge_board_ns[first : last + 1]

@@ -32,12 +32,7 @@ class SensedParts:
 
     @classmethod
     def of(cls, medium: SensedMedium, budget: SensorBudget) -> SensedParts:
-        """The parts of the windows, scaled to the energy that the sensor states.
-
-        A quantity known to lie in a range is taken as its middle, with half of the range over the root of 3 as standard
-        uncertainty.
-        Source: JCGM 100:2008, 4.3.7.
-        """
+        """The parts of the windows, scaled to the energy that the sensor states; a range counts as its middle."""
         windows_j = float(medium.drawn_j.sum())
         stated = budget.stated_j / windows_j if windows_j else 1.0
         waited_j, waited_u_j = _middle(medium.waited_range_j)
@@ -67,11 +62,7 @@ class SensedParts:
         )
 
     def reasons(self, rest_j: float) -> dict[str, str]:
-        """Why write-back and tail are not identifiable; an empty line if they are.
-
-        Args:
-            rest_j: energy of all other parts.
-        """
+        """Why write-back and tail are not identifiable, beside the energy of all other parts; empty if they are."""
         whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
         return {
             name: _reason(name, share, self.alone, whole_j)
@@ -79,11 +70,7 @@ class SensedParts:
         }
 
     def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
-        """The shares of a fit without the medium's energy, and the medium's shares.
-
-        Args:
-            reasons: why write-back and tail are not identifiable.
-        """
+        """The shares of a fit without the medium's energy, and the medium's shares."""
         joined = dict(shares)
         if SYNC in joined:
             sync = joined[SYNC]

@@ -1,7 +1,4 @@
-"""The medium's energy in each window by a sensor in its own supply, split into sync, write-back and tail.
-
-Source: docs/method/attribution.md.
-"""
+"""The medium's energy in each window by its own sensor, in sync, write-back and tail: docs/method/attribution.md."""
 
 from __future__ import annotations
 
@@ -76,12 +73,7 @@ class SensedMedium:
         counters: Counters | None,
         syncs: Intervals | None,
     ) -> SensedMedium:
-        """The windows of one run.
-
-        Args:
-            edge_board_ns: shape (n + 1,).
-            late_ns: delay of the power behind the board's stamps.
-        """
+        """The windows of one run; the power is `late_ns` behind the board's stamps."""
         pieces = _Pieces.of(storage, edge_board_ns, late_ns, counters, syncs)
         least_j, most_j = _tail_range_j(pieces, storage.idle, counters)
         windows = pieces.window
@@ -222,12 +214,7 @@ def _tail_w(power_w: Float64Array, lasts_s: Float64Array, idle: IdlePower) -> fl
 def _busiest(
     sampled: IntArray, power_w: Float64Array, lasts_s: Float64Array, busy_s: Float64Array
 ) -> Float64Array:
-    """Part of each step that is busy if the medium is so when it draws most, shape (k,).
-
-    Args:
-        sampled: samples of the counters up to each step, shape (k,).
-        busy_s: between two samples, at most.
-    """
+    """Part of each step that is busy if the medium is so when it draws most, for `busy_s` between two samples."""
     order = np.lexsort((-power_w, sampled))
     sorted_samples, sorted_s = sampled[order], lasts_s[order]
     before_s = np.cumsum(sorted_s) - sorted_s

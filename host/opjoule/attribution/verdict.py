@@ -63,8 +63,6 @@ def verdicts(
         names: of the parts, the first `kinds` of them kinds of operation, the last one all of those: for what one
             operation costs, a small part of the whole may still be anything.
         parts: 1 where a column belongs to a part, shape (q, p).
-        columns: shape (n, p).
-        lasted_s: of all windows.
         beside_j: what else the whole is: the medium's energy that its own sensor tells.
     """
     whole_j = float(np.abs(fit.energy_j[:-1]).sum()) + beside_j
@@ -96,11 +94,7 @@ def verdicts(
 
 
 def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
-    """Activities that are shorter than a window, and why they are not identifiable.
-
-    Args:
-        period_ns: distance of two samples.
-    """
+    """Activities that are shorter than a window, and why they are not identifiable."""
     window_s = PERIODS_MIN * period_ns * NS
     lasts_s = {
         name: float(np.mean(intervals.end_ns - intervals.start_ns)) * NS

@@ -86,13 +86,10 @@ class Groups:
 
 
 def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: Int64Array) -> Int64Array:
-    """Moments between which windows are at about the same time.
+    """Moments between which windows are at about the same time: readings of the board's counters, if any.
 
-    They are readings of the board's counters if there are any: the bytes between two readings are known exactly, while
-    those up to another moment would be interpolated and blur the difference between stretches.
-
-    Args:
-        counters_ns: when the counters were read, sorted, may be empty.
+    The bytes between two readings are known exactly, while those up to another moment would be interpolated and blur
+    the difference between stretches.
     """
     near_ns = near_windows(round((end_ns - start_ns) / length_ns)) * length_ns
     wanted_ns = np.arange(start_ns, end_ns, near_ns * math.ceil(FAR_S / (near_ns * NS)), dtype=np.int64)[1:]
@@ -105,13 +102,9 @@ def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: In
 def groups(
     seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray, stretch: IntArray
 ) -> Groups:
-    """The groups of windows by what went on in the background.
+    """The groups of windows by what went on in the background for how many seconds.
 
-    Args:
-        seconds: of each activity in each window, shape (n,) each.
-        duration_s: of each window.
-        settling: whether it lies after the last operation.
-        stretch: the number, upwards from 0, of that in which each window lies.
+    `settling`: whether a window lies after the last operation; `stretch`: in which it lies, numbered upwards from 0.
     """
     state = settling.astype(np.int64)
     for column_s in seconds.values():
@@ -159,13 +152,7 @@ class Equations:
         within: BoolArray,
         between: BoolArray,
     ) -> Equations:
-        """Equations of windows.
-
-        Args:
-            columns: shape (n, p).
-            energy_j: shape (n,).
-            within, between: columns that count within groups, and between them, shape (p,).
-        """
+        """Equations of windows; `within` and `between`: columns that count within and between groups."""
         both = np.concatenate([columns, energy_j[:, None]], axis=1)
         usual_s = float(group.duration_s.mean())
         far = group.sums(both) / np.sqrt(group.lasted_s[:, None] / usual_s) * np.append(between, True)

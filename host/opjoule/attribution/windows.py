@@ -56,11 +56,8 @@ class Windows:
         """Windows of about one length; every edge but the outermost lies on the bound of a cell.
 
         A converter integrates over its conversion: a window of whole conversions holds their energy exactly. An edge
-        inside a conversion would split it evenly and blur the difference between both sides.
-
-        Args:
-            length_ns: of a window, at most.
-            also_at_ns: moments of the board's clock at which something changed: further edges.
+        inside a conversion would split it evenly and blur the difference between both sides. Something changed at each
+        of the moments `also_at_ns`: further edges.
         """
         start_ns, end_ns = (board_to_meter.to_target(board_ns) for board_ns in (start_board_ns, end_board_ns))
         count = max(round((end_ns - start_ns) / max(length_ns, 1)), 1)
@@ -79,21 +76,12 @@ class Windows:
 
 
 def window_ns(period_ns: int, latency_ns: float, span_ns: int) -> int:
-    """How long windows are made [ns].
-
-    Args:
-        period_ns: distance of two samples.
-        latency_ns: of a typical operation; 0 without operations.
-    """
+    """How long windows are made [ns]; `latency_ns`: of a typical operation, 0 without operations."""
     return round(max(PERIODS_MIN * period_ns, LATENCIES_MIN * latency_ns, span_ns / WINDOWS_WANTED))
 
 
 def block_length_s(period_s: float) -> float:
-    """How long the blocks of a workload whose mix is to change are [s]: as a window, in two digits upwards.
-
-    Args:
-        period_s: distance of two samples.
-    """
+    """How long blocks of a changing mix are [s], with samples so far apart: as a window, in two digits upwards."""
     length_s = max(PERIODS_MIN * period_s, BLOCK_MIN_S)
     step_s = 10.0 ** (math.floor(math.log10(length_s)) - 1)
     return float(f"{math.ceil(length_s / step_s - 1e-9) * step_s:.2g}")
