@@ -45,12 +45,7 @@ def all_masked(value: Any) -> Any:
 
 
 def refuse_passwords(words: Iterable[str], where: str) -> None:
-    """Refuses what the record would keep and `ps` would show.
-
-    Args:
-        where: what holds the words, for the message, which does not repeat them.
-    Raises: BadInput: one of them holds a password.
-    """
+    """Refuses what the record would keep and `ps` would show, where `where` holds it. Raises: BadInput."""
     if masked(text := " ".join(words)) != text:
         raise BadInput(
             f"{where} holds a password, which the record would keep and 'ps' would show to everybody: have the "
@@ -60,11 +55,8 @@ def refuse_passwords(words: Iterable[str], where: str) -> None:
 
 
 def _is_password(key: object, entry: object) -> bool:
-    return (
-        isinstance(key, str)
-        and isinstance(entry, str)
-        and bool(entry and re.fullmatch(_NAME, key, re.IGNORECASE))
-    )
+    are_texts = isinstance(key, str) and isinstance(entry, str)
+    return bool(are_texts and entry and re.fullmatch(_NAME, str(key), re.IGNORECASE))
 
 
 def _shown(word: str) -> str:

@@ -16,11 +16,7 @@ MEASURE: Final = "measure.py"
 
 
 def script_name(argv: Sequence[str] | None = None) -> str:
-    """Name of the script: a command of measure.py that has one of its own is started through that, as calibrate.py.
-
-    Args:
-        argv: the command line behind the script; None: this program's.
-    """
+    """Name of the script: a command of measure.py that has one of its own is started through that, as calibrate.py."""
     words = sys.argv[1:] if argv is None else argv
     script = f"{words[0]}.py" if words and words[0].isidentifier() else MEASURE
     return script if (HOST / script).is_file() else MEASURE

@@ -7,11 +7,7 @@ from collections.abc import Iterable
 
 
 def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """ "did you mean '...'? " with the nearest of `known`; empty where none is like it.
-
-    Args:
-        likeness: how like it has to be, 0 to 1 (difflib's ratio).
-    """
+    """ "did you mean '...'? " with the nearest of `known`, if its likeness (difflib's ratio) is no less."""
     near = difflib.get_close_matches(name, list(known), 1, likeness)
     return f"did you mean '{near[0]}'? " if near else ""
 

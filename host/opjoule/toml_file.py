@@ -67,9 +67,8 @@ def as_struct(table: object, kind: type[T], where: str, inside: str = "", **know
     values = dict(known)
     for key, value in as_table(table, f"{where} {inside}".rstrip(" .")).items():
         if key not in hints:
-            raise BadInput(
-                f"{where} {unknown('key', f'{inside}{key}', [inside + name for name in sorted(hints)])}"
-            )
+            names = [inside + name for name in sorted(hints)]
+            raise BadInput(f"{where} {unknown('key', f'{inside}{key}', names)}")
         if key not in known:
             values[key] = _converted(value, hints[key], where, f"{inside}{key}")
     info: Any = msgspec.inspect.type_info(kind)
@@ -85,7 +84,8 @@ def _converted(value: Any, hint: Any, where: str, name: str) -> Any:
     """A value of a type hint, which may be a struct, or a tuple or dictionary of structs."""
     import msgspec  # noqa: PLC0415  # as in as_struct
 
-    structs = [part for part in (hint, *get_args(hint)) if _is_struct(part)]
+    kinds = [part for part in (hint, *get_args(hint)) if isinstance(part, type)]
+    structs = [kind for kind in kinds if is_dataclass(kind) or hasattr(kind, "__struct_fields__")]
     if structs and get_origin(hint) is dict:
         entries = as_table(value, f"{where} {name}").items()
         return {key: as_struct(entry, structs[0], where, f"{name}.{key}.") for key, entry in entries}
@@ -102,10 +102,6 @@ def _converted(value: Any, hint: Any, where: str, name: str) -> Any:
                 value, name = value[int(index)], f"{name}[{index}]"
         allowed = next(filter(None, map(_description, (hint, *get_args(hint)))), "") or _expected(words)
         raise BadInput(f"{where} {name} must be {allowed}, not {repr(value)[:SHOWN]}") from None
-
-
-def _is_struct(kind: Any) -> bool:
-    return isinstance(kind, type) and (is_dataclass(kind) or hasattr(kind, "__struct_fields__"))
 
 
 def _description(hint: Any) -> str:

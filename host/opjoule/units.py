@@ -43,11 +43,7 @@ def coverage_factor(excess_kurtosis: float) -> float:
 
 
 def excess_kurtosis(parts: Iterable[tuple[float, float]]) -> float:
-    """Excess kurtosis of a sum of independent errors: fourth cumulants add, and so do variances.
-
-    Args:
-        parts: standard uncertainty, in one unit, and excess kurtosis of each.
-    """
+    """Excess kurtosis of a sum of independent errors, by standard uncertainty and excess kurtosis of each."""
     listed = list(parts)
     variance = math.fsum(u**2 for u, _ in listed)
     return math.fsum(excess * (u**2 / variance) ** 2 for u, excess in listed) if variance > 0 else 0.0
@@ -155,9 +151,8 @@ def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
         raise ValueError(f"cannot add {', '.join(sorted(units))}")
     value = math.fsum(term.value for term in listed)
     excess = excess_kurtosis((term.standard_u, term.excess) for term in listed)
-    return Measured.from_standard(
-        value, math.hypot(*(term.standard_u for term in listed)), unit or listed[0].unit, excess
-    )
+    standard_u = math.hypot(*(term.standard_u for term in listed))
+    return Measured.from_standard(value, standard_u, unit or listed[0].unit, excess)
 
 
 def subtract(a: Measured, b: Measured) -> Measured:

@@ -28,10 +28,7 @@ class ClockWatch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread: from then on its file does not change. An exchange on its way is waited for.
-
-        Raises: OSError: the file could not be written.
-        """
+        """Ends the thread once an exchange on its way is over; its file is whole then. Raises: OSError: it is not."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()

@@ -153,7 +153,14 @@ class Execution:
         self._progress.phase(title, workload.operations or workload.lasts_s)
         started_s = time.monotonic()
         printed = PrintedMarks()
-        run = self._start(workload, step.name, tag)
+        run = self._board.runner.start(
+            list(workload.command),
+            tag,
+            self._raw,
+            files=workload.files,
+            phase="" if workload.marks else step.name,
+            stream=list(workload.stream),
+        )
         self._unfetched.append(run)
         try:
             for line in run.lines():
@@ -176,16 +183,6 @@ class Execution:
             raise
         self._end(run, tag, workload)
         return printed
-
-    def _start(self, workload: Workload, name: str, tag: str) -> WorkloadRun:
-        return self._board.runner.start(
-            list(workload.command),
-            tag,
-            self._raw,
-            files=workload.files,
-            phase="" if workload.marks else name,
-            stream=list(workload.stream),
-        )
 
     def _end(self, run: WorkloadRun, tag: str, workload: Workload) -> None:
         status = run.wait()
@@ -221,9 +218,9 @@ class Execution:
         self._progress.write_down(board_ns=start_ns)
         end_ns = start_ns + round(self._plan.idle_s * 1e9)
         self._await_board(end_ns, shown_from_ns=start_ns)
-        phase = self._add(
-            Phase(step.name, repeat, start_ns, end_ns, lead_in_s=self._plan.lead_in_s, role=step.role)
-        )
+        ends_ns = start_ns, end_ns
+        phase = Phase(step.name, repeat, *ends_ns, lead_in_s=self._plan.lead_in_s, role=step.role)
+        self._add(phase)
         seen_ns = self._capture.history.end_ns
         steady_ns = round(phase.steady.duration_s * 1e9)
         self._rest = Rest.of(self._capture.history, seen_ns - steady_ns, seen_ns)
@@ -287,22 +284,19 @@ class Execution:
 
     def _check(self) -> None:
         """Takes note of what the probe has to say; a meter that has stopped ends the run."""
-        ended = self._capture.summary.ended
         for line in self._board.probe.faults():
             self._board_faults.append(f"on the board: {line}")
             self._record.add_fault(self._board_faults[-1])
         if self._capture.error:
             raise self._capture.error
-        if ended:
+        if ended := self._capture.summary.ended:
             reasons = "; ".join([ended, *self._board_faults])
-            raise MeterFault(
-                f"the meter stopped: {reasons}; the record up to here is in {self._record.directory}"
-            )
+            place = self._record.directory
+            raise MeterFault(f"the meter stopped: {reasons}; the record up to here is in {place}")
 
-    def _add(self, phase: Phase) -> Phase:
+    def _add(self, phase: Phase) -> None:
         self.phases.append(phase)
         self._record.update(phases=self.phases)
-        return phase
 
     def _of_repeats(self, repeat: int) -> str:
         if repeat > self._repeats:

@@ -57,11 +57,11 @@ def expected_phases(plan: Plan) -> list[Expected]:
     phases = [Expected("rest", "rest", plan.idle_s)]
     for number in range(plan.repeats + (plan.study.in_blocks() is not None)):
         phases += [_expected(plan, step, in_blocks=number == plan.repeats) for step in repeat]
-    phases += [_expected(plan, control) for control in controls]
+    phases += [Expected(control.name, control.name) for control in controls]
     return [phase for phase in phases if phase.length_s != 0.0]
 
 
-def _expected(plan: Plan, step: Step, *, in_blocks: bool = False) -> Expected:
+def _expected(plan: Plan, step: Step, *, in_blocks: bool) -> Expected:
     if step.role is Role.BASELINE:
         return Expected("idle", "idle", plan.idle_s)
     if step.role is Role.DRAIN:

@@ -49,10 +49,8 @@ class TwinProfile:
         """Its path. Raises: BadInput: the file is not there any more, or is another one by now."""
         path = Path(self.path)
         if not path.is_file() or file_sha256(path) != self.sha256:
-            raise BadInput(
-                f"twin profile {path} is missing or has changed since it was used (SHA-256 "
-                f"{self.sha256:.12}...)"
-            )
+            used = f"was used (SHA-256 {self.sha256:.12}...)"
+            raise BadInput(f"twin profile {path} is missing or has changed since it {used}")
         return path
 
 
@@ -99,9 +97,7 @@ class Plan:
 
     def phases(self) -> list[tuple[str, str]]:
         """(phase, what happens in it) of one repeat and of the controls, in order."""
-        words = self.study.words()
-        shown = []
-        worked = False
+        words, shown, worked = self.study.words(), [], False
         for step in self.study.steps():
             if step.role is Role.BASELINE:
                 about = f"{self.idle_s:g} s of idle power, the first {self.lead_in_s:.3g} s left out"
@@ -129,17 +125,9 @@ class Plan:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any], study: Study, asked: Mapping[str, Any]) -> Plan:
-        """The plan that to_json() wrote.
-
-        Args:
-            study: what its study's own reader made of the entry's.
-            asked: the user's own words, for run.json.
-        Raises: BadInput: it is of a newer version, or names what is not known here.
-        """
-        if entry["schema"]["version"] > PLAN_VERSION:
-            raise BadInput(
-                f"the plan is of version {entry['schema']['version']}; this OpJoule knows {PLAN_VERSION}"
-            )
+        """The plan that to_json() wrote, its study read by the study's own. Raises: BadInput: newer, or unknown."""
+        if (version := entry["schema"]["version"]) > PLAN_VERSION:
+            raise BadInput(f"the plan is of version {version}; this OpJoule knows {PLAN_VERSION}")
         kinds = get_type_hints(cls)
         return cls(
             study=study,

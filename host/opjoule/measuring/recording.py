@@ -33,9 +33,9 @@ class Recording:
         self._seals = SealWatch(record.directory)
         self._exchanges = ExchangeFile(raw / METER_EXCHANGES)
         self.capture = Capture(meter, self._journal, self._exchanges)
-        self._watch = (
-            ClockWatch(board_exchange, ExchangeFile(raw / BOARD_EXCHANGES)) if board_exchange else None
-        )
+        self._watch = None
+        if board_exchange:
+            self._watch = ClockWatch(board_exchange, ExchangeFile(raw / BOARD_EXCHANGES))
 
     def __enter__(self) -> Self:
         self._seals.start()

@@ -47,7 +47,7 @@ class WriteBack:
         if pending_bytes <= self._least_bytes - step_bytes:
             self._begun, self._progress_s, self._least_bytes = True, now_s, pending_bytes
 
-    def stands_still_s(self, now_s: float) -> float:
+    def still_s(self, now_s: float) -> float:
         """How long nothing has got on [s]; before write-back has begun, less the time Linux may take to begin it."""
         return now_s - self._progress_s - (0.0 if self._begun else HELD_S)
 
@@ -109,11 +109,7 @@ class Settling:
     _started_s: float = 0.0
 
     def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
-        """Waits until writes are on the medium and the power is back at rest; what was not, or None.
-
-        Args:
-            rest: power at rest; None where it is not known, then only the writes are waited for.
-        """
+        """Waits until writes are on the medium and the power is back at rest, if that is known; what was not."""
         self._started_s = time.monotonic()
         level_bytes = max(writes.before_bytes, SETTLED_BYTES)
         if not writes.written and (left := self._await_written(level_bytes)):
@@ -127,7 +123,7 @@ class Settling:
             now_s = time.monotonic()
             write_back.see(pending, now_s)
             self._look(write_back.remaining_s)
-            if write_back.stands_still_s(now_s) > self.limit_s:
+            if write_back.still_s(now_s) > self.limit_s:
                 line = (
                     f"{pending / 1e6:.0f} MB still wait to be written to the medium, hardly fewer than "
                     f"{self.limit_s:g} s ago. A program goes on writing, or the medium hangs: end the "
@@ -169,19 +165,10 @@ def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
         return Unsettled(line, pollutes_idle=True)
     above = f"{1e3 * now.above_w:+.3g} mW from idle, after {limit_s:g} s"
     if not now.steady or abs(now.above_w) > SHIFT_MAX * abs(rest.mean_w):
-        line = (
-            f"power not at rest: {above}, although no writes are pending. The medium or a program is still "
-            "at work; raise --settle-limit"
-        )
-        return Unsettled(line, pollutes_idle=True)
+        why = "although no writes are pending. The medium or a program is still at work"
+        return Unsettled(f"power not at rest: {above}, {why}; raise --settle-limit", pollutes_idle=True)
     if now.in_bursts:
-        line = (
-            f"power at rest except for bursts: {above}. The idle phase was too short to show such "
-            "bursts; raise --idle"
-        )
-    else:
-        line = (
-            f"power steady, but {above}. The board is warmer or cooler than before the run; raise "
-            "--settle-limit"
-        )
-    return Unsettled(line, pollutes_idle=False)
+        why = "The idle phase was too short to show such bursts; raise --idle"
+        return Unsettled(f"power at rest except for bursts: {above}. {why}", pollutes_idle=False)
+    why = "The board is warmer or cooler than before the run; raise --settle-limit"
+    return Unsettled(f"power steady, but {above}. {why}", pollutes_idle=False)

@@ -61,10 +61,8 @@ class SupplyPath:
     def supply_words(self) -> str:
         """The drop and what is left, in one line."""
         if self.drop_v is None or self.board_v is None:
-            return (
-                "the voltage drop before the board is not known, because the peak current of a "
-                f"{self.profile.title} is not"
-            )
+            why = f"because the peak current of a {self.profile.title} is not"
+            return f"the voltage drop before the board is not known, {why}"
         shunt = f"{self.shunt_ohm:g} ohm of shunt" if self.shunt_ohm is not None else "the meter's own shunt"
         known = self.cable_ohm is not None
         cable = f"{self.cable_ohm:g} ohm of wiring" if known else "wiring of unknown resistance"
@@ -91,18 +89,13 @@ class SupplyPath:
     def remedy(self) -> str:
         """What raises the voltage at the board."""
         highest_v = self.profile.supply_voltage_v[1]
-        ways = [SMALL_SHUNT] if (self.shunt_ohm or 0.0) > ADVISED_SHUNT_OHM else []
+        ways, left_v = [], None
+        if (self.shunt_ohm or 0.0) > ADVISED_SHUNT_OHM:
+            ways, left_v = [SMALL_SHUNT], replace(self, shunt_ohm=ADVISED_SHUNT_OHM).board_v
         ways += [f"a supply of {highest_v:g} V"] if (self.supply_v or 0.0) < highest_v else []
+        alone = "" if left_v is None else f" (the shunt alone leaves {left_v:.2f} V)"
         note = f"; {self.profile.supply_note}" if self.profile.supply_note else ""
-        return ", ".join([*ways, THICK_CABLE]) + self._with_advised_shunt + note
-
-    @property
-    def _with_advised_shunt(self) -> str:
-        """What the advised shunt alone would leave, in words; empty where it is no smaller."""
-        if (self.shunt_ohm or 0.0) <= ADVISED_SHUNT_OHM:
-            return ""
-        left_v = replace(self, shunt_ohm=ADVISED_SHUNT_OHM).board_v
-        return "" if left_v is None else f" (the shunt alone leaves {left_v:.2f} V)"
+        return ", ".join([*ways, THICK_CABLE]) + alone + note
 
     def measured(self, shunt: Shunt | None) -> SupplyPath:
         """The same with the shunt that the opened meter reports, if it reports one."""
@@ -114,15 +107,13 @@ class SupplyPath:
     def to_json(self) -> dict[str, Any]:
         """As it stands in run.json."""
         return {
-            "shunt_ohm": self.shunt_ohm,
-            "shunt_tolerance": self.shunt_tolerance,
-            "shunt_from": self.shunt_from,
-            "supply_v": self.supply_v,
+            **{
+                name: getattr(self, name)
+                for name in ("shunt_ohm", "shunt_tolerance", "shunt_from", "supply_v")
+            },
             "supply_v_stated": self.stated,
-            "cable_ohm": self.cable_ohm,
-            "sense_ohm": self.sense_ohm,
-            "peak_current_a": self.profile.peak_current_a,
-            "least_voltage_v": self.profile.least_voltage_v,
+            **{name: getattr(self, name) for name in ("cable_ohm", "sense_ohm")},
+            **{name: getattr(self.profile, name) for name in ("peak_current_a", "least_voltage_v")},
             "board_v": self.board_v,
             "remedy": self.remedy,
         }
@@ -139,12 +130,7 @@ def stated_in(meter: str | None) -> str:
 
 
 def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply) -> SupplyPath:
-    """What is known before the meter is opened: shunt and voltage as far as its name tells.
-
-    Args:
-        meter: its name; `stated_in`: where the user wrote it.
-    Raises: BadInput: as open_meter().
-    """
+    """What is known before the meter is opened: shunt and voltage as far as its name tells."""
     address = address_of(meter)
     kind = address.kind
     shunt = shunts(address.options, stated_in)[0] if kind.shunt_of is ShuntOf.USER else None

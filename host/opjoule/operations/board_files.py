@@ -55,10 +55,7 @@ class BoardEdges:
 
 
 def read_events(path: Path) -> pa.Table:
-    """Background activity and sync edges, one JSON object a line, sorted by start.
-
-    Raises: RecordFault: the file is absent, or a whole line of it is not an event.
-    """
+    """Background activity and sync edges, one JSON object a line, sorted by start. Raises: RecordFault: not events."""
     lines = enumerate(_lines(path), start=1)
     rows = [_event(path, number, line) for number, line in lines if line.strip()]
     rows.sort(key=lambda row: row.board_ns)
@@ -66,10 +63,7 @@ def read_events(path: Path) -> pa.Table:
 
 
 def read_system(path: Path) -> pa.Table:
-    """System samples, one CSV row each under a header line.
-
-    Raises: RecordFault: the file is absent, lacks a column, or a whole line of it is not a sample.
-    """
+    """System samples, a CSV row each under a header line. Raises: RecordFault: absent, or no samples."""
     lines = _lines(path)
     if not lines:
         raise RecordFault(f"{path}: empty, expected a header line of system samples")
@@ -85,19 +79,14 @@ def read_system(path: Path) -> pa.Table:
 
 
 def marked_operations(events: pa.Table) -> OperationTable:
-    """The operations that workloads marked, among the events; not sorted.
-
-    Raises: RecordFault: more kinds than can be told apart.
-    """
+    """The operations that workloads marked, not sorted. Raises: RecordFault: more kinds than can be told apart."""
     chosen = events.filter(pc.equal(events["event"], OPERATION))
     start_ns = chosen["board_ns"].to_numpy()
     words = [str(detail).split() for detail in chosen["detail"].to_pylist()]
     names = [word[0] if word else "operation" for word in words]
     kinds = tuple(dict.fromkeys(names))
-    if len(kinds) > KINDS_MAX:
-        raise RecordFault(
-            f"{len(kinds)} kinds of operation were marked: at most {KINDS_MAX} can be told apart"
-        )
+    if (count := len(kinds)) > KINDS_MAX:
+        raise RecordFault(f"{count} kinds of operation were marked: at most {KINDS_MAX} can be told apart")
     code_of = {name: code for code, name in enumerate(kinds)}
     return OperationTable(
         start_ns,
@@ -155,11 +144,8 @@ def _numbers(lines: list[str]) -> pa.Table | None:
         )
     except pa.ArrowInvalid:
         return None
-    return (
-        table.cast(schemas.SYSTEM).combine_chunks()
-        if not any(column.null_count for column in table.columns)
-        else None
-    )
+    is_whole = not any(column.null_count for column in table.columns)
+    return table.cast(schemas.SYSTEM).combine_chunks() if is_whole else None
 
 
 class _Event(msgspec.Struct):

@@ -144,21 +144,13 @@ class OperationTable:
     @classmethod
     def empty(cls, rows: int = 0) -> OperationTable:
         """A table of `rows` rows to be filled."""
-        return cls(
-            np.zeros(rows, np.int64),
-            np.zeros(rows, np.int64),
-            np.zeros(rows, np.uint8),
-            np.zeros(rows, np.uint16),
-            np.zeros(rows, np.int64),
-            np.zeros(rows, np.bool_),
-        )
+        board_ns, duration_ns, moved = (np.zeros(rows, np.int64) for _ in range(3))
+        kind, thread, ok = np.zeros(rows, np.uint8), np.zeros(rows, np.uint16), np.zeros(rows, np.bool_)
+        return cls(board_ns, duration_ns, kind, thread, moved, ok)
 
     @classmethod
     def concatenate(cls, tables: Sequence[OperationTable]) -> OperationTable:
-        """The rows of several tables, one after the other, not sorted.
-
-        Raises: RecordFault: more kinds of operation than can be told apart.
-        """
+        """The rows of several tables, not sorted. Raises: RecordFault: more kinds than can be told apart."""
         if not tables:
             return cls.empty()
         kinds = tuple(dict.fromkeys(name for table in tables for name in table.kinds))

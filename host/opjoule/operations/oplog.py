@@ -60,14 +60,10 @@ class _Torn(Exception):
 
 
 def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
-    """All operations of a log, sorted by start.
+    """All operations of a log, sorted by start; not strict: those before a corrupt block, and the fault.
 
-    Args:
-        strict: False returns what stands before a corrupt block, and the fault with it.
-    Raises:
-        RecordFault: the file is absent, empty or not an operation log.
-        OperationLogFault: a block is corrupt, missing or out of its order (strict only); a torn last block is
-            not corrupt, it is counted.
+    Raises: RecordFault: the file is absent, empty or not an operation log. OperationLogFault: a block is corrupt,
+        missing or out of its order (strict only); a torn last block is not corrupt, it is counted.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -164,7 +160,11 @@ def _decode(
         try:
             if zlib.crc32(payload) != block.crc32:
                 raise ValueError("block checksum does not match its payload")
-            _check_follows(block, ended_ns)
+            ended = ended_ns.get(block.thread, block.base_board_ns)
+            if block.base_board_ns != ended:
+                raise ValueError(
+                    f"thread {block.thread} goes on at {block.base_board_ns} ns, its last block ended at {ended} ns"
+                )
             filled, ended_ns[block.thread] = decode_block(block, payload, table, filled)
         except ValueError as problem:
             fault = OperationLogFault(path, block.offset, str(problem))
@@ -172,26 +172,17 @@ def _decode(
     return table.select(slice(filled)), len(blocks), None
 
 
-def _check_follows(block: LogBlock, ended_ns: dict[int, int]) -> None:
-    """Raises ValueError for a block that does not begin where its thread's last one ended."""
-    ended = ended_ns.get(block.thread, block.base_board_ns)
-    if block.base_board_ns != ended:
-        raise ValueError(
-            f"thread {block.thread} goes on at {block.base_board_ns} ns, its last block ended at {ended} ns"
-        )
-
-
 def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled: int) -> tuple[int, int]:
-    """Fills the table's rows from `filled` on with a block's operations.
-
-    Returns: the next free row, and the end of the last operation on the board's clock [ns].
-    """
+    """Fills the table's rows from `filled` on; gives the next free row, and the end of the last operation [ns]."""
     values = decode_varints(payload)
     if values.size != block.records * VARINTS_A_RECORD:
         raise ValueError(f"block holds {values.size} numbers, expected 3 for each of {block.records} records")
     fields = values.view(np.int64).reshape(-1, VARINTS_A_RECORD)
     tag = fields[:, 0].astype(np.uint8)
-    _check_tags(fields[:, 0], tag)
+    full, kind = fields[:, 0], tag & KIND_BITS
+    known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
+    if not bool(np.all(known)):
+        raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
     sizes = np.flatnonzero(tag & SIZE_TAG)
     all_first = sizes.size == 0 or int(sizes[-1]) == sizes.size - 1  # as most logs have them
     rows = slice(sizes.size, None) if all_first else np.flatnonzero((tag & SIZE_TAG) == 0)
@@ -199,7 +190,10 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
     into = slice(filled, filled + kept.size)
     end_ns = np.cumsum(gap_ns + duration_ns)
-    last_ns = _check_times(block.base_board_ns, gap_ns, duration_ns, end_ns)
+    last_ns = block.base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
+    wrapped = bool(np.any((gap_ns | duration_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
+    if wrapped or last_ns >= 1 << 63:
+        raise ValueError("an operation's time does not fit into 63 bits")
     np.subtract(end_ns, duration_ns, out=table.board_ns[into])
     table.board_ns[into] += block.base_board_ns
     table.duration_ns[into] = duration_ns
@@ -215,33 +209,8 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     return filled + kept.size, last_ns
 
 
-def _check_times(
-    base_board_ns: int,
-    gap_ns: Int64Array,
-    duration_ns: Int64Array,
-    end_ns: Int64Array,
-) -> int:
-    """The end of the last operation [ns]. Raises ValueError for times beyond 63 bits, in the log or in their sum."""
-    last_ns = base_board_ns + (int(end_ns[-1]) if end_ns.size else 0)
-    wrapped = bool(np.any((gap_ns | duration_ns | end_ns) < 0)) or bool(np.any(end_ns[1:] < end_ns[:-1]))
-    if wrapped or last_ns >= 1 << 63:
-        raise ValueError("an operation's time does not fit into 63 bits")
-    return last_ns
-
-
-def _check_tags(full: Int64Array, tag: npt.NDArray[np.uint8]) -> None:
-    """Raises ValueError for a tag that no log holds."""
-    kind = tag & KIND_BITS
-    known = (full == tag) & (kind < len(LOADER_KINDS)) & ((tag < SIZE_TAG) | (tag == (kind | SIZE_TAG)))
-    if not bool(np.all(known)):
-        raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
-
-
 def _fill_bytes(
-    tag: npt.NDArray[np.uint8],
-    sizes_given: Int64Array,
-    sizes: npt.NDArray[np.intp],
-    bytes_out: Int64Array,
+    tag: npt.NDArray[np.uint8], sizes_given: Int64Array, sizes: npt.NDArray[np.intp], bytes_out: Int64Array
 ) -> None:
     """Gives each operation the last size announced for its kind before it, 0 before any."""
     places = np.flatnonzero((tag & SIZE_TAG) == 0)

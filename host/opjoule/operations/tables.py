@@ -10,16 +10,13 @@ import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
-from opjoule.operations.operation_table import KINDS_MAX, LOADER_KINDS, OperationTable
+from opjoule.operations.operation_table import COLUMNS, KINDS_MAX, LOADER_KINDS, OperationTable
 from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.schemas import check_columns, check_rows, check_version
 
 
 def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
-    """A parquet file of a run record.
-
-    Raises: RecordFault: absent, corrupt, of another kind or of a newer schema version.
-    """
+    """A parquet file of a run record. Raises: RecordFault: absent, corrupt, of another kind or newer."""
     try:
         check_rows(pq.read_metadata(path).num_rows, path)
         table = pq.read_table(path, columns=columns)
@@ -29,9 +26,8 @@ def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None =
         raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
     check_version(table.schema, name, newest, path)
     wanted = schemas.BY_NAME[name]
-    check_columns(
-        table.schema, wanted if columns is None else pa.schema([wanted.field(name) for name in columns]), path
-    )
+    part = pa.schema([wanted.field(column) for column in columns or wanted.names])
+    check_columns(table.schema, part, path)
     return table
 
 
@@ -43,25 +39,14 @@ def write_operations(path: Path, operations: OperationTable) -> None:
 
 
 def _operations_part(operations: OperationTable) -> pa.Table:
-    kind = pa.DictionaryArray.from_arrays(
-        pa.array(operations.kind.astype(np.int8)), pa.array(operations.kinds)
-    )
-    columns = [
-        operations.board_ns,
-        operations.duration_ns,
-        kind,
-        operations.thread,
-        operations.bytes,
-        operations.ok,
-    ]
-    return pa.table([pa.array(column) for column in columns], schema=schemas.OPERATIONS)
+    kind_codes = pa.array(operations.kind.astype(np.int8))
+    kind = pa.DictionaryArray.from_arrays(kind_codes, pa.array(operations.kinds))
+    columns = [kind if name == "kind" else pa.array(getattr(operations, name)) for name in COLUMNS]
+    return pa.table(columns, schema=schemas.OPERATIONS)
 
 
 def read_operations(path: Path) -> OperationTable:
-    """The operations of a record.
-
-    Raises: RecordFault: the file is absent or corrupt.
-    """
+    """The operations of a record. Raises: RecordFault: the file is absent or corrupt."""
     table = read_parquet(path, "operations", schemas.OPERATIONS_VERSION)
     kind = table.column("kind").combine_chunks()
     names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []

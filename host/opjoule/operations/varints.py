@@ -12,10 +12,7 @@ _KEEP_4: Final = np.array([0x7F, 0x7F7F, 0x7F7F7F, 0x7F7F7F7F], np.uint32)
 
 
 def decode_varints(payload: bytes) -> npt.NDArray[np.uint64]:
-    """All varints of a payload, in order: shape (number of varints,).
-
-    Raises: ValueError: the payload ends inside a varint, or one is longer than 64 bits.
-    """
+    """All varints of a payload, in order. Raises: ValueError: one is cut off, or longer than 64 bits."""
     if not payload:
         return np.empty(0, np.uint64)
     padded = payload + bytes(LENGTH_MAX)

@@ -26,16 +26,10 @@ AT_ONCE: Final = 2
 
 
 def checksums(directory: Path, known: Mapping[str, str]) -> dict[str, str]:
-    """SHA-256 of every file of a record, raw and derived, by its path in it; run.json has its own.
-
-    Args:
-        known: of files that were looked at before and are not read again.
-    """
-    names = {path.relative_to(directory).as_posix(): path for path in sorted(directory.rglob("*"))}
+    """SHA-256 of every file of a record but run.json, by its path in it; those in `known` are not read again."""
+    files = [path for path in sorted(directory.rglob("*")) if path.suffix != ".tmp" and path.is_file()]
     covered = {
-        name: path
-        for name, path in names.items()
-        if name not in NOT_COVERED and path.suffix != ".tmp" and path.is_file()
+        name: path for path in files if (name := path.relative_to(directory).as_posix()) not in NOT_COVERED
     }
     unknown = {name: path for name, path in covered.items() if name not in known}
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -21,32 +21,24 @@ RESERVE_BYTES: Final = 1 << 17
 
 
 def check_out(directory: Path) -> None:
-    """Checks that a directory is fit for a new record: absent or empty, and writable.
-
-    Raises: BadInput: it is not; says why.
-    """
+    """Checks that a directory is fit for a new record: absent or empty, and writable. Raises: BadInput: it is not."""
     try:
         _check_free(directory)
         if directory.exists() and not directory.is_dir():
             raise BadInput(f"{directory} is a file, a record is a directory: choose another --out")
         if directory.is_dir() and any(directory.iterdir()):
-            raise BadInput(
-                f"{directory} is not empty, a record has a directory of its own: choose another --out"
-            )
+            why = "is not empty, a record has a directory of its own"
+            raise BadInput(f"{directory} {why}: choose another --out")
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
     check_folder(directory)
 
 
 def check_folder(directory: Path) -> None:
-    """Checks that a directory is writable or can be made.
-
-    Raises: BadInput: it is not; says why.
-    """
+    """Checks that a directory is writable or can be made. Raises: BadInput: it is not; says why."""
+    folders = directory, *directory.absolute().parents
     try:
-        there = next(
-            (folder for folder in (directory, *directory.absolute().parents) if folder.exists()), directory
-        )
+        there = next((folder for folder in folders if folder.exists()), directory)
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
     if not there.is_dir():
@@ -55,9 +47,8 @@ def check_folder(directory: Path) -> None:
         with TemporaryDirectory(prefix=".opjoule-", dir=there):
             pass
     except OSError as fault:
-        raise BadInput(
-            f"{directory} cannot be written: {there}: {fault.strerror}: choose another --out"
-        ) from None
+        why = f"{there}: {fault.strerror}"
+        raise BadInput(f"{directory} cannot be written: {why}: choose another --out") from None
 
 
 def _check_free(directory: Path) -> None:
@@ -67,17 +58,12 @@ def _check_free(directory: Path) -> None:
 
 def free_directory(base: Path, taken: Collection[str] = ()) -> Path:
     """The first of `base`, `base-2`, `base-3`, ... that is not there and whose name is not taken; it is not made."""
-    return next(
-        directory for directory in _numbered(base) if directory.name not in taken and not directory.exists()
-    )
+    return next(place for place in _numbered(base) if place.name not in taken and not place.exists())
 
 
 @contextmanager
 def made_directory(base: Path) -> Iterator[Path]:
-    """Makes the first of `base`, `base-2`, ... that does not exist yet; removes it at the end if it stayed empty.
-
-    Raises: OSError: it cannot be made.
-    """
+    """Makes the first of `base`, `base-2`, ... that does not exist yet; removes it at the end if it stayed empty."""
     base.parent.mkdir(parents=True, exist_ok=True)
     for directory in _numbered(base):
         with suppress(FileExistsError):
@@ -97,31 +83,21 @@ def _numbered(base: Path) -> Iterator[Path]:
 
 
 def take(directory: Path) -> None:
-    """Makes a directory, where it is not there yet, and takes it for a new record; only one process can.
-
-    Raises: BadInput: it cannot be made, holds a record, or another process has just taken it.
-    """
+    """Makes and takes a directory for a new record, as one process can. Raises: BadInput: it is not fit for one."""
     _check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
         (directory / RESERVE).touch(exist_ok=False)
     except OSError as fault:
+        why = f"cannot create {directory}: {fault.strerror}"
         if isinstance(fault, FileExistsError) and directory.is_dir():
-            raise BadInput(
-                f"{directory} was taken by another measurement, or one was killed there: choose another --out"
-            ) from None
-        raise BadInput(f"cannot create {directory}: {fault.strerror}: choose another --out") from None
+            why = f"{directory} was taken by another measurement, or one was killed there"
+        raise BadInput(f"{why}: choose another --out") from None
     try:
         _check_free(directory)  # again: a record may have begun and ended in between
     except BadInput:
         give_up_reserve(directory)
         raise
-
-
-def fill_reserve(directory: Path) -> None:
-    """Keeps some room, so that run.json can still say why a run ended when its medium is full."""
-    with (directory / RESERVE).open("r+b") as file, suppress(OSError):  # some file systems cannot reserve
-        os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
 
 
 def give_up_reserve(directory: Path) -> None:
@@ -131,10 +107,7 @@ def give_up_reserve(directory: Path) -> None:
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Marks a directory as being written by this process, until the end of the block or of the process.
-
-    Raises: BadInput: another process holds it.
-    """
+    """Marks a directory as being written, until block or process ends. Raises: BadInput: another one holds it."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         try:

@@ -26,10 +26,7 @@ class Software:
 
 
 def job_results(record: RunRecord) -> tuple[list[dict[str, Any]], tuple[Software, ...]]:
-    """One entry for each phase of each run, and every software once.
-
-    Raises: RecordFault: a file that no job of a study has written.
-    """
+    """Each phase of each run, and every software once. Raises: RecordFault: a file that no job has written."""
     phases: list[dict[str, Any]] = []
     software: dict[Software, None] = {}
     for file in record.raw_files("run-*.results.jsonl"):

@@ -41,8 +41,7 @@ _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 def read_json(path: Path, schema: Schema) -> dict[str, Any]:
     """Contents of a JSON file that states this schema and version.
 
-    Raises: FileNotFoundError, NotADirectoryError. RecordFault: it cannot be read, is no JSON, or states another schema
-        or an older version. NewerSchema: it is of a newer version.
+    Raises: FileNotFoundError. RecordFault: unreadable, or of another schema or an older version. NewerSchema.
     """
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
@@ -58,9 +57,8 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
     if stated.version > schema.version:
         raise NewerSchema(path, stated.name, stated.version, schema.version)
     if stated.version < schema.version:
-        raise RecordFault(
-            f"{path}: schema '{stated.name}' version {stated.version}, this program reads version {schema.version}"
-        )
+        what = f"schema '{stated.name}' version {stated.version}"
+        raise RecordFault(f"{path}: {what}, this program reads version {schema.version}")
     return dict(contents)
 
 
@@ -72,10 +70,7 @@ def write_json(path: Path, contents: object) -> None:
 
 
 def as_value(entry: Any, kind: type[T], path: Path) -> T:
-    """Typed value of an entry of a JSON file; keys that the type does not name are ignored.
-
-    Raises: RecordFault: a field is missing or of another type; the line names it.
-    """
+    """Typed value of an entry of a JSON file; further keys are ignored. Raises: RecordFault: names a wrong field."""
     try:
         return msgspec.convert(visible(entry), kind, str_keys=True)
     except (*DAMAGE, OpJouleError) as fault:
@@ -84,10 +79,7 @@ def as_value(entry: Any, kind: type[T], path: Path) -> T:
 
 
 def visible(value: Any) -> Any:
-    """The value with its control characters and direction marks escaped in every text.
-
-    A record may be a stranger's, and its texts are printed.
-    """
+    """The value, maybe a stranger's, with control characters and direction marks escaped in every text."""
     # Most records have no such character; searching the encoded text takes a tenth of the time.
     return _visible(value) if _MAY_STEER.search(json.dumps(value, ensure_ascii=False, default=str)) else value
 

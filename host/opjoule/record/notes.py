@@ -28,10 +28,7 @@ class Notes(Struct, frozen=True):
     """In alphabetical order, each once."""
 
     def tagged(self, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Notes:
-        """The notes with other tags.
-
-        Raises: BadInput: a tag has characters that a tag cannot have.
-        """
+        """The notes with other tags. Raises: BadInput: a tag has characters that a tag cannot have."""
         added = list(add)
         for tag in added:
             if not _TAG.fullmatch(tag):
@@ -42,10 +39,7 @@ class Notes(Struct, frozen=True):
         return Notes(self.text, tuple(sorted({*self.tags, *added} - {*remove})))
 
     def saying(self, text: str) -> Notes:
-        """The notes with another text: one line, surrounding blanks removed.
-
-        Raises: BadInput: it is too long.
-        """
+        """The notes with another text, one line without blanks around it. Raises: BadInput: it is too long."""
         line = _CONTROL.sub(" ", text).strip()
         if len(line) > LONGEST:
             raise BadInput(f"a note has at most {LONGEST} characters, this one has {len(line)}")
@@ -56,10 +50,7 @@ NO_NOTES: Final = Notes()
 
 
 def read_notes(directory: Path) -> Notes:
-    """The notes of a record; empty ones where there is no file.
-
-    Raises: RecordFault: the file is corrupt. NewerSchema: it is of a newer version.
-    """
+    """The notes of a record; empty ones where there is no file. Raises: RecordFault: the file is corrupt."""
     path = directory / NOTES
     try:
         return as_value(read_json(path, NOTES_SCHEMA), Notes, path)
@@ -68,10 +59,7 @@ def read_notes(directory: Path) -> Notes:
 
 
 def write_notes(directory: Path, notes: Notes) -> None:
-    """Replaces the notes of a record as a whole; empty ones leave no file.
-
-    Raises: RecordFault: the directory is no record. OSError: the file cannot be written.
-    """
+    """Replaces the notes of a record, empty ones by no file. Raises: RecordFault: no record. OSError: unwritable."""
     if not (directory / "run.json").is_file():
         raise RecordFault(f"{directory} is not a run record: it has no run.json")
     if notes == NO_NOTES:

@@ -1,7 +1,4 @@
-"""result.json: what a run concluded. Every quantity of its study is there, or the reason for its absence.
-
-Schema: docs/reference/run-record.md.
-"""
+"""result.json (docs/reference/run-record.md): every quantity of its study, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -76,17 +73,13 @@ def says_too_short(line: str) -> bool:
 
 
 def read_result(directory: Path) -> Conclusion:
-    """Reads result.json of a run directory.
-
-    Raises: RecordFault: absent or corrupt. NewerSchema: of a newer schema version.
-    """
+    """Reads result.json of a run directory. Raises: RecordFault: absent or corrupt. NewerSchema: a newer version."""
     path = directory / "result.json"
     try:
         contents = read_json(path, RESULT_SCHEMA)
     except FileNotFoundError:
-        raise RecordFault(
-            f"{directory}: no result.json: the run did not end, see status in run.json"
-        ) from None
+        why = "no result.json: the run did not end, see status in run.json"
+        raise RecordFault(f"{directory}: {why}") from None
     if not _is_sound(contents):
         raise RecordFault(f"{path} is corrupt: one of its numbers is not a number")
     return as_value(contents | {"numbers": contents}, Conclusion, path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,7 +20,7 @@ from opjoule.errors import RecordFault
 from opjoule.files import file_sha256, on_the_medium
 from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
-from opjoule.record.directory import fill_reserve, give_up_reserve, take
+from opjoule.record.directory import RESERVE, RESERVE_BYTES, give_up_reserve, take
 from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
@@ -45,39 +46,26 @@ class RunRecord:
 
     @classmethod
     def create(cls, directory: Path, asked: Mapping[str, Any], *, simulated: bool) -> RunRecord:
-        """A new record with status "partial".
+        """A new record with status "partial"; simulated if any of its numbers comes from the simulated rig.
 
-        Args:
-            asked: what the user asked for, JSON values.
-            simulated: True if any number of the run comes from the simulated rig.
         Raises: BadInput: another record has the directory, or is about to; raw data is never overwritten.
         """
         take(directory)
-        record = cls(
-            directory,
-            {
-                "schema": plain(RUN_SCHEMA),
-                "status": "partial",
-                "simulated": simulated,
-                "asked": plain(asked),
-                "found": {},
-                "faults": [],
-            },
-        )
+        head = {"schema": plain(RUN_SCHEMA), "status": "partial", "simulated": simulated}
+        record = cls(directory, {**head, "asked": plain(asked), "found": {}, "faults": []})
         try:
             record._write()
         except BaseException:
             give_up_reserve(directory)
             raise
-        fill_reserve(directory)
+        # Room in which run.json can still say why a run ended when its medium is full; some file systems have none.
+        with (directory / RESERVE).open("r+b") as file, suppress(OSError):
+            os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
         return record
 
     @classmethod
     def open(cls, directory: Path) -> RunRecord:
-        """Opens the record in a directory, however its run ended.
-
-        Raises: RecordFault: no run.json, or one that is corrupt, was changed, or is of a newer schema.
-        """
+        """Opens a record, however its run ended. Raises: RecordFault: run.json is absent, corrupt, changed or newer."""
         path = directory / "run.json"
         try:
             document = read_json(path, RUN_SCHEMA)
@@ -115,10 +103,7 @@ class RunRecord:
         return self.directory / name
 
     def update(self, **entries: object) -> None:
-        """Sets top-level entries of run.json; a mapping is merged into the existing one.
-
-        Raises: TypeError: Run has no such field. RecordFault: the field holds something else.
-        """
+        """Sets entries of run.json, a mapping merged into the existing one. Raises: TypeError: no such field."""
         if unknown := entries.keys() - set(Run.__struct_fields__):
             raise TypeError(f"run.json has no {', '.join(sorted(unknown))}")
         for key, value in plain(entries).items():
@@ -128,12 +113,10 @@ class RunRecord:
         self._write()
 
     def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
-        """Adds one line to the list of what went wrong, on a full medium with the room that was kept for it.
+        """Adds a line to the faults, which withholds some groups of figures (evaluation/faults.py).
 
-        Where it cannot be written at all, it waits for the next writing; that one raises.
-
-        Args:
-            withholds: groups of figures (evaluation/faults.py) that it makes wrong.
+        On a full medium it takes the room that was kept for it; where it cannot be written at all, it waits for the
+        next writing, and that one raises.
         """
         self.document["faults"] = [*self.faults, line]
         for group in withholds:
@@ -177,10 +160,7 @@ class RunRecord:
         return self._run.checksums is not None
 
     def verify(self) -> list[str]:
-        """One line for each file that is missing or differs from its checksum now; empty when all is well.
-
-        Of a run without an end it is the raw files that are compared, with their last seals.
-        """
+        """One line for each file that is missing or differs from its checksum, or last seal, now."""
         self._checks = None
         return self.altered
 
@@ -192,10 +172,7 @@ class RunRecord:
         return changed_since_sealed(self.directory)
 
     def intact(self, name: str) -> Path:
-        """Path of a file of the record that is as the run left it, or was there in time for no checksum.
-
-        Raises: RecordFault: it was changed since, or is missing.
-        """
+        """Path of a file as the run left it. Raises: RecordFault: it was changed since, or is missing."""
         for file in (name, f"raw/{SEALS}") if name.startswith("raw/") else (name,):
             if problem := self._run.damaged.get(file) or self._checked().of(file):
                 raise RecordFault(f"{problem}; no figure is taken from it")
@@ -236,10 +213,7 @@ class RunRecord:
 
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
-    """Context for reading a record: damaged content gives one line, not a traceback.
-
-    Raises: RecordFault: in the place of what the content did to the reader.
-    """
+    """Context for reading a record: damaged content raises RecordFault with one line, not a traceback."""
     try:
         yield
     except DAMAGE as fault:

@@ -7,6 +7,7 @@ only grow, so that a seal stays true; of a run that was killed the last ones tel
 from __future__ import annotations
 
 import hashlib
+import re
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -31,10 +32,7 @@ _CHUNK_BYTES: Final = 1 << 20
 
 
 class SealWatch:
-    """A thread that seals every raw file that has grown; also called at any moment with `seal`.
-
-    Raises: FileExistsError: the directory has seals already: raw data is never overwritten.
-    """
+    """A thread that seals every raw file that has grown; raw data is never overwritten: FileExistsError."""
 
     def __init__(self, directory: Path) -> None:
         self._raw = directory / "raw"
@@ -52,10 +50,7 @@ class SealWatch:
         self._thread.start()
 
     def seal(self) -> None:
-        """Seals what the files hold now.
-
-        Raises: OSError: the medium is full or gone.
-        """
+        """Seals what the files hold now. Raises: OSError: the medium is full or gone."""
         with self._lock:
             for path in _raw_files(self._raw):
                 self._seal(path)
@@ -126,10 +121,8 @@ def close_unfinished(directory: Path) -> Closed:
         seals.setdefault(path.relative_to(raw).as_posix(), [_NOTHING])
     closed = Closed()
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        sound = {
-            name: pool.submit(_sound, raw / name, file_seals) for name, file_seals in sorted(seals.items())
-        }
-    for name, future in sound.items():
+        sound = [(name, pool.submit(_sound, raw / name, seals[name])) for name in sorted(seals)]
+    for name, future in sound:
         try:
             reached = future.result()
         except RecordFault as fault:
@@ -195,24 +188,16 @@ def _read(path: Path) -> dict[str, list[_Seal]]:
 
 
 def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
-    parts = line.rstrip("\n").rsplit(",", 2)
-    if (
-        number == 1
-        or len(parts) != 3
-        or not parts[1].isascii()
-        or not parts[1].isdigit()
-        or len(parts[1]) > 18
-    ):
+    seal = re.fullmatch(r"(.*),([0-9]{1,18}),([^,]*)", line.rstrip("\n"), re.DOTALL)
+    if number == 1 or not seal:
         raise RecordFault(f"{path}: changed since it was recorded: line {number} is not a seal")
-    return parts[0], int(parts[1]), parts[2]
+    return seal[1], int(seal[2]), seal[3]
 
 
 def _sound(path: Path, seals: list[_Seal]) -> _Seal:
-    """The last seal that the file is long enough for; what it covers is as it was sealed.
+    """The last seal that the file is long enough for. Raises: RecordFault: what it covers has changed.
 
     A file whose end is zeros is taken to be cut off there: a loss of power leaves blocks that were never written so.
-
-    Raises: RecordFault: they are not those that were sealed.
     """
     try:
         size = path.stat().st_size
