@@ -58,8 +58,8 @@ def make_environment(lock: Path, log: Path) -> None:
 
 def find_package(log: Path) -> None:
     """Has the environment's Python find opjoule, wherever it is started, as after `pip install`."""
-    asked = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    place = Path(subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip())
+    command = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
+    place = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     (place / PATH_FILE).write_text(f"{ROOT / 'host'}\n")
 
 

@@ -77,14 +77,14 @@ class Rule:
 
 def documented(root: Path = ROOT) -> list[Documented]:
     """Every command of the pages, each line once, in order."""
-    found: dict[str, Documented] = {}
+    commands: dict[str, Documented] = {}
     pages = [root / "README.md", root / "CONTRIBUTING.md", *sorted((root / "docs").rglob("*.md"))]
     for page in pages:
         for line in block_lines(page.read_text(encoding="utf-8")):
             if (_BEGINS.match(line + " ")) and not _PROSE.match(line):
                 command = re.split(r"\s{2,}#|\s+# ", line)[0].strip()
-                found.setdefault(command, Documented(str(page.relative_to(root)), command))
-    return list(found.values())
+                commands.setdefault(command, Documented(str(page.relative_to(root)), command))
+    return list(commands.values())
 
 
 def block_lines(text: str) -> Iterator[str]:
@@ -101,15 +101,15 @@ def read_rules(path: Path = TABLE) -> tuple[list[Rule], list[Documented], list[s
     """The rules, the benchmarks that no page runs in a block, and what prepares the scratch folder."""
     table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     rules = [
-        Rule(**{**each, "replace": tuple(map(tuple, each.get("replace", ())))}) for each in table["rule"]
+        Rule(**{**entry, "replace": tuple(map(tuple, entry.get("replace", ())))}) for entry in table["rule"]
     ]
-    further = [Documented(path.name, line) for line in table["benchmarks"]["commands"]]
-    return rules, further, table["prepare"]["commands"]
+    benchmarks = [Documented(path.name, line) for line in table["benchmarks"]["commands"]]
+    return rules, benchmarks, table["prepare"]["commands"]
 
 
 def rule_of(command: Documented, rules: Sequence[Rule]) -> Rule:
     """The first that fits; without one the command runs as it stands."""
-    return next((each for each in rules if re.search(each.match, command.line)), Rule(""))
+    return next((rule for rule in rules if re.search(rule.match, command.line)), Rule(""))
 
 
 @contextlib.contextmanager
@@ -117,9 +117,9 @@ def scratch() -> Iterator[Path]:
     """A folder with what the repository holds, where commands may leave files; `runs/` has the example alone."""
     with tempfile.TemporaryDirectory(prefix="opjoule-documented-") as name:
         place = Path(name)
-        for each in ROOT.iterdir():
-            if each.name not in ("runs", ".git", "rig.toml"):
-                (place / each.name).symlink_to(each)
+        for path in ROOT.iterdir():
+            if path.name not in ("runs", ".git", "rig.toml"):
+                (place / path.name).symlink_to(path)
         shutil.copytree(ROOT / "runs" / "example", place / "runs" / "example")
         yield place
 
@@ -156,23 +156,23 @@ def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
 def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | None:
     """Exit status; one that serves is asked to end once it has said what is waited for; None past the limit."""
     end_s = time.monotonic() + LIMIT_S
-    asked = False
+    answered = False
     while time.monotonic() < end_s:
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(0.2)
-        if rule.until and not asked and rule.until in said.read_text(errors="replace"):
+        if rule.until and not answered and rule.until in said.read_text(errors="replace"):
             os.killpg(
                 process.pid, signal.SIGTERM
             )  # SIGINT is ignored where a shell began this in the background
-            asked = True
+            answered = True
     os.killpg(process.pid, signal.SIGKILL)
     return None
 
 
 def report(command: Documented, rule: Rule, place: Path) -> bool:
     """Runs one command and says how it went; what it said only if it failed."""
-    asked, began_s = rule.scaled(command.line), time.monotonic()
-    status, said = run(asked, rule, place)
+    command_line, began_s = rule.scaled(command.line), time.monotonic()
+    status, said = run(command_line, rule, place)
     well = (
         status == 0
         or (bool(rule.until) and status in ENDED)
@@ -180,7 +180,7 @@ def report(command: Documented, rule: Rule, place: Path) -> bool:
     )
     mark = "FAIL" if not well else "slow" if status == 1 else "ok  "
     took_s = time.monotonic() - began_s
-    scale = "" if asked == command.line else f"   [as: {asked}]"
+    scale = "" if command_line == command.line else f"   [as: {command_line}]"
     print(f"{mark} {took_s:5.1f} s  {command.page}: {command.line}{scale}", flush=True)
     if status:
         print("\n".join(f"    {line}" for line in said.splitlines()[-15:]), flush=True)
@@ -194,8 +194,8 @@ def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -
             status, said = run(command, Rule(""), place)
             if status:
                 sys.exit(f"the scratch folder cannot be prepared:\n{said}")
-        results = [report(*each, place) for each in chosen if each[1].first]
-        results += pool.map(lambda each: report(*each, place), [each for each in chosen if not each[1].first])
+        results = [report(*job, place) for job in chosen if job[1].first]
+        results += pool.map(lambda job: report(*job, place), [job for job in chosen if not job[1].first])
     return results.count(False)
 
 
@@ -206,24 +206,24 @@ def main() -> int:
     )
     parser.add_argument("--list", action="store_true", help="say what would be run and skipped, and stop")
     parser.add_argument("word", nargs="*", help="only commands that hold all of these")
-    asked = parser.parse_args()
-    rules, further, prepare = read_rules()
-    commands = [(each, rule_of(each, rules)) for each in (*documented(), *further)]
-    unused = [each.match for each in rules if each not in [rule for _, rule in commands]]
+    options = parser.parse_args()
+    rules, benchmarks, prepare = read_rules()
+    commands = [(command, rule_of(command, rules)) for command in (*documented(), *benchmarks)]
+    unused = [entry.match for entry in rules if entry not in [rule for _, rule in commands]]
     for match in unused:
         print(f"{TABLE.name}: no command fits the rule '{match}': remove it", file=sys.stderr)
     chosen = [
-        (each, rule)
-        for each, rule in commands
-        if all(word in each.line for word in asked.word) or (asked.word and rule.first)
+        (command, rule)
+        for command, rule in commands
+        if all(word in command.line for word in options.word) or (options.word and rule.first)
     ]
-    for each, rule in chosen:
-        if rule.skip or asked.list:
-            said = f"skip: {rule.skip}" if rule.skip else f"as: {rule.scaled(each.line)}"
-            print(f"     {each.page}: {each.line}   [{said}]")
-    if asked.list:
+    for command, rule in chosen:
+        if rule.skip or options.list:
+            said = f"skip: {rule.skip}" if rule.skip else f"as: {rule.scaled(command.line)}"
+            print(f"     {command.page}: {command.line}   [{said}]")
+    if options.list:
         return bool(unused)
-    running = [(each, rule) for each, rule in chosen if not rule.skip]
+    running = [(command, rule) for command, rule in chosen if not rule.skip]
     failed = run_all(running, prepare)
     print(
         f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(running)} need more than is here"

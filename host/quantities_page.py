@@ -26,24 +26,24 @@ TABLES = {
 def table_lines(definitions: Iterable[Definition]) -> list[str]:
     """A Markdown table of quantities in reading order; those of one group that mean the same share a line."""
     lines: dict[tuple[str, str], list[Definition]] = {}
-    for each in Quantities(definitions):
-        group = each.key.rpartition(".")[0] or each.key
-        lines.setdefault((group, each.meaning), []).append(each)
+    for definition in Quantities(definitions):
+        group = definition.key.rpartition(".")[0] or definition.key
+        lines.setdefault((group, definition.meaning), []).append(definition)
     head = ["| key | unit | name | what it is |", "|---|---|---|---|"]
-    return head + [_line(group, meaning, each) for (group, meaning), each in lines.items()]
+    return head + [_line(group, meaning, alike) for (group, meaning), alike in lines.items()]
 
 
 def _line(group: str, meaning: str, of: list[Definition]) -> str:
-    names = ", ".join(f"`{each.key.rpartition('.')[2]}`" for each in of)
+    names = ", ".join(f"`{definition.key.rpartition('.')[2]}`" for definition in of)
     key = f"`{of[0].key}`" if len(of) == 1 else f"`{group}`: {names}"
-    units = ", ".join(dict.fromkeys(each.unit for each in of))
+    units = ", ".join(dict.fromkeys(definition.unit for definition in of))
     label = of[0].label.removeprefix("… ")
     return f"| {key} | {units} | {label} | {meaning} |"
 
 
-def written() -> str:
+def markdown() -> str:
     """What stands between the markers."""
-    parts = [f"{title}:\n\n" + "\n".join(table_lines(each)) for title, each in TABLES.items()]
+    parts = [f"{title}:\n\n" + "\n".join(table_lines(definitions)) for title, definitions in TABLES.items()]
     return "\n\n".join(parts)
 
 
@@ -53,7 +53,7 @@ def renewed(page: str) -> str:
     Raises: ValueError: the page lacks a marker.
     """
     before, after = page.index(START) + len(START), page.index(END)
-    return f"{page[:before]}\n{written()}\n\n{page[after:]}"
+    return f"{page[:before]}\n{markdown()}\n\n{page[after:]}"
 
 
 if __name__ == "__main__":

@@ -68,8 +68,8 @@ class Outcome:
 
 def cpp_sources() -> list[str]:
     """Every C++ file of the loader, the firmware and the fuzzers but the generated one."""
-    found = [path for top in ("loader-cpp", "firmware", "fuzz") for path in (ROOT / top).rglob("*")]
-    wanted = (path for path in found if path.suffix in {".cc", ".cpp", ".h"} and path.name != "messages.h")
+    sources = [path for top in ("loader-cpp", "firmware", "fuzz") for path in (ROOT / top).rglob("*")]
+    wanted = (path for path in sources if path.suffix in {".cc", ".cpp", ".h"} and path.name != "messages.h")
     return sorted(str(path.relative_to(ROOT)) for path in wanted)
 
 
@@ -300,9 +300,9 @@ def run_parts(chosen: list[Part]) -> dict[str, Outcome]:
             pool.shutdown(wait=False, cancel_futures=True)
             end_running()
             raise
-    found = {part.name: outcome for part, outcome in zip(together, outcomes, strict=True)}
-    found |= {part.name: run_part(part) for part in chosen if part.alone}
-    return {part.name: found[part.name] for part in chosen}
+    results = {part.name: outcome for part, outcome in zip(together, outcomes, strict=True)}
+    results |= {part.name: run_part(part) for part in chosen if part.alone}
+    return {part.name: results[part.name] for part in chosen}
 
 
 def end_running() -> None:
@@ -332,10 +332,10 @@ def main() -> int:
         action="store_true",
         help="also tests marked `thorough`: on a virtual board, of 32 bits, and further cases of what others show",
     )
-    asked = parser.parse_args()
-    if asked.quick and (asked.part or asked.all):
-        parser.error("--quick has its own parts: leave out " + " ".join(asked.part or ["--all"]))
-    if unknown := set(asked.part) - {part.name for part in known}:
+    options = parser.parse_args()
+    if options.quick and (options.part or options.all):
+        parser.error("--quick has its own parts: leave out " + " ".join(options.part or ["--all"]))
+    if unknown := set(options.part) - {part.name for part in known}:
         parser.error(
             f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
         )
@@ -344,8 +344,8 @@ def main() -> int:
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1
-    chosen = [part for part in parts(asked.all) if not asked.part or part.name in asked.part]
-    outcomes = run_parts(quick_parts() if asked.quick else chosen)
+    chosen = [part for part in parts(options.all) if not options.part or part.name in options.part]
+    outcomes = run_parts(quick_parts() if options.quick else chosen)
     failed = [name for name, outcome in outcomes.items() if not outcome.passed]
     unsteady = [name for name, outcome in outcomes.items() if outcome.passed and outcome.failure]
     for name in (*unsteady, *failed):

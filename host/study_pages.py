@@ -30,7 +30,7 @@ START, END = "<!-- paper: written by host/study_pages.py -->", "<!-- /paper -->"
 
 def studies() -> list[StudyFolder]:
     """Those that repeat a paper."""
-    return [each for each in known_studies() if each.counterparts]
+    return [study for study in known_studies() if study.counterparts]
 
 
 def page_of(study: StudyFolder) -> Path:
@@ -38,7 +38,7 @@ def page_of(study: StudyFolder) -> Path:
     return PAGES / f"study-{study.name}.md"
 
 
-def written(study: StudyFolder) -> str:
+def markdown(study: StudyFolder) -> str:
     """What stands between the markers of a study's page."""
     return "\n\n".join(["\n".join(_figures(study)), *_pictures(study), "\n".join(_conclusions(study))])
 
@@ -46,24 +46,33 @@ def written(study: StudyFolder) -> str:
 def _figures(study: StudyFolder) -> Iterator[str]:
     yield "| of the paper | shows | here | axes and groups | units | what differs, or why it is missing |"
     yield "|---|---|---|---|---|---|"
-    for each in study.counterparts:
-        laid = "; ".join(filter(None, (each.axes, each.groups)))
-        yield f"| {each.paper} | {each.shows} | {each.state} | {laid} | {each.units} | {each.differs} |"
+    for counterpart in study.counterparts:
+        laid = "; ".join(filter(None, (counterpart.axes, counterpart.groups)))
+        cells = (
+            counterpart.paper,
+            counterpart.shows,
+            counterpart.state,
+            laid,
+            counterpart.units,
+            counterpart.differs,
+        )
+        yield f"| {' | '.join(cells)} |"
     yield ""
     yield f"`host/runs.py figures RECORDS --study {study.name} --out figures` draws them in this order. Measured by:"
     yield ""
     commands: dict[str, list[str]] = {}
-    for each in study.counterparts:
-        if each.command:
-            commands.setdefault(each.command, []).append(each.paper)
+    for counterpart in study.counterparts:
+        if counterpart.command:
+            commands.setdefault(counterpart.command, []).append(counterpart.paper)
     yield from (f"- {', '.join(papers)}: `{command}`" for command, papers in commands.items())
 
 
 def _pictures(study: StudyFolder) -> Iterator[str]:
     """Each drawn counterpart, by what it is of."""
-    for at, each in enumerate(study.counterparts, 1):
+    for at, counterpart in enumerate(study.counterparts, 1):
         for picture in sorted((PICTURES / study.name).glob(f"{at:02}-*.svg")):
-            yield f"![{each.paper}, {each.shows}: SIMULATED](../images/studies/{study.name}/{picture.name})"
+            words = f"{counterpart.paper}, {counterpart.shows}: SIMULATED"
+            yield f"![{words}](../images/studies/{study.name}/{picture.name})"
 
 
 def _conclusions(study: StudyFolder) -> Iterator[str]:
@@ -72,7 +81,10 @@ def _conclusions(study: StudyFolder) -> Iterator[str]:
     yield ""
     yield "| question | where in the paper | the paper's ratio |"
     yield "|---|---|---|"
-    yield from (f"| {each.question} | {each.where} | {ratio_words(each)} |" for each in study.conclusions)
+    yield from (
+        f"| {conclusion.question} | {conclusion.where} | {ratio_words(conclusion)} |"
+        for conclusion in study.conclusions
+    )
 
 
 def ratio_words(of: PaperConclusion) -> str:
@@ -88,10 +100,15 @@ def summary() -> str:
     lines = ["| study | exact | near | missing |", "|---|---|---|---|"]
     total: Counter[str] = Counter()
     for study in studies():
-        counts = Counter(each.state for each in study.counterparts)
+        counts = Counter(counterpart.state for counterpart in study.counterparts)
         total += counts
         lines.append(_counted(f"[{study.name.upper()}](study-{study.name}.md)", counts))
-    missing = [(study, each) for study in studies() for each in study.counterparts if each.state == MISSING]
+    missing = [
+        (study, counterpart)
+        for study in studies()
+        for counterpart in study.counterparts
+        if counterpart.state == MISSING
+    ]
     return "\n".join([*lines, _counted("all", total), "", "Missing:", "", *map(_missing, missing)])
 
 
@@ -99,8 +116,8 @@ def _counted(name: str, counts: Counter[str]) -> str:
     return f"| {name} | {counts[EXACT]} | {counts[NEAR]} | {counts[MISSING]} |"
 
 
-def _missing(each: tuple[StudyFolder, Counterpart]) -> str:
-    study, part = each
+def _missing(entry: tuple[StudyFolder, Counterpart]) -> str:
+    study, part = entry
     return f"- {study.name.upper()}, {part.paper} ({part.shows}): {part.differs}."
 
 
@@ -112,7 +129,7 @@ def renewed(page: str, text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Page -> what it is to hold."""
-    made = {page_of(study): written(study) for study in studies()} | {ALL: summary()}
+    made = {page_of(study): markdown(study) for study in studies()} | {ALL: summary()}
     return {path: renewed(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
 
 

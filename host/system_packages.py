@@ -14,15 +14,15 @@ from plain_folder import ROOT
 
 def packages(section: str) -> list[tuple[str, str]]:
     """(name, reason) of every Debian package in one section of host/packages.txt."""
-    found: list[tuple[str, str]] = []
+    with_reasons: list[tuple[str, str]] = []
     current = ""
     for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
         if line.startswith("["):
             current = line.strip("[] ")
         elif current == section and line.strip() and not line.startswith("#"):
             name, _, reason = line.partition("#")
-            found.append((name.strip(), reason.strip()))
-    return found
+            with_reasons.append((name.strip(), reason.strip()))
+    return with_reasons
 
 
 def _is_installed(names: Iterable[str]) -> list[str]:

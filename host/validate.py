@@ -84,11 +84,11 @@ def _validate(options: ValidateOptions) -> int:
             made = list(
                 pool.map(partial(trial, scenario), range(options.seed, options.seed + count), chunksize=4)
             )
-        held = [each for some in made for each in some]
+        held = [figure for some in made for figure in some]
         print(f"\n{scenario}: {count} experiments, SIMULATED\n")
         _print_table(lines(held))
         if not views:
-            rows = list(dict.fromkeys(each.name for each in held))
+            rows = list(dict.fromkeys(figure.name for figure in held))
             views[scenario] = [_over_u(held, name) for name in rows]
     if options.plot:
         options.plot.write_text(draw(views, rows))
@@ -97,8 +97,8 @@ def _validate(options: ValidateOptions) -> int:
 
 def _over_u(held: list, name: str) -> list[float]:
     """Errors of one figure over their expanded uncertainty."""
-    own = [each for each in held if each.name == name and each.identified and each.u_j > 0]
-    return [(each.found_j - each.true_j) / each.u_j for each in own]
+    of_name = [figure for figure in held if figure.name == name and figure.identified and figure.u_j > 0]
+    return [(figure.found_j - figure.true_j) / figure.u_j for figure in of_name]
 
 
 HEADINGS = (
@@ -110,16 +110,16 @@ HEADINGS = (
 def _print_table(table: list) -> None:
     print("| " + " | ".join(HEADINGS) + " |")
     print("|---" * len(HEADINGS) + "|")
-    for each in table:
-        cells = [each.name, f"{each.identified} of {each.experiments}"]
-        if each.identified:
-            shares = (each.error, each.error_95)
-            cells += [f"{100 * each.coverage:.1f} %", f"±{100 * each.width:.2g} %"]
+    for line in table:
+        cells = [line.name, f"{line.identified} of {line.experiments}"]
+        if line.identified:
+            shares = (line.error, line.error_95)
+            cells += [f"{100 * line.coverage:.1f} %", f"±{100 * line.width:.2g} %"]
             cells += [f"{100 * share:.2g} %" for share in shares]
             cells += [
-                f"{100 * each.bias:+.2g} %",
-                f"{100 * each.share_95:.2g} %",
-                f"{100 * each.within_5:.0f} %",
+                f"{100 * line.bias:+.2g} %",
+                f"{100 * line.share_95:.2g} %",
+                f"{100 * line.within_5:.0f} %",
             ]
         print("| " + " | ".join(cells + [""] * (len(HEADINGS) - len(cells))) + " |")
 

@@ -30,7 +30,7 @@ def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
         try:
             (fleet.spool / "wait.txt").write_text(str(cell_s))
             started = fleet.start_rigs(*(f"rig-{number}" for number in range(rigs))).values()
-            until(lambda: all(each.pid and "works for" in each.log.read_text() for each in started))
+            until(lambda: all(worker.pid and "works for" in worker.log.read_text() for worker in started))
             campaign = fleet.start_campaign(file_of(folder, repeats=blocks))
             until(fleet.begun, campaign)
             begun_s = time.monotonic()
@@ -44,19 +44,19 @@ def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
 
 def main(cell_s: float, rigs: int) -> None:
     """Measures both at the same time, so that both have the same share of the processors."""
-    found: dict[int, float] = {}
+    lengths_s: dict[int, float] = {}
 
     def measure(count: int) -> None:
         with tempfile.TemporaryDirectory(prefix="opjoule-fleet-") as place:
-            found[count] = measured_s(Path(place), count, rigs, cell_s)
+            lengths_s[count] = measured_s(Path(place), count, rigs, cell_s)
 
     both = [threading.Thread(target=measure, args=(count,)) for count in (1, rigs)]
-    for each in both:
-        each.start()
-    for each in both:
-        each.join()
-    ratio = found[1] / found[rigs]
-    lengths = f"1 rig {found[1]:.1f} s, {rigs} rigs {found[rigs]:.1f} s"
+    for rig in both:
+        rig.start()
+    for rig in both:
+        rig.join()
+    ratio = lengths_s[1] / lengths_s[rigs]
+    lengths = f"1 rig {lengths_s[1]:.1f} s, {rigs} rigs {lengths_s[rigs]:.1f} s"
     print(f"{2 * rigs} cells of {cell_s:g} s: {lengths}, ratio {ratio:.2f}")
 
 

@@ -49,33 +49,33 @@ def cpu_s(number: int) -> float:
 
 def processes(recorder: int) -> dict[str, int]:
     """The recorder and what it has started, by what each does."""
-    found = {"recording": recorder}
+    numbers = {"recording": recorder}
     for task in Path(f"/proc/{recorder}/task").iterdir():
         for number in (task / "children").read_text().split():
             command = Path(f"/proc/{number}/cmdline").read_bytes()
             if b"opjoule.cli.live" in command:
-                found["page's server"] = int(number)
+                numbers["page's server"] = int(number)
             elif b"spawn_main" in command:
-                found["reader of the meter"] = int(number)
-    return found
+                numbers["reader of the meter"] = int(number)
+    return numbers
 
 
 def descendants(number: int) -> list[int]:
     """A process and all that it has started, and those in turn."""
-    found = [number]
-    for each in found:
+    numbers = [number]
+    for process in numbers:
         with suppress(OSError):  # it has just ended
-            for task in Path(f"/proc/{each}/task").iterdir():
-                found += [int(child) for child in (task / "children").read_text().split()]
-    return found
+            for task in Path(f"/proc/{process}/task").iterdir():
+                numbers += [int(child) for child in (task / "children").read_text().split()]
+    return numbers
 
 
 def of_browser_s(number: int) -> float:
     """Processor time so far of the browser's processes that are there [s]."""
     total_s = 0.0
-    for each in descendants(number):
+    for process in descendants(number):
         with suppress(OSError):
-            total_s += cpu_s(each)
+            total_s += cpu_s(process)
     return total_s
 
 

@@ -60,27 +60,27 @@ def _long_trace(path: Path) -> None:
             writer.write_table(pa.table([meter_ns, current_a, voltage_v, np.zeros(part, bool)], schema=POWER))
 
 
-def asked(way: str, folder: Path, *, operations: bool) -> dict[str, list[float]]:
+def values_by_run(way: str, folder: Path, *, operations: bool) -> dict[str, list[float]]:
     """Mean power [W] and mean duration of each kind of operation [ns] of every run, by its name."""
     import opjoule  # noqa: PLC0415
 
-    found: dict[str, list[float]] = {}
+    values: dict[str, list[float]] = {}
     if way == "at once":
         runs = opjoule.open_runs(folder)
         for run, power_w in runs.sql("select run, avg(power_w) from power group by run").fetchall():
-            found[Path(run).name] = [power_w]
+            values[Path(run).name] = [power_w]
         query = "select run, kind, avg(duration_ns) from operations group by all order by all"
         for run, _, duration_ns in runs.sql(query).fetchall() if operations else ():
-            found[Path(run).name].append(duration_ns)
-        return found
+            values[Path(run).name].append(duration_ns)
+        return values
     for place in sorted(folder.iterdir()):
         run = opjoule.open_run(place)
-        found[place.name] = [float(run.power["power_w"].mean())]
+        values[place.name] = [float(run.power["power_w"].mean())]
         if operations:
             table = run.operations.arrow.group_by("kind").aggregate([("duration_ns", "mean")])
             rows = sorted(table.to_pylist(), key=lambda row: row["kind"])
-            found[place.name] += [row["duration_ns_mean"] for row in rows]
-    return found
+            values[place.name] += [row["duration_ns_mean"] for row in rows]
+    return values
 
 
 def measured(way: str, folder: Path, operations: bool) -> tuple[float, dict[str, Any]]:
@@ -114,9 +114,9 @@ def main(runs: int, large: bool) -> None:
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--way"]:
         way, folder, operations = sys.argv[2:5]
-        found = asked(way, Path(folder), operations=operations == "1")
+        values = values_by_run(way, Path(folder), operations=operations == "1")
         peak = next(line for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
-        said = {"peak_mb": int(peak.split()[1]) / 1024, "cpu_s": time.process_time(), "found": found}
+        said = {"peak_mb": int(peak.split()[1]) / 1024, "cpu_s": time.process_time(), "found": values}
         print(json.dumps(said))
     else:
         main(int(sys.argv[1]) if len(sys.argv) > 1 else 1000, sys.argv[2:3] == ["large"])

@@ -107,16 +107,16 @@ def programs(folder: Path) -> dict[str, list[str]]:
     (folder / "sync.c").write_text(C)
     subprocess.run(["cc", "-O2", "-static", "-o", folder / "sync-c", folder / "sync.c"], check=True)
     (folder / "sync.py").write_text(PYTHON)
-    found = {"C": [str(folder / "sync-c")], "Python": [sys.executable, str(folder / "sync.py")]}
+    commands = {"C": [str(folder / "sync-c")], "Python": [sys.executable, str(folder / "sync.py")]}
     if shutil.which("go"):
         (folder / "sync.go").write_text(GO)
         subprocess.run(["go", "build", "-o", folder / "sync-go", folder / "sync.go"], check=True, cwd=folder)
-        found["Go"] = [str(folder / "sync-go")]
+        commands["Go"] = [str(folder / "sync-go")]
     if shutil.which("javac"):
         (folder / "Sync.java").write_text(JAVA)
         subprocess.run(["javac", "Sync.java"], check=True, cwd=folder)
-        found["Java"] = ["java", "-cp", str(folder), "Sync"]
-    return found
+        commands["Java"] = ["java", "-cp", str(folder), "Sync"]
+    return commands
 
 
 @contextmanager

@@ -44,8 +44,8 @@ def main() -> int:
     parser.add_argument("--library", metavar="FOLDER", help="where PyPI's Monsoon is installed")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the stream (default: 10)")
     parser.add_argument("--rounds", type=int, default=5, help="the fastest counts (default: 5)")
-    asked = parser.parse_args()
-    made = stream(Supply(), asked.seconds, drop_rate=0.001)
+    options = parser.parse_args()
+    made = stream(Supply(), options.seconds, drop_rate=0.001)
     samples = 3 * len(made.packets)
     batches = [
         (made.packets[at : at + BATCH].tobytes(), made.due_ns[at : at + BATCH])
@@ -69,21 +69,21 @@ def main() -> int:
     rows = [
         (
             f"OpJoule, decode in batches of {BATCH} packets (0.1 s)",
-            best_us_a_sample(decoded, samples, asked.rounds),
+            best_us_a_sample(decoded, samples, options.rounds),
         ),
-        ("OpJoule, decode of the whole stream at once", best_us_a_sample(at_once, samples, asked.rounds)),
+        ("OpJoule, decode of the whole stream at once", best_us_a_sample(at_once, samples, options.rounds)),
         (
             "OpJoule, packets to events (decode, time, scale, gaps)",
-            best_us_a_sample(assembled, samples, asked.rounds),
+            best_us_a_sample(assembled, samples, options.rounds),
         ),
     ]
-    if asked.library:
-        rows += library_rows(asked.library, made.packets, samples, asked.rounds)
+    if options.library:
+        rows += library_rows(options.library, made.packets, samples, options.rounds)
     print(f"{samples} samples, numpy {np.__version__}, CPU time")
     for name, cost_us in rows:
         share = cost_us * SAMPLES_PER_S * 1e-6
         print(f"  {name:<58} {cost_us:9.4f} us a sample  {share:8.3%} of one core at 5 kHz")
-    if asked.library:
+    if options.library:
         print(f"  the library's swizzlePacket costs {rows[3][1] / rows[0][1]:.0f} times OpJoule's decode")
     return 0
 

@@ -85,13 +85,13 @@ def registers(transfer: list[Action]) -> list[tuple[int, int, int]]:
         for i, action in enumerate(transfer)
         if action.name == "start" and not transfer[i + 1].byte & 1  # addressed to write: a pointer follows
     ]
-    found = []
+    reads = []
     for begin, end in zip(starts, [*starts[1:], len(transfer)][: len(starts)], strict=True):
         part = transfer[begin:end]
         until = transfer[end].start if end < len(transfer) else part[-1].end
         bus = sum(action.end - action.start for action in part)
-        found.append((part[2].byte, until - part[0].start, bus))
-    return found
+        reads.append((part[2].byte, until - part[0].start, bus))
+    return reads
 
 
 def own_costs(log: list[Action]) -> list[Cost]:

@@ -168,10 +168,10 @@ def _sealed(form: oplog.struct.Struct, fields: tuple[object, ...], *last: int) -
 def _varints(values: np.ndarray) -> bytes:
     """LEB128 of numbers below 2^35, shape (n,)."""
     groups = values[:, None] >> (7 * np.arange(5))
-    further = groups[:, 1:] > 0
+    continues = groups[:, 1:] > 0
     octets = (groups & 0x7F).astype(np.uint8)
-    octets[:, :-1] |= further.astype(np.uint8) << 7
-    used = np.concatenate([np.ones((values.size, 1), np.bool_), further], axis=1)
+    octets[:, :-1] |= continues.astype(np.uint8) << 7
+    used = np.concatenate([np.ones((values.size, 1), np.bool_), continues], axis=1)
     return octets[used].tobytes()
 
 
@@ -188,8 +188,8 @@ def _events(path: Path, start_ns: int, run_s: float) -> None:
 def _system(path: Path, ends_s: list[float]) -> None:
     """The board's counters ten times a second; the medium is written to in three samples of ten."""
     rng, lines = np.random.default_rng(4), [",".join(schemas.SYSTEM.names)]
-    written = np.cumsum(rng.random(round(ends_s[-1] * 10)) < 0.3) * 1_000_000
-    for number, bytes_written in enumerate(written.tolist()):
+    bytes_so_far = np.cumsum(rng.random(round(ends_s[-1] * 10)) < 0.3) * 1_000_000
+    for number, bytes_written in enumerate(bytes_so_far.tolist()):
         row = {
             "board_ns": BOARD_NS + number * SECOND // 10,
             "cpu_busy_s": number / 10,
@@ -239,12 +239,12 @@ class Rounds:
         for made in [*self._directory.glob("*.parquet"), self._directory / "result.json"]:
             made.unlink(missing_ok=True)
         (self._directory / "run.json").write_bytes(self._run_json)
-        for name, found in self.reports.items():
+        for name, times_of in self.reports.items():
             if self._sampled.exists():
                 self._yardstick()
             command = [sys.executable, "-m", "opjoule.cli.start", "report", str(self._directory)]
             times, peak_bytes, _ = timed(command)
-            found.append(times)
+            times_of.append(times)
             self.bytes[name] = max(self.bytes.get(name, 0), peak_bytes)
             if not self._sampled.exists():
                 shutil.copy(self._directory / "power.parquet", self._sampled)
@@ -252,29 +252,29 @@ class Rounds:
 
     def _yardstick(self) -> None:
         _, peak_bytes, printed = timed([sys.executable, "-c", YARDSTICK, str(self._sampled)])
-        cold, warm = ([float(each) for each in line.split()] for line in printed.splitlines())
+        cold, warm = ([float(number) for number in line.split()] for line in printed.splitlines())
         self.cold.append(cold)
         self.warm.append(warm)
         self.bytes["yardstick"] = max(self.bytes.get("yardstick", 0), peak_bytes)
 
     def lines(self) -> Iterator[str]:
         """The yardstick's times, then each report's with its ratios."""
-        for name, found in (("cold", self.cold), ("warm", self.warm)):
-            yield f"yardstick, {name}: {' and '.join(_spread(found))} ({len(found)} times)"
-        for name, found in self.reports.items():
+        for name, runs in (("cold", self.cold), ("warm", self.warm)):
+            yield f"yardstick, {name}: {' and '.join(_spread(runs))} ({len(runs)} times)"
+        for name, runs in self.reports.items():
             said = []
-            for at, spread in enumerate(_spread(found)):
-                took_s, steps = median(each[at] for each in found), [each[at] for each in self.cold]
+            for at, spread in enumerate(_spread(runs)):
+                took_s, steps = median(times[at] for times in runs), [times[at] for times in self.cold]
                 said.append(f"{spread}, {took_s / median(steps):.1f} ({took_s / min(steps):.1f}) times")
             yield f"{name}: {'; '.join(said)}"
         yield ", ".join(f"{name}: {peak / 1e9:.2f} GB" for name, peak in self.bytes.items())
 
 
-def _spread(found: list[Times]) -> list[str]:
+def _spread(runs: list[Times]) -> list[str]:
     """Median and ends of the times by the clock, and of processor."""
     return [
-        f"{median(own):.2f} s ({min(own):.2f} to {max(own):.2f}) {of}"
-        for own, of in zip(zip(*found, strict=True), ("by the clock", "of processor time"), strict=True)
+        f"{median(column_s):.2f} s ({min(column_s):.2f} to {max(column_s):.2f}) {of}"
+        for column_s, of in zip(zip(*runs, strict=True), ("by the clock", "of processor time"), strict=True)
     ]
 
 
@@ -287,15 +287,15 @@ def main() -> None:
     parser.add_argument("--operations", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--keep", type=Path, help="make the record here, and leave it there")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        directory = asked.keep or Path(folder) / "record"
+        directory = options.keep or Path(folder) / "record"
         kept = directory.with_name(f"{directory.name}.run.json")
         if not (directory / "run.json").exists():
-            make(directory, asked.minutes, asked.operations)
+            make(directory, options.minutes, options.operations)
             shutil.copy(directory / "run.json", kept)
         rounds = Rounds(directory, kept.read_bytes())
-        for _ in range(asked.rounds):
+        for _ in range(options.rounds):
             rounds.once()
     print("\n".join(rounds.lines()))
 

@@ -62,17 +62,17 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, default=10_000)
     parser.add_argument("--like", type=Path, default=EXAMPLE)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
-        for number in range(asked.records):
+        for number in range(options.records):
             place = folder / f"{number:05d}"
             place.mkdir()
             for name in ("run.json", "result.json"):
-                shutil.copyfile(asked.like / name, place / name)
+                shutil.copyfile(options.like / name, place / name)
         for words in ("without an index", "with the index"):
             print(f"{words}: ", end="", flush=True)
-            shown(folder, asked.records)
+            shown(folder, options.records)
 
 
 if __name__ == "__main__":

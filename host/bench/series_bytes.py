@@ -42,7 +42,7 @@ class Watch(threading.Thread):
             except OSError:
                 continue
             kib = [int(line.split()[1]) for line in status.splitlines() if line.startswith("VmHWM:")]
-            self.peak_memory_bytes = max([self.peak_memory_bytes, *(1024 * each for each in kib)])
+            self.peak_memory_bytes = max([self.peak_memory_bytes, *(1024 * size_kib for size_kib in kib)])
 
     def end(self) -> None:
         """Looks no more."""
@@ -110,7 +110,7 @@ def measured(system: str, folder: Path, count: int, given: dict[str, str]) -> st
     stopped_bytes = server.stored_bytes()
     csv_bytes = file.stat().st_size
     shutil.rmtree(folder)
-    queries = ", ".join(f"{each:.1f}" for each in query_s)
+    queries = ", ".join(f"{time_s:.1f}" for time_s in query_s)
     return (
         f"{system} {version}, {count} points: {ingest_s:.1f} s ({count / ingest_s:.0f} points/s); "
         f"empty {empty_bytes / 1e6:.1f} MB, peak {watch.peak_bytes / 1e6:.1f} MB "
@@ -124,8 +124,10 @@ def main() -> None:
     """Prints a line for each system and number of points."""
     place = Path(sys.argv[1])
     systems = sys.argv[2].split(",") if len(sys.argv) > 2 else ["influxdb", "questdb"]
-    counts = [int(each) for each in (sys.argv[3] if len(sys.argv) > 3 else "1000,100000,1000000").split(",")]
-    given = dict(each.split("=", 1) for each in sys.argv[4:])
+    counts = [
+        int(count) for count in (sys.argv[3] if len(sys.argv) > 3 else "1000,100000,1000000").split(",")
+    ]
+    given = dict(option.split("=", 1) for option in sys.argv[4:])
     place.mkdir(exist_ok=True)
     for system in systems:
         for count in counts:

@@ -34,9 +34,9 @@ def linked(folder: Path, runs: int) -> None:
         shutil.copytree(EXAMPLE, place, copy_function=os.link)
         (place / "run.json").unlink()
         medium = MEDIA[number % len(MEDIA)]
-        found = {**said["found"], "storage": medium}
-        own = {**said, "asked": {**said["asked"], "storage": medium, "block": number}, "found": found}
-        (place / "run.json").write_text(json.dumps(with_digest(own)))
+        facts = {**said["found"], "storage": medium}
+        document = {**said, "asked": {**said["asked"], "storage": medium, "block": number}, "found": facts}
+        (place / "run.json").write_text(json.dumps(with_digest(document)))
 
 
 def timed(command: list[str]) -> tuple[float, float, float, int]:

@@ -69,9 +69,9 @@ def recorded() -> str:
         trace = read_trace(Path(folder))
     meter.close()
     length_s = (trace.meter_ns[-1] - trace.meter_ns[0]) * 1e-9
-    asked, link = round(length_s * RATE_HZ) + 1, summary.losses.link
+    expected, link = round(length_s * RATE_HZ) + 1, summary.losses.link
     return (
-        f"{trace.good.sum()} of {asked} readings in {length_s:.1f} s; {summary.losses.lost_samples} lost in gaps, "
+        f"{trace.good.sum()} of {expected} readings in {length_s:.1f} s; {summary.losses.lost_samples} lost in gaps, "
         f"{link['unanswered']} without an answer, {link['skipped_polls']} skipped by {link['late_polls']} late ones; "
         "SIMULATED"
     )

@@ -44,8 +44,8 @@ DONE = "!!window.viewer && viewer.asking === 0 && viewer.runs.length > 0"
 
 def make_trace(directory: Path, samples: int) -> None:
     """A trace on its own: two levels, a ripple and noise."""
-    asked = {"meter": "made up", "seconds": samples * PERIOD_NS * 1e-9}
-    record = RunRecord.create(directory, asked, simulated=True)
+    settings = {"meter": "made up", "seconds": samples * PERIOD_NS * 1e-9}
+    record = RunRecord.create(directory, settings, simulated=True)
     rng, journal = np.random.default_rng(1), TraceJournal(directory)
     for first in range(0, samples, PART):
         number = np.arange(first, min(first + PART, samples), dtype=np.int64)
@@ -97,11 +97,11 @@ def opened(folder: Path, samples: int) -> None:
         half_s = samples * PERIOD_NS * 1e-9 / 2
         begun_s = time.monotonic()
         with urllib.request.urlopen(f"{address}stretch?run=hour&start=0.001&end={half_s}") as answer:
-            told = {each["key"]: each["value"] for each in json.load(answer)["quantities"]}
+            energies = {entry["key"]: entry["value"] for entry in json.load(answer)["quantities"]}
         took_s = time.monotonic() - begun_s
-        own = opjoule.open_run(folder / "hour").energy(0.001, half_s).energy_j.value
+        energy_j = opjoule.open_run(folder / "hour").energy(0.001, half_s).energy_j.value
         print(
-            f"joules of half of it in {took_s:.2f} s, {told['energy_j'] / own - 1:.1e} from the library's; "
+            f"joules of half of it in {took_s:.2f} s, {energies['energy_j'] / energy_j - 1:.1e} from the library's; "
             f"{peak_gb(server.pid):.2f} GB in all"
         )
     finally:
@@ -116,15 +116,15 @@ def main() -> None:
     )
     parser.add_argument("--samples", type=int, default=18_000_000)
     parser.add_argument("--keep", type=Path, help="make the trace below this folder, and leave it there")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = asked.keep or Path(temporary)
+        folder = options.keep or Path(temporary)
         if not (folder / "hour").exists():
-            make_trace(folder / "hour", asked.samples)
+            make_trace(folder / "hour", options.samples)
         (folder / "hour" / CACHE).unlink(missing_ok=True)
         for time_of in ("first", "second"):
             print(f"{time_of} time:")
-            opened(folder, asked.samples)
+            opened(folder, options.samples)
 
 
 if __name__ == "__main__":

@@ -54,7 +54,7 @@ class Held:
 def trial(scenario: str, seed: int) -> list[Held]:
     """Draws one experiment and attributes its energy."""
     made = experiment(seed, SCENARIOS[scenario])
-    found = attribute_runs([made.work])[0]
+    attribution = attribute_runs([made.work])[0]
     run, marginal = made.energies.run.energy, made.energies.marginal
     assert marginal
     whole_j = made.marginal_j
@@ -64,7 +64,7 @@ def trial(scenario: str, seed: int) -> list[Held]:
             seed, "above idle", whole_j, marginal.energy.value, 2 * marginal.energy.standard_u, whole_j, True
         ),
     ]
-    for name, share in {**found.operations, **found.activities}.items():
+    for name, share in {**attribution.operations, **attribution.activities}.items():
         true_j = made.known.true_j.get(name, 0.0)
         identified = not share.unidentified
         held.append(Held(seed, name, true_j, share.energy_j, 2 * share.standard_u_j, whole_j, identified))
@@ -95,17 +95,17 @@ class Line:
 
 def line(name: str, held: Sequence[Held]) -> Line:
     """One line of the table; of figures that were not told only their number counts."""
-    identified = [each for each in held if each.identified]
+    identified = [figure for figure in held if figure.identified]
     if not identified:
         return Line(name, len(held), 0, *([float("nan")] * 7))
-    errors = np.array([each.error for each in identified])
-    widths = [each.u_j / (each.true_j or each.whole_j) for each in identified]
-    shares = [abs(each.found_j - each.true_j) / each.whole_j for each in identified]
+    errors = np.array([figure.error for figure in identified])
+    widths = [figure.u_j / (figure.true_j or figure.whole_j) for figure in identified]
+    shares = [abs(figure.found_j - figure.true_j) / figure.whole_j for figure in identified]
     return Line(
         name,
         len(held),
         len(identified),
-        float(np.mean([each.covered for each in identified])),
+        float(np.mean([figure.covered for figure in identified])),
         float(np.median(np.abs(errors))),
         float(np.quantile(np.abs(errors), 0.95)),
         float(np.median(errors)),
@@ -117,12 +117,12 @@ def line(name: str, held: Sequence[Held]) -> Line:
 
 def lines(held: Sequence[Held]) -> list[Line]:
     """The table of one scenario: total, above idle, all kinds and all activities together, then each by itself."""
-    names = list(dict.fromkeys(each.name for each in held))
-    parts = [each for each in held if each.name not in names[:2]]
+    names = list(dict.fromkeys(figure.name for figure in held))
+    parts = [figure for figure in held if figure.name not in names[:2]]
     groups = {
-        "every kind": [each for each in parts if each.name in KINDS],
-        "every activity": [each for each in parts if each.name not in KINDS],
+        "every kind": [part for part in parts if part.name in KINDS],
+        "every activity": [part for part in parts if part.name not in KINDS],
     }
-    found = [line(name, [each for each in held if each.name == name]) for name in names[:2]]
-    found += [line(name, group) for name, group in groups.items() if group]
-    return found + [line(name, [each for each in held if each.name == name]) for name in names[2:]]
+    rows = [line(name, [figure for figure in held if figure.name == name]) for name in names[:2]]
+    rows += [line(name, group) for name, group in groups.items() if group]
+    return rows + [line(name, [figure for figure in held if figure.name == name]) for name in names[2:]]

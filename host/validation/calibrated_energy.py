@@ -102,8 +102,8 @@ def points(
     rig: Recording, drawn: Imperfections, reference: Reference, chance: random.Random
 ) -> list[ReferencePoint]:
     """The points, each reference reading wrong by what is drawn for this reference, and rounded to its last digit."""
-    errors = {each.name: chance.gauss(0, 1) for each in reference.common}
-    found = []
+    errors = {source.name: chance.gauss(0, 1) for source in reference.common}
+    readings = []
     spans = zip(rig.edges_ns[::2].tolist(), rig.edges_ns[1::2].tolist(), strict=True)
     for true_a, (start_ns, end_ns) in zip(LADDER_A, spans, strict=True):
         taken = ReadPoint.of(rig.cells, (start_ns, end_ns), DELIVERED, u_ns=0.0, period_ns=0, steady=True)
@@ -115,7 +115,7 @@ def points(
         shown_v = true_v + sum(
             errors[e.name] * (e.voltage_share * true_v + e.voltage_v) for e in reference.common
         )
-        found.append(
+        readings.append(
             ReferencePoint(
                 *(read.current_a, read.current_u_a, round(shown_a / DIGIT_A) * DIGIT_A, DIGIT_A / 12**0.5),
                 *(read.voltage_v, read.voltage_u_v, round(shown_v / DIGIT_V) * DIGIT_V, DIGIT_V / 12**0.5),
@@ -123,7 +123,7 @@ def points(
                 course=taken.course,
             )
         )
-    return found
+    return readings
 
 
 def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) -> ErrorBounds:
@@ -133,9 +133,9 @@ def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) 
     now = datetime.now(UTC)
     file = new_file(fitted, sensor, reference, simulated=True, date_utc=now, temperature_c=23.0)
     write_calibration(folder, file)
-    found = find_calibration(folder, DELIVERED, simulated=True, temperature_c=23.0)
-    assert found
-    return found.of(DELIVERED, 23.0)
+    calibration = find_calibration(folder, DELIVERED, simulated=True, temperature_c=23.0)
+    assert calibration
+    return calibration.of(DELIVERED, 23.0)
 
 
 def unseen(
@@ -166,9 +166,9 @@ def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, lis
     drawn = Imperfections.draw(chance)
     options = [*drawn.options(), f"--supply-ohm={drawn.supply_ohm}"]
     with tempfile.TemporaryDirectory(prefix="opjoule-calibrated-") as name:
-        places = [Path(name) / each for each in ("ladder", "load", "files")]
-        for each in places:
-            each.mkdir()
+        places = [Path(name) / subfolder for subfolder in ("ladder", "load", "files")]
+        for place in places:
+            place.mkdir()
         stairs, _ = ladder(places[0], drawn, [*options, "--seed", str(seed)], point_s)
         kind, rig = unseen(places[1], drawn, [*options, "--seed", str(seed + 1_000_000)], chance)
         start_ns, end_ns = rig.edges_ns.tolist()
@@ -185,13 +185,13 @@ def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, lis
                     break
                 except CalibrationFault:
                     continue
-        found = []
+        figures = []
         for words, sensor in ways:
             corrected = CorrectedTrace.of(rig.trace, sensor)
             assert not corrected.refusal, corrected.refusal
             energy = window_energy_j(Cells.of(corrected.trace), window, corrected.sensor).energy
-            found.append((words, energy.value / true["energy_j"] - 1, energy.relative_u))
-    return kind, found
+            figures.append((words, energy.value / true["energy_j"] - 1, energy.relative_u))
+    return kind, figures
 
 
 def main() -> int:
@@ -204,13 +204,13 @@ def main() -> int:
     parser.add_argument("--step", type=float, default=POINT_S, help="seconds of each load of the ladder (60)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    asked = parser.parse_args()
-    seeds = range(asked.seed, asked.seed + asked.rigs)
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        found = list(pool.map(partial(trial, draws=asked.references, point_s=asked.step), seeds))
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.rigs)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        trials = list(pool.map(partial(trial, draws=options.references, point_s=options.step), seeds))
     print(
-        f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {asked.rigs} rigs, calibrated by each "
-        f"of {asked.references} reference(s) of a kind:"
+        f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {options.rigs} rigs, calibrated by each "
+        f"of {options.references} reference(s) of a kind:"
     )
     print(
         "| calibrated by | median error | 95th percentile | greatest | intervals that hold the truth | median u |"
@@ -218,7 +218,7 @@ def main() -> int:
     print("|---|---|---|---|---|---|")
     missed = False
     for words in ("as delivered", *references()):
-        rows = [row for _, each in found for row in each if row[0] == words]
+        rows = [row for _, figures in trials for row in figures if row[0] == words]
         errors, widths = np.abs([row[1] for row in rows]), np.array([row[2] for row in rows])
         median, p95 = float(np.median(errors)), float(np.quantile(errors, 0.95))
         held = int(np.sum(errors <= widths))

@@ -68,11 +68,18 @@ class Checked:
 
     def row(self) -> str:
         """A line of the table."""
-        each, stated = self.contrast, self.contrast.ratio
-        said = "not told apart" if not each.differs else f"{each.a} more"
-        shown = with_limits(stated.value, each.limits) if stated else "none"
+        contrast, stated = self.contrast, self.contrast.ratio
+        said = "not told apart" if not contrast.differs else f"{contrast.a} more"
+        shown = with_limits(stated.value, contrast.limits) if stated else "none"
         held = "holds" if self.holds else "**does not hold**"
-        cells = [*each.stratum.values(), f"{each.a} / {each.b}", shown, f"{self.true_ratio:.4g}", held, said]
+        cells = [
+            *contrast.stratum.values(),
+            f"{contrast.a} / {contrast.b}",
+            shown,
+            f"{self.true_ratio:.4g}",
+            held,
+            said,
+        ]
         return f"| {' | '.join(cells)} |"
 
 
@@ -80,51 +87,56 @@ def checked(compared: Compared) -> Iterator[Checked]:
     """Every comparison with its truth."""
 
     def true_mean(contrast: Contrast, name: str) -> float:
-        [group] = [each for each in compared.groups if (each.stratum, each.name) == (contrast.stratum, name)]
+        [group] = [
+            group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)
+        ]
         return fmean(truth_of(run.place)[contrast.quantity.key] for run in group.runs)
 
-    for each in compared.contrasts:
-        yield Checked(each, true_mean(each, each.a) / true_mean(each, each.b))
+    for contrast in compared.contrasts:
+        yield Checked(contrast, true_mean(contrast, contrast.a) / true_mean(contrast, contrast.b))
 
 
 def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
     """(stated ratio, its expanded uncertainty, true ratio) of every two single records of one comparison and block."""
-    for each in compared.contrasts:
-        a, b = (_by_block(compared, each, name) for name in (each.a, each.b))
+    for contrast in compared.contrasts:
+        a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
         for block in sorted(a.keys() & b.keys()):
-            key, runs = each.quantity.key, (a[block], b[block])
-            found = ratio(*(run.side(each.quantity) for run in runs))
+            key, runs = contrast.quantity.key, (a[block], b[block])
+            estimate = ratio(*(run.side(contrast.quantity) for run in runs))
             true_a, true_b = (truth_of(run.place)[key] for run in runs)
-            yield found.value, found.u, true_a / true_b
+            yield estimate.value, estimate.u, true_a / true_b
 
 
 def _by_block(compared: Compared, contrast: Contrast, name: str) -> dict[int, ComparedRun]:
-    [group] = [each for each in compared.groups if (each.stratum, each.name) == (contrast.stratum, name)]
+    [group] = [group for group in compared.groups if (group.stratum, group.name) == (contrast.stratum, name)]
     return {int(run.asked.get("block") or 0): run for run in group.runs}
 
 
 def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
     """Prints one axis' comparisons; True where they are as they should be."""
     compared = compare(runs, Question((axis,), (metric,)))
-    found = list(checked(compared))
+    checks = list(checked(compared))
     print(f"\nby {axis}, {metric} (SIMULATED), {len(runs)} records\n")
     print(f"| {' | '.join([*compared.groups[0].stratum, 'ratio', 'stated', 'true', 'interval', 'found'])} |")
     print("|---" * (len(compared.groups[0].stratum) + 5) + "|")
-    for each in found:
-        print(each.row())
-    held, told = sum(each.holds for each in found), [each for each in found if each.contrast.differs]
-    wrong = sum(each.is_wrong for each in found)
+    for check in checks:
+        print(check.row())
+    held, apart = (
+        sum(check.holds for check in checks),
+        [check for check in checks if check.contrast.differs],
+    )
+    wrong = sum(check.is_wrong for check in checks)
     widths = [
-        (high - low) / 2 / each.contrast.ratio.value
-        for each in found
-        if each.contrast.ratio
-        for low, high in [each.contrast.limits]
+        (high - low) / 2 / check.contrast.ratio.value
+        for check in checks
+        if check.contrast.ratio
+        for low, high in [check.contrast.limits]
     ]
     print(
-        f"\n{held} of {len(found)} intervals hold the true ratio (median ±{100 * median(widths):.2g} %); told apart "
-        f"{len(told)}, {wrong} of them the wrong way round"
+        f"\n{held} of {len(checks)} intervals hold the true ratio (median ±{100 * median(widths):.2g} %); told apart "
+        f"{len(apart)}, {wrong} of them the wrong way round"
     )
-    off = [abs(each.contrast.ratio.value / each.true_ratio - 1) for each in found if each.contrast.ratio]
+    off = [abs(check.contrast.ratio.value / check.true_ratio - 1) for check in checks if check.contrast.ratio]
     single = list(pairs_of(compared))
     alone = sum(abs(value - true) <= u for value, u, true in single)
     print(
@@ -132,7 +144,7 @@ def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
         f"single records of one block {alone} hold their own truth (median "
         f"±{100 * median(u / value for value, u, _ in single):.2g} %)"
     )
-    return not wrong and held >= HELD_LEAST * len(found) and alone >= HELD_LEAST * len(single)
+    return not wrong and held >= HELD_LEAST * len(checks) and alone >= HELD_LEAST * len(single)
 
 
 def tell_records(runs: Sequence[ComparedRun]) -> None:

@@ -34,29 +34,29 @@ Found = list[dict[str, Any]]
 
 def done_before(journal: Path) -> Found:
     """What the journal holds; a torn last line is left out."""
-    found = []
+    measurements = []
     for line in journal.read_text().splitlines() if journal.exists() else []:
         try:
-            found.append(json.loads(line))
+            measurements.append(json.loads(line))
         except json.JSONDecodeError:
             continue
-    return found
+    return measurements
 
 
 def measure_all(journal: Path, seeds: Iterable[int], processes: int) -> Found:
     """All measurements of these seeds, those not in the journal now."""
     wanted = set(seeds)
-    found = [one for one in done_before(journal) if one["seed"] in wanted]
-    missing = sorted(wanted - {one["seed"] for one in found})
+    measurements = [one for one in done_before(journal) if one["seed"] in wanted]
+    missing = sorted(wanted - {one["seed"] for one in measurements})
     journal.parent.mkdir(parents=True, exist_ok=True)
     with journal.open("a") as sink, ProcessPoolExecutor(processes) as pool:
         for one in pool.map(_entry, missing):
-            found.append(one)
+            measurements.append(one)
             sink.write(json.dumps(one) + "\n")
             sink.flush()
-            if len(found) % 20 == 0:
-                print(f"{len(found)} of {len(wanted)}", file=sys.stderr, flush=True)
-    return sorted(found, key=lambda one: one["seed"])
+            if len(measurements) % 20 == 0:
+                print(f"{len(measurements)} of {len(wanted)}", file=sys.stderr, flush=True)
+    return sorted(measurements, key=lambda one: one["seed"])
 
 
 def _entry(seed: int) -> dict[str, Any]:
@@ -66,49 +66,51 @@ def _entry(seed: int) -> dict[str, Any]:
         return {"seed": seed, "refused": str(error)}
 
 
-def scaled_errors(found: Found, view: str, quantity: str) -> list[float]:
+def scaled_errors(measurements: Found, view: str, quantity: str) -> list[float]:
     """Error over stated uncertainty of each measurement: within +-1 the interval holds the truth."""
-    return [(value - truth) / u for value, u, truth, _ in (one[view][quantity] for one in found)]
+    return [(value - truth) / u for value, u, truth, _ in (one[view][quantity] for one in measurements)]
 
 
-def rms_error(found: Found, view: str, quantity: str) -> float:
+def rms_error(measurements: Found, view: str, quantity: str) -> float:
     """Root mean square of the errors over their standard uncertainties."""
-    ratios = [(value - truth) / own_u for value, _, truth, own_u in (one[view][quantity] for one in found)]
-    return float(sum(each**2 for each in ratios) / len(ratios)) ** 0.5
+    ratios = [
+        (value - truth) / own_u for value, _, truth, own_u in (one[view][quantity] for one in measurements)
+    ]
+    return float(sum(ratio**2 for ratio in ratios) / len(ratios)) ** 0.5
 
 
-def coverage(found: Found, view: str, quantity: str) -> float:
+def coverage(measurements: Found, view: str, quantity: str) -> float:
     """Share of the measurements whose interval holds the truth."""
-    errors = scaled_errors(found, view, quantity)
+    errors = scaled_errors(measurements, view, quantity)
     return sum(abs(error) <= 1 for error in errors) / len(errors)
 
 
-def median_u(found: Found, view: str, quantity: str) -> float:
+def median_u(measurements: Found, view: str, quantity: str) -> float:
     """Median stated uncertainty, relative to the truth."""
-    return median(u / abs(truth) for _, u, truth, _ in (one[view][quantity] for one in found))
+    return median(u / abs(truth) for _, u, truth, _ in (one[view][quantity] for one in measurements))
 
 
-def table(found: Found) -> list[str]:
+def table(measurements: Found) -> list[str]:
     """Coverage and median width of each quantity, in Markdown."""
     lines = [f"| quantity | {' | '.join(f'{name}: held | median u' for name in VIEWS.values())} |"]
     lines.append("|---" * (1 + 2 * len(VIEWS)) + "|")
     for quantity in QUANTITIES:
-        cells = [
-            f"{100 * coverage(found, view, quantity):.1f} % | {100 * median_u(found, view, quantity):.2g} %"
-            for view in VIEWS
-        ]
+        cells = []
+        for view in VIEWS:
+            held, u = coverage(measurements, view, quantity), median_u(measurements, view, quantity)
+            cells.append(f"{100 * held:.1f} % | {100 * u:.2g} %")
         lines.append(f"| `{quantity}` | {' | '.join(cells)} |")
     return lines
 
 
-def by_kind(found: Found, view: str) -> list[str]:
+def by_kind(measurements: Found, view: str) -> list[str]:
     """The same for each kind of load: where an interval that is too narrow or too wide comes from."""
-    kinds = sorted({one["kind"] for one in found})
+    kinds = sorted({one["kind"] for one in measurements})
     lines = [f"| {VIEWS[view]} | {' | '.join(kinds)} |", "|---" * (1 + len(kinds)) + "|"]
     for quantity in QUANTITIES:
         cells = []
         for kind in kinds:
-            some = [one for one in found if one["kind"] == kind]
+            some = [one for one in measurements if one["kind"] == kind]
             cells.append(
                 f"{100 * coverage(some, view, quantity):.0f} % ({rms_error(some, view, quantity):.2f})"
             )
@@ -116,13 +118,13 @@ def by_kind(found: Found, view: str) -> list[str]:
     return lines
 
 
-def too_narrow(found: Found) -> list[str]:
+def too_narrow(measurements: Found) -> list[str]:
     """Quantities whose interval holds the truth too seldom."""
     return [
         f"{quantity}, {name}: {100 * share:.1f} %"
         for view, name in VIEWS.items()
         for quantity in QUANTITIES
-        if (share := coverage(found, view, quantity)) < WANTED[0]
+        if (share := coverage(measurements, view, quantity)) < WANTED[0]
     ]
 
 
@@ -136,24 +138,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="what is done already"
     )
     parser.add_argument("--plot", type=Path, help="SVG of all errors over their stated uncertainty")
-    asked = parser.parse_args(arguments)
-    seeds = range(asked.first_seed, asked.first_seed + asked.count)
-    every = measure_all(asked.journal, seeds, asked.processes)
-    found = [one for one in every if "refused" not in one]
+    options = parser.parse_args(arguments)
+    seeds = range(options.first_seed, options.first_seed + options.count)
+    every = measure_all(options.journal, seeds, options.processes)
+    measurements = [one for one in every if "refused" not in one]
     refused = [f"seed {one['seed']}: {one['refused']}" for one in every if "refused" in one]
     print(
-        f"SIMULATED: {len(found)} measurements, seeds {seeds.start} to {seeds.stop - 1}, {len(refused)} refused\n"
+        f"SIMULATED: {len(measurements)} measurements, seeds {seeds.start} to {seeds.stop - 1}, "
+        f"{len(refused)} refused\n"
     )
     print("".join(f"refused: {line}\n" for line in refused))
-    print("\n".join(table(found)), end="\n\n")
+    print("\n".join(table(measurements)), end="\n\n")
     for view in VIEWS:
-        print("\n".join(by_kind(found, view)), end="\n\n")
+        print("\n".join(by_kind(measurements, view)), end="\n\n")
     print("In brackets: r.m.s. error over standard uncertainty; 1 is right, below it the interval is wide.")
-    if asked.plot:
-        asked.plot.write_text(
-            draw({name: [scaled_errors(found, view, q) for q in QUANTITIES] for view, name in VIEWS.items()})
+    if options.plot:
+        options.plot.write_text(
+            draw(
+                {
+                    name: [scaled_errors(measurements, view, q) for q in QUANTITIES]
+                    for view, name in VIEWS.items()
+                }
+            )
         )
-    narrow = too_narrow(found)
+    narrow = too_narrow(measurements)
     print(
         "held too seldom: " + "; ".join(narrow)
         if narrow

@@ -215,8 +215,8 @@ def estimates(
 
     run = window_energy_j(cells, window(*EDGES_S[2:]), bounds)
     idle = idle_power(cells, [window(*EDGES_S[:2]), window(*AFTER_S)], bounds)
-    found = (run.energy, marginal_energy(run, idle, bounds).energy, idle.power)
-    return list(zip(QUANTITIES, found, strict=True))
+    figures = (run.energy, marginal_energy(run, idle, bounds).energy, idle.power)
+    return list(zip(QUANTITIES, figures, strict=True))
 
 
 def truths(supply: Supply, share: float) -> dict[str, float]:
@@ -261,8 +261,8 @@ def trial(kind: Kind, seed: int, *, pairs: bool = False) -> list[Trial]:
     exact = corrected(trace, sensor, bounds)
     results = []
     for calibrated, one, model in ((False, trace, bounds), (True, exact, known(bounds))):
-        for name, found in estimates(rng, one, sensor, model):
-            results.append(Trial(name, calibrated, found, truth[name]))
+        for name, estimate in estimates(rng, one, sensor, model):
+            results.append(Trial(name, calibrated, estimate, truth[name]))
     return results
 
 
@@ -273,17 +273,17 @@ def main() -> int:
     parser.add_argument("--kind", action="append", choices=KINDS, help="this one only; may be repeated")
     parser.add_argument("--pairs", action="store_true", help="shunt+bus mode in place of shunt mode")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    print(f"SIMULATED; intervals that hold the truth in 100, (median u / value), {asked.trials} trials")
+    options = parser.parse_args()
+    print(f"SIMULATED; intervals that hold the truth in 100, (median u / value), {options.trials} trials")
     columns = [(calibrated, name) for calibrated in (False, True) for name in QUANTITIES]
     titles = [f"{name}{', known' if calibrated else ''}" for calibrated, name in columns]
     print(f"| load | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}", flush=True)
     every: list[Trial] = []
-    for name in asked.kind or KINDS:
+    for name in options.kind or KINDS:
         results = [
             one
-            for n in range(asked.trials)
-            for one in trial(KINDS[name], asked.seed + 1000 * n, pairs=asked.pairs)
+            for n in range(options.trials)
+            for one in trial(KINDS[name], options.seed + 1000 * n, pairs=options.pairs)
         ]
         every += results
         print(_row(name, results, columns), flush=True)

@@ -50,11 +50,11 @@ class Share:
 def share_of(made: Trial, name: str) -> Share:
     """What an activity is of the whole."""
     whole_j = sum(made.drawn.true_j.values())
-    found = made.found.activities[name]
+    share = made.found.activities[name]
     return Share(
         100 * made.drawn.true_j[name] / whole_j,
-        100 * found.energy_j / made.found.whole.energy_j,
-        not found.unidentified,
+        100 * share.energy_j / made.found.whole.energy_j,
+        not share.unidentified,
     )
 
 
@@ -84,7 +84,10 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
     with ProcessPoolExecutor(jobs) as pool:
         made = list(pool.map(partial(_one, timeline), range(seed, seed + trials), chunksize=2))
     identified = [share for share, _ in made if share.identified]
-    true, off = np.array([each.true for each in identified]), np.array([each.off for each in identified])
+    true, off = (
+        np.array([figure.true for figure in identified]),
+        np.array([figure.off for figure in identified]),
+    )
     if identified:
         print(
             f"compaction: told in {len(identified)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the energy "
@@ -92,15 +95,15 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
             f"{off.max():.2f} (most)"
         )
     print("| part | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
-    parts = [each for _, some in made for each in some]
-    for name in dict.fromkeys(each.name for each in parts):
-        own = [each for each in parts if each.name == name]
-        known = [each for each in own if each.identified]
-        cells = [name, f"{len(known)} of {len(own)}", "", "", ""]
+    parts = [figure for _, some in made for figure in some]
+    for name in dict.fromkeys(figure.name for figure in parts):
+        of_name = [figure for figure in parts if figure.name == name]
+        known = [figure for figure in of_name if figure.identified]
+        cells = [name, f"{len(known)} of {len(of_name)}", "", "", ""]
         if known:
-            width = np.median([each.u_j / (each.true_j or each.whole_j) for each in known])
-            error = np.median([abs(each.error) for each in known])
-            covered = np.mean([each.covered for each in known])
+            width = np.median([figure.u_j / (figure.true_j or figure.whole_j) for figure in known])
+            error = np.median([abs(figure.error) for figure in known])
+            covered = np.mean([figure.covered for figure in known])
             cells[2:] = [f"{100 * covered:.0f} of 100", f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
         print("| " + " | ".join(cells) + " |")
     return len(identified) >= TOLD_MIN * trials and bool(off.max() <= POINTS_MAX)
@@ -115,8 +118,8 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=100, help="with each record")
     parser.add_argument("--seed", type=int, default=1, help="of the first trial")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    asked = parser.parse_args()
-    good = [_report(each, asked.trials, asked.seed, asked.jobs) for each in asked.records]
+    options = parser.parse_args()
+    good = [_report(record, options.trials, options.seed, options.jobs) for record in options.records]
     return 0 if all(good) else 1
 
 

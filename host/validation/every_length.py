@@ -47,12 +47,12 @@ def drawn(count: int, seed: int) -> list[Cell]:
     }
     cells: list[Cell] = []
     while missing or len(cells) < count:
-        left = [each for each in everything if each not in cells]
+        left = [cell for cell in everything if cell not in cells]
         if missing:
-            gain = {each: len(_pairs(each) & missing) for each in left}
+            gain = {cell: len(_pairs(cell) & missing) for cell in left}
             most = max(gain.values())
-            left = [each for each in left if gain[each] == most]
-        chosen = rng.choices(left, [WEIGHTS[each[0]] for each in left])[0]
+            left = [cell for cell in left if gain[cell] == most]
+        chosen = rng.choices(left, [WEIGHTS[cell[0]] for cell in left])[0]
         cells.append(chosen)
         missing -= _pairs(chosen)
     return cells
@@ -93,9 +93,9 @@ def measured(cell: Cell, folder: Path) -> Ended:
         status, said = ended.returncode, (ended.stderr.strip().splitlines() or [""])[-1]
     energy = ""
     if (out / "result.json").exists():
-        found = json.loads((out / "result.json").read_text())["marginal_energy_per_operation_j"]
-        if found["value"] is not None:
-            energy = f"{1e6 * found['value']:.4g} ± {1e6 * (found['u'] or 0.0):.2g} uJ"
+        number = json.loads((out / "result.json").read_text())["marginal_energy_per_operation_j"]
+        if number["value"] is not None:
+            energy = f"{1e6 * number['value']:.4g} ± {1e6 * (number['u'] or 0.0):.2g} uJ"
     return Ended(cell, status, energy, time.monotonic() - started_s, said)
 
 
@@ -117,11 +117,11 @@ def main() -> int:
     print("|" + "---|" * (len(AXES) + 4), flush=True)
     good = 0
     with ThreadPoolExecutor(options.jobs) as pool:
-        for each in pool.map(lambda cell: measured(cell, options.folder), cells):
-            good += each.good
-            said = "" if each.good else each.said
+        for outcome in pool.map(lambda cell: measured(cell, options.folder), cells):
+            good += outcome.good
+            said = "" if outcome.good else outcome.said
             print(
-                f"| {' | '.join(each.cell)} | {each.status} | {each.energy} | {each.took_s:.0f} | {said} |",
+                f"| {' | '.join(outcome.cell)} | {outcome.status} | {outcome.energy} | {outcome.took_s:.0f} | {said} |",
                 flush=True,
             )
     print(f"\n{good} of {len(cells)} ended with figures")

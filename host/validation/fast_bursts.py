@@ -66,16 +66,16 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=2)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("SIMULATED: | supply, ohm | bursts, us | error of each seed, % | stated u, % |")
     every: list[bool] = []
     for source_ohm in (0.0, 0.15, 0.3):
         for lengths_s in BURSTS_S:
-            found = [measured(seed, source_ohm, lengths_s) for seed in range(1, asked.seeds + 1)]
-            every += [abs(error) <= u for error, u in found]
-            errors = ", ".join(f"{100 * error:+.3f}" for error, _ in found)
-            u = 100 * float(np.median([each for _, each in found]))
-            name = " to ".join(f"{1e6 * each:g}" for each in dict.fromkeys(lengths_s))
+            trials = [measured(seed, source_ohm, lengths_s) for seed in range(1, options.seeds + 1)]
+            every += [abs(error) <= u for error, u in trials]
+            errors = ", ".join(f"{100 * error:+.3f}" for error, _ in trials)
+            u = 100 * float(np.median([u for _, u in trials]))
+            name = " to ".join(f"{1e6 * length_s:g}" for length_s in dict.fromkeys(lengths_s))
             print(f"| {source_ohm:g} | {name} | {errors} | {u:.3f} |", flush=True)
     print(f"SIMULATED: {sum(every)} of {len(every)} intervals hold the truth")
     return 0 if sum(every) >= 0.9 * len(every) else 1

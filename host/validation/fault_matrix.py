@@ -68,14 +68,14 @@ def tried(
             known[name][number] = trial
             if results:
                 with results.open("a") as file:
-                    told = {"fault": name, "seed": seed, "number": number, **asdict(trial)}
-                    file.write(json.dumps(told) + "\n")
+                    entry = {"fault": name, "seed": seed, "number": number, **asdict(trial)}
+                    file.write(json.dumps(entry) + "\n")
     return {name: list(trials.values()) for name, trials in known.items()}
 
 
-def _one_trial(asked: tuple[str, int, int, float]) -> tuple[str, int, Trial | None]:
+def _one_trial(job: tuple[str, int, int, float]) -> tuple[str, int, Trial | None]:
     """One trial; what the fault did not strike is tried at another moment. None if it never struck, or time is up."""
-    name, seed, number, until_s = asked
+    name, seed, number, until_s = job
     chance, trial = random.Random(f"{name} {seed} {number}"), None
     for _ in range(MOMENTS):
         if time.monotonic() > until_s:
@@ -107,9 +107,9 @@ def row(name: str, trials: list[Trial]) -> str:
     statuses = {
         one: sum(trial.status == one for trial in trials) for one in sorted({t.status for t in trials})
     }
-    told = ", ".join(f"{count} {status}" for status, count in statuses.items())
+    outcomes = ", ".join(f"{count} {status}" for status, count in statuses.items())
     survived = sum(not trial.wrong for trial in trials)
-    return f"| {name} | {len(trials)} | {survived} | {told} | {sum(trial.lost for trial in trials)} |"
+    return f"| {name} | {len(trials)} | {survived} | {outcomes} | {sum(trial.lost for trial in trials)} |"
 
 
 def main() -> int:
@@ -123,16 +123,16 @@ def main() -> int:
         "--limit", type=float, default=float("inf"), help="begin no trial after so many seconds"
     )
     parser.add_argument("--at-once", type=int, default=1, help="trials side by side (default: 1)")
-    asked = parser.parse_args()
-    if unknown := set(asked.fault) - set(EVERY):
+    options = parser.parse_args()
+    if unknown := set(options.fault) - set(EVERY):
         parser.error(f"there is no fault {', '.join(sorted(unknown))}")
-    until_s = time.monotonic() + asked.limit
+    until_s = time.monotonic() + options.limit
     print(
         "SIMULATED\n| fault | tried | survived | statuses | samples lost and counted |\n|---|---|---|---|---|"
     )
     broken = 0
-    names = asked.fault or list(EVERY)
-    every = tried(names, asked.times, asked.seed, asked.results, until_s, asked.at_once)
+    names = options.fault or list(EVERY)
+    every = tried(names, options.times, options.seed, options.results, until_s, options.at_once)
     for name, trials in every.items():
         print(row(name, trials), flush=True)
         for trial in [trial for trial in trials if trial.wrong]:

@@ -44,11 +44,11 @@ def _quiet(chance: random.Random, start_s: float, end_s: float) -> Rows:
 def _switched(shortest_s: float, longest_s: float) -> Callable[[random.Random, float, float], Rows]:
     def rows(chance: random.Random, start_s: float, end_s: float) -> Rows:
         low_a, high_a = chance.uniform(0.35, 0.6), chance.uniform(0.9, 1.5)
-        found, at_s, high = [], start_s, True
+        levels, at_s, high = [], start_s, True
         while at_s < end_s:
-            found.append((at_s, high_a if high else low_a))
+            levels.append((at_s, high_a if high else low_a))
             at_s, high = at_s + np.exp(chance.uniform(np.log(shortest_s), np.log(longest_s))), not high
-        return found
+        return levels
 
     return rows
 
@@ -125,26 +125,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Coverage with the real firmware, SIMULATED.")
     parser.add_argument("--trials", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    found: list[tuple[str, bool, float]] = []
-    for n in range(asked.trials):
+    options = parser.parse_args()
+    figures: list[tuple[str, bool, float]] = []
+    for n in range(options.trials):
         with tempfile.TemporaryDirectory() as folder:
-            name, rig = recording(asked.seed + n, Path(folder))
+            name, rig = recording(options.seed + n, Path(folder))
         for quantity, (measured, truth) in compared(rig).items():
             held = measured.covers(truth)
-            found.append((quantity, held, measured.relative_u))
+            figures.append((quantity, held, measured.relative_u))
             if not held:
                 off = 100 * (measured.value / truth - 1)
                 print(
                     f"trial {n}, {name}: {quantity} {off:+.4f} %, stated {100 * measured.relative_u:.4f} %",
                     flush=True,
                 )
-    print(f"SIMULATED; of {asked.trials} measurements of each, gain and offset known:")
+    print(f"SIMULATED; of {options.trials} measurements of each, gain and offset known:")
     for quantity in ("energy", "marginal", "idle power"):
-        some = [(held, width) for one, held, width in found if one == quantity]
-        width = 100 * float(np.median([each for _, each in some]))
+        some = [(held, width) for one, held, width in figures if one == quantity]
+        width = 100 * float(np.median([width for _, width in some]))
         print(f"{quantity}: {sum(held for held, _ in some)} hold the truth, median u {width:.3f} %")
-    return 0 if sum(held for _, held, _ in found) >= 0.9 * len(found) else 1
+    return 0 if sum(held for _, held, _ in figures) >= 0.9 * len(figures) else 1
 
 
 if __name__ == "__main__":

@@ -75,8 +75,8 @@ def trial(name: str, minutes: float, seed: int) -> bool:
 
 def _energy_errors(rig, fitted, board_ns, phase) -> np.ndarray:  # noqa: ANN001  # one caller, above
     """Relative errors of the energies of all phases long enough."""
-    true_j = np.concatenate([[0.0], np.cumsum([each["energy_j"] for each in rig.truth["intervals"]])])
-    found = []
+    true_j = np.concatenate([[0.0], np.cumsum([interval["energy_j"] for interval in rig.truth["intervals"]])])
+    errors = []
     first = 0
     for last in range(1, phase.size):
         start, end = phase[first], phase[last]
@@ -84,9 +84,9 @@ def _energy_errors(rig, fitted, board_ns, phase) -> np.ndarray:  # noqa: ANN001 
             continue
         window = Window.on_meter(fitted, int(board_ns[start]), int(board_ns[end]))
         energy_j = window_energy_j(rig.cells, window, PERFECT_SENSOR).energy.value
-        found.append(energy_j / (true_j[end] - true_j[start]) - 1)
+        errors.append(energy_j / (true_j[end] - true_j[start]) - 1)
         first = last
-    return np.array(found)
+    return np.array(errors)
 
 
 def main() -> int:
@@ -96,11 +96,11 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=30.0, help="simulated minutes of each")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(
         "SIMULATED: | clock | min | edges matched | off by at most us | stated us | energy off by at most % |"
     )
-    held = [trial(name, asked.minutes, asked.seed) for name in CLOCKS]
+    held = [trial(name, options.minutes, options.seed) for name in CLOCKS]
     return 0 if all(held) else 1
 
 

@@ -67,11 +67,11 @@ def load(seconds: float, chance: random.Random) -> list[tuple[float, float]]:
 
 def edges(seconds: float, chance: random.Random) -> list[float]:
     """0.5 to 1.5 s apart, as the loader plays them."""
-    found, at_s = [], 0.3
+    edges_s, at_s = [], 0.3
     while at_s < seconds - 0.5:
-        found.append(round(at_s, 7))
+        edges_s.append(round(at_s, 7))
         at_s += chance.uniform(0.5, 1.5)
-    return found
+    return edges_s
 
 
 def outcome(rig: Recording) -> Outcome:
@@ -99,15 +99,15 @@ def main() -> int:
     )
     parser.add_argument("--minutes", type=float, default=10.0, help="simulated, for each mode")
     parser.add_argument("--mode", action="append", choices=MODES, help="this one only; may be repeated")
-    asked = parser.parse_args()
-    seconds, broken = asked.minutes * 60, []
-    print(f"SIMULATED, {asked.minutes:g} minutes a mode")
+    options = parser.parse_args()
+    seconds, broken = options.minutes * 60, []
+    print(f"SIMULATED, {options.minutes:g} minutes a mode")
     print(
         "| mode | conversions read | a second | missed | read twice | lost on the way | edges | off by at most "
         "| faults |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
-    for name in asked.mode or MODES:
+    for name in options.mode or MODES:
         chance = random.Random(name)
         with tempfile.TemporaryDirectory() as folder:
             rig = record(
@@ -118,13 +118,13 @@ def main() -> int:
                 settings=MODES[name],
                 limit_s=60 + 4 * seconds,
             )
-        found = outcome(rig)
+        counts = outcome(rig)
         print(
-            f"| {name} | {found.reads:,} | {found.per_s:,.1f} | {found.missed} | {found.read_twice} | {found.lost} "
-            f"| {found.edges} | {found.edge_error_s * 1e6:.2f} us | {found.faults or 'none'} |",
+            f"| {name} | {counts.reads:,} | {counts.per_s:,.1f} | {counts.missed} | {counts.read_twice} "
+            f"| {counts.lost} | {counts.edges} | {counts.edge_error_s * 1e6:.2f} us | {counts.faults or 'none'} |",
             flush=True,
         )
-        if found.broken():
+        if counts.broken():
             broken.append(name)
     print(f"limits broken: {'; '.join(broken)}" if broken else "every limit kept")
     return 1 if broken else 0

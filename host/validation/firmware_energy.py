@@ -54,12 +54,12 @@ def square(period_s: float) -> Profile:
 
     def rows(chance: random.Random) -> Rows:
         at_s, high = -chance.random() * period_s, True
-        found: Rows = []
+        levels: Rows = []
         while at_s < SECONDS:
-            found.append((max(at_s, 0.0), HIGH_A if high else LOW_A))
+            levels.append((max(at_s, 0.0), HIGH_A if high else LOW_A))
             at_s, high = at_s + period_s / 2, not high
         return [
-            row for row, after in zip(found, [*found[1:], (SECONDS, 0.0)], strict=True) if after[0] > row[0]
+            row for row, after in zip(levels, [*levels[1:], (SECONDS, 0.0)], strict=True) if after[0] > row[0]
         ]
 
     return rows
@@ -72,13 +72,13 @@ def bursts(shortest_s: float, longest_s: float) -> Profile:
         def length_s() -> float:
             return math.exp(chance.uniform(math.log(shortest_s), math.log(longest_s)))
 
-        at_s, found = 0.0, []
+        at_s, levels = 0.0, []
         while at_s < SECONDS:
-            found.append((at_s, LOW_A))
+            levels.append((at_s, LOW_A))
             at_s += length_s()
-            found.append((at_s, chance.uniform(0.8, 1.5)))
+            levels.append((at_s, chance.uniform(0.8, 1.5)))
             at_s += length_s()
-        return found
+        return levels
 
     return rows
 
@@ -108,14 +108,14 @@ BEYOND_LIMIT: dict[str, tuple[str, ...]] = {
 
 def errors(settings: SensorSettings, profile: Profile, seeds: int) -> list[float]:
     """Relative error of the energy of each run."""
-    found = []
+    relative = []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
             rows = profile(random.Random(seed))
             rig = record(Path(folder), rows, list(WINDOW_S), end_s=SECONDS, settings=settings)
             ((measured, true_j),) = rig.interval_energies()
-            found.append(measured.energy.value / true_j - 1)
-    return found
+            relative.append(measured.energy.value / true_j - 1)
+    return relative
 
 
 def main() -> int:
@@ -123,19 +123,19 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Energy over 10 s against the truth, SIMULATED.")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each profile")
     parser.add_argument("--mode", action="append", choices=MODES, help="this one only; may be repeated")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     unexpected = []
     print(
         f"SIMULATED; error of the energy over {WINDOW_S[1] - WINDOW_S[0]:g} s, "
-        f"r.m.s. / greatest of {asked.seeds} runs [%]"
+        f"r.m.s. / greatest of {options.seeds} runs [%]"
     )
     print(f"| mode | {' | '.join(PROFILES)} |\n|---|{'---|' * len(PROFILES)}", flush=True)
-    for mode in asked.mode or MODES:
+    for mode in options.mode or MODES:
         cells = []
         for name, profile in PROFILES.items():
-            found = errors(MODES[mode], profile, 1 if name == "constant" else asked.seeds)
-            rms = math.sqrt(sum(error**2 for error in found) / len(found))
-            most = max(map(abs, found))
+            relative = errors(MODES[mode], profile, 1 if name == "constant" else options.seeds)
+            rms = math.sqrt(sum(error**2 for error in relative) / len(relative))
+            most = max(map(abs, relative))
             cells.append(f"{rms * 100:.3f} / {most * 100:.3f}")
             if most > LIMIT and name not in BEYOND_LIMIT.get(mode, ()):
                 unexpected.append(f"{mode}, {name}: {most * 100:.3f} %")

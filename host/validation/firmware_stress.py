@@ -69,14 +69,14 @@ class Line:
         except OSError:  # the simulator has ended
             data = b""
         self.ended = self.ended or not data
-        found = [message for frame in self._reader.feed(data) if (message := parse(frame)) is not None]
-        for message in found:
+        messages = [message for frame in self._reader.feed(data) if (message := parse(frame)) is not None]
+        for message in messages:
             self.seen[type(message).__name__] += 1
             if isinstance(message, m.Status):
                 self.stack_free.append(message.stack_free_bytes)
                 self.faults = message.faults
             self.ended = self.ended or isinstance(message, m.EndOfInput)
-        return found
+        return messages
 
     def write(self, data: bytes) -> None:
         """Sends bytes; waits where the line is full."""
@@ -99,7 +99,7 @@ class Line:
     def _answered(self, wanted: tuple[type, ...]) -> bool:
         until_s = time.monotonic() + ANSWER_LIMIT_S
         while time.monotonic() < until_s and not self.ended:
-            if any(isinstance(each, wanted) for each in self.read(0.2)):
+            if any(isinstance(message, wanted) for message in self.read(0.2)):
                 return True
         return self.ended
 
@@ -145,18 +145,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="The firmware under stress, SIMULATED.")
     parser.add_argument("--seconds", type=float, default=120.0, help="simulated")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
-        write_profile(folder / "profile.csv", [(0.0, 0.5)], 5.04, asked.seconds)
-        write_edges(folder / "edges.csv", [0.5 + n for n in range(int(asked.seconds) - 1)])
+        write_profile(folder / "profile.csv", [(0.0, 0.5)], 5.04, options.seconds)
+        write_edges(folder / "edges.csv", [0.5 + n for n in range(int(options.seconds) - 1)])
         inputs = ["--profile", str(folder / "profile.csv"), "--sync", str(folder / "edges.csv")]
         with rig_sim(folder, *inputs, pace="0") as rig:
-            line = stress(rig, asked.seconds, random.Random(asked.seed))
+            line = stress(rig, options.seconds, random.Random(options.seed))
             sensor = rig.played()["sensor"]
     missed = {name: sensor["shunt"][name] + sensor["bus"][name] for name in ("missed", "read_twice")}
     faults = {m.Fault(code).name: count for code, count in enumerate(line.faults) if count}
-    print(f"SIMULATED, {asked.seconds:g} s, silent for half of it, seed {asked.seed}")
+    print(f"SIMULATED, {options.seconds:g} s, silent for half of it, seed {options.seed}")
     print(f"| messages | {dict(line.seen)} |\n| conversions read | {sensor['shunt']['reads']} |")
     print(f"| missed, read twice | {missed} |\n| faults counted | {faults} |\n| restarts | {line.restarts} |")
     print(f"| commands said again after a counted overrun | {line.repeated} |")

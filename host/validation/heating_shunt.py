@@ -108,13 +108,13 @@ class HeatedSensor:
 
     def _hotter(self, true_a: Float64Array) -> Float64Array:
         """Resistance over the cold one: exponentials of the model, 20 ms at a time."""
-        each = round(HEAT_STEP_S / PERIOD_S)
-        squares = np.add.reduceat(true_a**2, np.arange(0, true_a.size, each)) / each
-        kept, rise, found = np.exp(-each * PERIOD_S / self.tau_s), self.per_a2 * squares[0], []
+        step = round(HEAT_STEP_S / PERIOD_S)
+        squares = np.add.reduceat(true_a**2, np.arange(0, true_a.size, step)) / step
+        kept, rise, rises = np.exp(-step * PERIOD_S / self.tau_s), self.per_a2 * squares[0], []
         for square in squares.tolist():
-            found.append(rise)
+            rises.append(rise)
             rise = kept * rise + (1 - kept) * self.per_a2 * square * (1 + rise)
-        return np.asarray(1 + np.repeat(found, each)[: true_a.size], np.float64)
+        return np.asarray(1 + np.repeat(rises, step)[: true_a.size], np.float64)
 
 
 def references() -> tuple[Reference, ...]:
@@ -150,13 +150,13 @@ def points(
     rng: np.random.Generator,
 ) -> list[ReferencePoint]:
     """Eight steady points of 60 s, one after the other, as the procedure takes them."""
-    each, levels_a = round((STEADY_S + 2) / PERIOD_S), [most_a * step for step in STEPS]
-    trace = sensor.reads(np.repeat(levels_a, each), rng)
+    samples, levels_a = round((STEADY_S + 2) / PERIOD_S), [most_a * step for step in STEPS]
+    trace = sensor.reads(np.repeat(levels_a, samples), rng)
     cells, bounds = Cells.of(trace), delivered(sensor.ohm)
     wrong = {one.name: chance.gauss(0, 1) for one in reference.common}
-    found = []
+    taken = []
     for number, true_a in enumerate(levels_a):
-        end_ns = round((number + 1) * each * PERIOD_S * 1e9)
+        end_ns = round((number + 1) * samples * PERIOD_S * 1e9)
         span_ns = end_ns - round(STEADY_S * 1e9), end_ns - 1_000_000
         read = ReadPoint.of(cells, span_ns, bounds, u_ns=0.0, period_ns=0, steady=True)
         true_v = OPEN_V - SUPPLY_OHM * true_a
@@ -168,7 +168,7 @@ def points(
         )
         mean = read.mean
         digits = round(shown_a / DIGIT) * DIGIT, DIGIT / 12**0.5
-        found.append(
+        taken.append(
             ReferencePoint(
                 *(mean.current_a, mean.current_u_a, *digits, mean.voltage_v, mean.voltage_u_v),
                 *(round(shown_v / DIGIT) * DIGIT, DIGIT / 12**0.5),
@@ -176,7 +176,7 @@ def points(
                 course=read.course,
             )
         )
-    return found
+    return taken
 
 
 def load(most_a: float, chance: random.Random, rng: np.random.Generator) -> Float64Array:
@@ -232,7 +232,9 @@ def measured(
         ("idle power", idle.power, float(true_w[0])),
     )
     return [
-        (name, each.value / true - 1, each.u / abs(true)) for name, each, true in pairs if each.u is not None
+        (name, number.value / true - 1, number.u / abs(true))
+        for name, number, true in pairs
+        if number.u is not None
     ]
 
 
@@ -265,12 +267,12 @@ def unmarked_trial(seed: int) -> list[Row]:
 def tell_unmarked(trials: int, first_seed: int, jobs: int) -> int:
     """Prints a line for each figure; exit status 1 where intervals hold too seldom or too often."""
     with ProcessPoolExecutor(jobs) as pool:
-        found = list(pool.map(unmarked_trial, range(first_seed, first_seed + trials)))
+        outcomes = list(pool.map(unmarked_trial, range(first_seed, first_seed + trials)))
     print("SIMULATED; energies of 10 s by an unmarked, uncalibrated sensor whose shunt heats up:")
     print("| figure | hold | median u | median error |\n|---|---|---|---|")
     missed = False
     for name in ("energy", "marginal", "idle power"):
-        rows = np.array([row[1:] for each in found for row in each if row[0] == name])
+        rows = np.array([row[1:] for trial in outcomes for row in trial if row[0] == name])
         held = np.abs(rows[:, 0]) <= rows[:, 1]
         widths = 100 * float(np.median(rows[:, 1])), 100 * float(np.median(np.abs(rows[:, 0])))
         missed |= not HELD[0] <= float(held.mean()) <= HELD[1]
@@ -287,15 +289,17 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--unmarked", action="store_true", help="uncalibrated sensors that nobody knows")
-    asked = parser.parse_args()
-    if asked.unmarked:
-        return tell_unmarked(asked.trials, asked.seed, asked.jobs)
+    options = parser.parse_args()
+    if options.unmarked:
+        return tell_unmarked(options.trials, options.seed, options.jobs)
     cases = list(
-        product(OHMS, CURRENTS_A, range(len(references())), range(asked.seed, asked.seed + asked.trials))
+        product(
+            OHMS, CURRENTS_A, range(len(references())), range(options.seed, options.seed + options.trials)
+        )
     )
     ohms, currents, which, seeds = ([case[place] for case in cases] for place in range(4))
-    with ProcessPoolExecutor(asked.jobs) as pool:
-        found = list(zip(cases, pool.map(trial, seeds, ohms, currents, which), strict=True))
+    with ProcessPoolExecutor(options.jobs) as pool:
+        trials = list(zip(cases, pool.map(trial, seeds, ohms, currents, which), strict=True))
     print("SIMULATED; energies of 10 s by a calibrated sensor whose shunt heats up:")
     print(
         "| shunt, up to | reference | accepted | figure | median error | 95th percentile | hold | median u |"
@@ -303,17 +307,17 @@ def main() -> int:
     print("|---|---|---|---|---|---|---|---|")
     missed, together = False, []
     for ohm, most_a, number in product(OHMS, CURRENTS_A, range(len(references()))):
-        own = [rows for case, rows in found if case[:3] == (ohm, most_a, number)]
-        taken = [rows for rows in own if rows is not None]
-        missed |= len(taken) < ACCEPTED_MIN * len(own)
+        of_case = [rows for case, rows in trials if case[:3] == (ohm, most_a, number)]
+        taken = [rows for rows in of_case if rows is not None]
+        missed |= len(taken) < ACCEPTED_MIN * len(of_case)
         for name in ("energy", "marginal", "idle power"):
-            rows = np.array([row[1:] for each in taken for row in each if row[0] == name])
+            rows = np.array([row[1:] for rows in taken for row in rows if row[0] == name])
             errors, held = np.abs(rows[:, 0]), np.abs(rows[:, 0]) <= rows[:, 1]
             median, p95 = float(np.median(errors)), float(np.quantile(errors, 0.95))
             together.append(held)
             missed |= name == "energy" and (median > MEDIAN_MAX or p95 > P95_MAX)
             print(
-                f"| {ohm:g} ohm, {most_a:g} A | {references()[number].name} | {len(taken)} of {len(own)} | {name} "
+                f"| {ohm:g} ohm, {most_a:g} A | {references()[number].name} | {len(taken)} of {len(of_case)} | {name} "
                 f"| {100 * median:.3f} % | {100 * p95:.3f} % | {int(held.sum())} of {held.size} "
                 f"| {100 * float(np.median(rows[:, 1])):.3f} % |"
             )

@@ -77,11 +77,11 @@ class Timeline:
         inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)
         operations = logged.table.select(np.asarray(inside, np.bool_))
         stamps_ns, settled_ns = events["board_ns"].to_numpy(), (cycle.drain or cycle.work).end_board_ns
-        own = events.filter(pa.array((stamps_ns >= start_ns) & (stamps_ns < settled_ns)))
+        of_run = events.filter(pa.array((stamps_ns >= start_ns) & (stamps_ns < settled_ns)))
         return cls(
             record.run.asked.db or "",
             replace(operations, board_ns=operations.board_ns + later_ns),
-            _moved(own, ("board_ns", "end_board_ns"), later_ns),
+            _moved(of_run, ("board_ns", "end_board_ns"), later_ns),
             _moved(read_system(record.intact("raw/repeat-1.system.csv")), ("board_ns",), later_ns),
             (end_ns - start_ns) * 1e-9,
         )
@@ -94,17 +94,17 @@ class Timeline:
     @cached_property
     def synced_s(self) -> Float64Array:
         """When syncs began."""
-        own = self.activities.get("sync")
-        return _seconds(own.start_ns) if own else np.zeros(0)
+        syncs = self.activities.get("sync")
+        return _seconds(syncs.start_ns) if syncs else np.zeros(0)
 
     @cached_property
     def synced_bytes_per_s(self) -> float:
         """Rate of a medium on which 19 of 20 syncs could have returned when they did."""
-        own = self.activities.get("sync")
-        if own is None or own.start_ns.size < 2:
+        syncs = self.activities.get("sync")
+        if syncs is None or syncs.start_ns.size < 2:
             return 0.0
         grid_s, dirtied = self.dirtied
-        at_s = np.maximum.accumulate(np.sort(_seconds(own.end_ns)))
+        at_s = np.maximum.accumulate(np.sort(_seconds(syncs.end_ns)))
         moved, passed_s = np.diff(np.interp(at_s, grid_s, dirtied)), np.diff(at_s)
         return float(np.quantile(moved / np.maximum(passed_s, SAMPLED_S / 10), 0.95))
 
@@ -117,12 +117,12 @@ class Timeline:
             state |= (begun > np.searchsorted(np.sort(of.end_ns), begin_ns, "right")).astype(np.int64) << bit
         return state
 
-    def seen(self, written: Float64Array) -> pa.Table:
+    def seen(self, written_bytes: Float64Array) -> pa.Table:
         """The board's samples, with the counter of a medium that has completed so many bytes by each step."""
         grid_s, _ = self.dirtied
         first_s = float(_seconds(self.samples["board_ns"].to_numpy())[0])
         at_s = np.arange(min(first_s, START_S - 0.05), grid_s[-1], SAMPLED_S)
-        counted = np.rint(np.interp(at_s, grid_s + GRID_S, written)).astype(np.int64)
+        counted = np.rint(np.interp(at_s, grid_s + GRID_S, written_bytes)).astype(np.int64)
         last = self.samples.slice(len(self.samples) - 1, 1)
         table = pa.concat_tables([last] * at_s.size)
         columns = {
@@ -173,8 +173,8 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
 
     logged *= np.minimum(1.0, grown / np.maximum(within(logged), 1.0))
     share = np.where(within(works) > 0, works / np.maximum(within(works), 1e-12), 1.0 / steps)
-    written = np.where(grid_s < sampled_s[-1], logged + (grown - within(logged)) * share, 0.0)
-    return grid_s, np.cumsum(written)
+    step_bytes = np.where(grid_s < sampled_s[-1], logged + (grown - within(logged)) * share, 0.0)
+    return grid_s, np.cumsum(step_bytes)
 
 
 def _moved(table: pa.Table, columns: tuple[str, ...], later_ns: int) -> pa.Table:
@@ -230,21 +230,21 @@ def _operations(
     begin_s, length_s = _seconds(made.board_ns), made.duration_ns * 1e-9
     energy_j, true_j = np.zeros(len(made)), {}
     for name in made.counts():
-        own = made.of_kind(name)
-        usual_s, longest_s = float(np.median(length_s[own])), LONG * np.quantile(length_s[own], 0.99)
-        works_s = np.where(length_s[own] > longest_s, usual_s, length_s[own])
-        state = timeline.beside[own]
+        rows = made.of_kind(name)
+        usual_s, longest_s = float(np.median(length_s[rows])), LONG * np.quantile(length_s[rows], 0.99)
+        works_s = np.where(length_s[rows] > longest_s, usual_s, length_s[rows])
+        state = timeline.beside[rows]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
         works_s *= works_s.mean() / mean_s[state]
-        energy_j[own] = powers.operations_j(rng, name, works_s, usual_s)
-        true_j[name] = float(energy_j[own].sum())
-    threads = [made.thread == each for each in np.unique(made.thread)]
+        energy_j[rows] = powers.operations_j(rng, name, works_s, usual_s)
+        true_j[name] = float(energy_j[rows].sum())
+    threads = [made.thread == thread for thread in np.unique(made.thread)]
     return [Steady(begin_s[t], (begin_s + length_s)[t], energy_j[t]) for t in threads], true_j
 
 
 def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:
     """Power of each activity, round or flat; a thread that waits for a sync, or flushes, does not compact."""
-    found: dict[str, Piece] = {}
+    by_activity: dict[str, Piece] = {}
     activities = timeline.activities
     alone = background_threads(timeline.database) == 1
     for name, of in activities.items():
@@ -259,8 +259,8 @@ def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[
                 at = np.searchsorted(edges, cut[:-1], "right") - 1
                 pieces += list(zip(cut[:-1], cut[1:], own_w * shape[at], strict=True))
         begin_ns, finish_ns, power_w = np.array(pieces or np.zeros((0, 3))).T
-        found[name] = Overlapping(_seconds(begin_ns), _seconds(finish_ns), power_w)
-    return found
+        by_activity[name] = Overlapping(_seconds(begin_ns), _seconds(finish_ns), power_w)
+    return by_activity
 
 
 def _medium(
@@ -275,13 +275,17 @@ def _medium(
     at_work = np.flatnonzero((course.write_back_w > 0) | (course.tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
-    own = timeline.activities.get("sync")
-    syncs = (_seconds(own.start_ns), _seconds(own.end_ns)) if own else (np.zeros(0), np.zeros(0))
+    intervals = timeline.activities.get("sync")
+    syncs = (
+        (_seconds(intervals.start_ns), _seconds(intervals.end_ns))
+        if intervals
+        else (np.zeros(0), np.zeros(0))
+    )
     waited = waited_part(grid_s, *syncs)
-    true_j = {name: float((each * (1.0 - waited)).sum() * GRID_S) for name, each in powers.items()}
+    true_j = {name: float((power_w * (1.0 - waited)).sum() * GRID_S) for name, power_w in powers.items()}
     if waited.any():
-        true_j["sync"] = float(sum(each @ waited for each in powers.values()) * GRID_S)
-    return [Gridded(START_S, GRID_S, each) for each in powers.values()], true_j, course, settled_s
+        true_j["sync"] = float(sum(power_w @ waited for power_w in powers.values()) * GRID_S)
+    return [Gridded(START_S, GRID_S, power_w) for power_w in powers.values()], true_j, course, settled_s
 
 
 @dataclass(frozen=True)
@@ -311,12 +315,12 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | No
     pieces, medium = [*idle, *drawn.pieces], None
     if supply:
         second = np.random.default_rng([seed, 1])
-        own = [
+        sensed = [
             wander(second, end_s + 1, second.uniform(0.02, 0.3), 10 ** second.uniform(-4, -2.7)),
             *drawn.medium,
         ]
-        medium = MediumTrace(measured(second, kind, own, end_s, name="storage"), supply == "board")
-        pieces = [*pieces, own[0]] if medium.of_board else pieces[: -len(drawn.medium)]
+        medium = MediumTrace(measured(second, kind, sensed, end_s, name="storage"), supply == "board")
+        pieces = [*pieces, sensed[0]] if medium.of_board else pieces[: -len(drawn.medium)]
     aligned = measured(rng, kind, pieces, end_s)
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
@@ -326,10 +330,10 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | No
     energies = repeat_energy(aligned, phases, 1)
     of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)
-    (found,) = attributed(aligned, [worked], timeline.events, timeline.database, medium)
-    if isinstance(found, Missing):
-        raise ValueError(found.reason)
-    return Trial(found, drawn)
+    (attribution,) = attributed(aligned, [worked], timeline.events, timeline.database, medium)
+    if isinstance(attribution, Missing):
+        raise ValueError(attribution.reason)
+    return Trial(attribution, drawn)
 
 
 def _phases(timeline: Timeline, settled_s: float) -> list[Phase]:

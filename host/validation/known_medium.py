@@ -75,17 +75,17 @@ class Medium:
         due = dirtied[np.maximum.accumulate(np.where(released, np.arange(grid_s.size), 0))]
         whole = np.floor(due / self.chunk_bytes) * self.chunk_bytes
         due = np.where(due >= dirtied[-1], dirtied[-1], whole)
-        written = drained(due - due[0], self.write_bytes_per_s, step_s)
-        served_s = np.diff(written, prepend=0.0) / self.write_bytes_per_s
+        moved_bytes = drained(due - due[0], self.write_bytes_per_s, step_s)
+        served_s = np.diff(moved_bytes, prepend=0.0) / self.write_bytes_per_s
         busy_s = np.minimum(served_s + self._flushing_s(at_sync, due, step_s), step_s)
         tail_s = in_tail_s(busy_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
-        return MediumCourse(written, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
+        return MediumCourse(moved_bytes, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
 
     def _flushing_s(self, at_sync: npt.NDArray[np.intp], due: Float64Array, step_s: float) -> Float64Array:
         """Seconds of each step in which the cache is flushed: after a sync that found something to write."""
-        found = np.zeros(due.size)
-        found[at_sync] = self.flush_s * (np.diff(due[at_sync], prepend=due[0]) > 0)
-        return np.diff(drained(np.cumsum(found), 1.0, step_s), prepend=0.0)
+        flushes_s = np.zeros(due.size)
+        flushes_s[at_sync] = self.flush_s * (np.diff(due[at_sync], prepend=due[0]) > 0)
+        return np.diff(drained(np.cumsum(flushes_s), 1.0, step_s), prepend=0.0)
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,9 @@ def waited_part(grid_s: Float64Array, begin_s: Float64Array, finish_s: Float64Ar
     if not begin_s.size:
         return np.zeros(grid_s.size)
     step_s = float(grid_s[1] - grid_s[0])
-    syncs = Intervals.of(*(np.rint(each * 1e9).astype(np.int64) for each in (begin_s, finish_s))).merged
+    syncs = Intervals.of(
+        *(np.rint(moments_s * 1e9).astype(np.int64) for moments_s in (begin_s, finish_s))
+    ).merged
     edges_ns = np.rint(np.append(grid_s, grid_s[-1] + step_s) * 1e9).astype(np.int64)
     return overlap_s(edges_ns, syncs.start_ns, syncs.end_ns) / (np.diff(edges_ns) * 1e-9)
 

@@ -136,8 +136,8 @@ def measured(
 ) -> AlignedTrace:
     """Samples on the meter's clock, the map to it with its error, and what the sensor states; a calibrated one is
     drawn if none is given."""
-    own = 1 + rng.uniform(-0.1, 0.1)
-    period_s, conversion_s = kind.period_s * own, kind.conversion_s * own
+    pace = 1 + rng.uniform(-0.1, 0.1)
+    period_s, conversion_s = kind.period_s * pace, kind.conversion_s * pace
     start_s = np.arange(0.05, end_s - 0.05, period_s)
     late_s = rng.uniform(5e-6, 60e-6)
     edges_s = np.stack([start_s, start_s + conversion_s]) - late_s
@@ -160,7 +160,7 @@ def measured(
 
 def phases(known: Known) -> list[Phase]:
     """Idle, run, settle, idle, on the board's clock."""
-    begin, end, settled = (_ns(each) for each in (known.start_s, known.end_s, known.settled_s))
+    begin, end, settled = (_ns(moment_s) for moment_s in (known.start_s, known.end_s, known.settled_s))
     idle_ns = round(IDLE_S * 1e9)
     return [
         Phase("idle-before", 1, begin - idle_ns, begin, lead_in_s=LEAD_IN_S, role=Role.BASELINE),

@@ -160,10 +160,10 @@ class _Operations:
             slower = np.minimum(np.interp(begin_s, moment_s[:-1], np.diff(moment_s) / np.diff(elapsed)), 4.0)
             finish_s = np.minimum(begin_s + work_s[within] * slower, np.append(begin_s[1:], np.inf))
             energy_j = (own_j[kind] + watt[kind] * work_s)[within] * rng.lognormal(0, 0.15, int(within.sum()))
-            own = np.full(begin_s.size, thread, np.uint16)
-            parts.append((kind[within].astype(np.uint8), begin_s, finish_s - begin_s, own, energy_j))
+            threads = np.full(begin_s.size, thread, np.uint16)
+            parts.append((kind[within].astype(np.uint8), begin_s, finish_s - begin_s, threads, energy_j))
         kind, begin_s, length_s, thread_of, energy_j = (
-            np.concatenate(each) for each in zip(*parts, strict=True)
+            np.concatenate(column) for column in zip(*parts, strict=True)
         )
         order = np.argsort(begin_s, kind="stable")
         return cls(kinds, kind[order], begin_s[order], length_s[order], thread_of[order], energy_j[order])
@@ -216,26 +216,29 @@ def _events(
     if engine == "plain":
         return {}
     length = end_s - start_s
-    found: dict[str, tuple[Float64Array, Float64Array]] = {}
+    events: dict[str, tuple[Float64Array, Float64Array]] = {}
     if engine == "checkpoints":
-        found["checkpoint"] = _spaced(
+        events["checkpoint"] = _spaced(
             rng, start_s, end_s, length / rng.uniform(8, 40), rng.uniform(0.05, 0.4)
         )
     else:
-        found["compaction"] = _spaced(
+        events["compaction"] = _spaced(
             rng, start_s, end_s, length / rng.uniform(12, 60), rng.uniform(0.1, 0.7)
         )
         every_s = length / rng.uniform(20, 200)
         flush = _spaced(rng, start_s, end_s, every_s, rng.uniform(0.02, 0.2))
         if engine == "one thread":
-            flush = _apart(*flush, *found["compaction"])
-        found["flush"] = flush
+            flush = _apart(*flush, *events["compaction"])
+        events["flush"] = flush
     ends = [
         (begin + (finish - begin) * rng.uniform(0.85, 0.97, begin.size), finish)
-        for begin, finish in found.values()
+        for begin, finish in events.values()
     ]
-    found["sync"] = (np.concatenate([each[0] for each in ends]), np.concatenate([each[1] for each in ends]))
-    return found
+    events["sync"] = (
+        np.concatenate([interval[0] for interval in ends]),
+        np.concatenate([interval[1] for interval in ends]),
+    )
+    return events
 
 
 def _spaced(
@@ -300,18 +303,20 @@ def _background(
     rng: Generator, events: Mapping[str, tuple[Float64Array, Float64Array]], one_thread: bool
 ) -> dict[str, Piece]:
     """Power of what the engine does; while it waits for a sync, or for a flush on its one thread, it draws nothing."""
-    found: dict[str, Piece] = {}
+    pieces: dict[str, Piece] = {}
     for name, (begin_s, finish_s) in events.items():
         usual_w = rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5)
         power_w = usual_w * rng.lognormal(0, 0.1, begin_s.size)
         if name == "sync":
-            found[name] = humped(rng, begin_s, finish_s, power_w)
+            pieces[name] = humped(rng, begin_s, finish_s, power_w)
             continue
         sync_s = events["sync"]
-        works_s = np.array([sync_s[0][np.flatnonzero(sync_s[1] == each)[0]] for each in finish_s.tolist()])
+        works_s = np.array(
+            [sync_s[0][np.flatnonzero(sync_s[1] == finished_s)[0]] for finished_s in finish_s.tolist()]
+        )
         piece = humped(rng, begin_s, works_s, power_w)
-        found[name] = Paused(piece, *events["flush"]) if name == "compaction" and one_thread else piece
-    return found
+        pieces[name] = Paused(piece, *events["flush"]) if name == "compaction" and one_thread else piece
+    return pieces
 
 
 @dataclass(frozen=True)
@@ -354,7 +359,7 @@ def _medium(
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     waited = waited_part(grid_s, *events["sync"]) if "sync" in events else np.zeros(grid_s.size)
     powers = {"write_back": power_w, "tail": tail_w}
-    true_j = {name: float(each @ (1.0 - waited)) * GRID_S for name, each in powers.items()}
+    true_j = {name: float(power_w @ (1.0 - waited)) * GRID_S for name, power_w in powers.items()}
     true_j["sync"] = float((power_w + tail_w) @ waited) * GRID_S
     pieces: list[Piece] = [Gridded(start_s, GRID_S, power_w), Gridded(start_s, GRID_S, tail_w)]
     drawn = {"tail_s": tail_s, "every_s": period * GRID_S}

@@ -44,13 +44,13 @@ def measure(hours: float, out: Path) -> dict[str, list[float]]:
     """Runs the measurement; the memory of each of its processes while the workload runs [MiB], by name."""
     temporary = out / "tmp"
     temporary.mkdir(parents=True)
-    asked = [*COMMAND, "--db", "leveldb", "--device", "rpi4", "--simulate", "--records", "20000"]
-    asked += ["--seconds", str(round(hours * 3600)), "-p", f"target={OPERATIONS_PER_S}"]
-    asked += ["--repeats", "1", "--no-blocks", "--no-harness", "--out", str(out / "run")]
+    command = [*COMMAND, "--db", "leveldb", "--device", "rpi4", "--simulate", "--records", "20000"]
+    command += ["--seconds", str(round(hours * 3600)), "-p", f"target={OPERATIONS_PER_S}"]
+    command += ["--repeats", "1", "--no-blocks", "--no-harness", "--out", str(out / "run")]
     memory: dict[str, list[float]] = defaultdict(list)
     begun_s = time.monotonic()
     with (out / "said").open("w") as said:
-        running = subprocess.Popen(asked, stdout=said, stderr=said, env=env(temporary))
+        running = subprocess.Popen(command, stdout=said, stderr=said, env=env(temporary))
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 running.wait(EVERY_S)
@@ -110,12 +110,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="One measurement of hours, SIMULATED.")
     parser.add_argument("--hours", type=float, default=2.0)
     parser.add_argument("--out", type=Path, required=True, help="a new folder for the record")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("SIMULATED")
-    growth = grown(measure(asked.hours, asked.out.resolve()))
-    record = asked.out / "run"
+    growth = grown(measure(options.hours, options.out.resolve()))
+    record = options.out / "run"
     if not (record / "result.json").exists():
-        print(f"the measurement has no result: {asked.out / 'said'} says why", file=sys.stderr)
+        print(f"the measurement has no result: {options.out / 'said'} says why", file=sys.stderr)
         return 1
     wrong = [f"{name} has grown by {mib:.1f} MiB" for name, mib in growth.items() if mib > GROWTH_MIB]
     if (status := RunRecord.open(record).status) != "complete":

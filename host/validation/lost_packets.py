@@ -149,11 +149,11 @@ def validate(meter: Meter, trials: int, first_seed: int) -> bool:
     """Runs the trials of one meter, all profiles in turn, and prints a line for each profile."""
     held = True
     for number, profile in enumerate(PROFILES):
-        found = [trial(first_seed + 1000 * number + at, meter, profile) for at in range(trials)]
-        covered = float(np.mean([result.energy.covers(truth) for result, truth in found]))
-        errors = [abs(result.energy.value - truth) / truth for result, truth in found]
-        widths = [result.energy.u / truth for result, truth in found]
-        lost = float(np.mean([result.lost_samples for result, _ in found]))
+        trials_made = [trial(first_seed + 1000 * number + at, meter, profile) for at in range(trials)]
+        covered = float(np.mean([result.energy.covers(truth) for result, truth in trials_made]))
+        errors = [abs(result.energy.value - truth) / truth for result, truth in trials_made]
+        widths = [result.energy.u / truth for result, truth in trials_made]
+        lost = float(np.mean([result.lost_samples for result, _ in trials_made]))
         print(
             f"SIMULATED {meter.name}, {profile.__name__}: {100 * covered:.0f} % of {trials} intervals hold the truth, "
             f"{lost:.0f} samples lost, typical error {100 * np.median(errors):.4f} %, u {100 * np.median(widths):.4f} %"
@@ -169,8 +169,8 @@ def main() -> int:
     )
     parser.add_argument("--trials", type=int, default=100, help="for each meter and profile")
     parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    held = [validate(meter, asked.trials, asked.seed) for meter in METERS]
+    options = parser.parse_args()
+    held = [validate(meter, options.trials, options.seed) for meter in METERS]
     return 0 if all(held) else 1
 
 

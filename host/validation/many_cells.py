@@ -95,11 +95,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Hundreds of small measurements in a row, SIMULATED.")
     parser.add_argument("--blocks", type=int, default=25, help=f"of {CELLS} cells each (default: 25)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the campaign and its records")
-    asked = parser.parse_args()
-    out = asked.out.resolve()
+    options = parser.parse_args()
+    out = options.out.resolve()
     temporary, runs, plan = out / "tmp", out / "runs", out / "cells.toml"
     temporary.mkdir(parents=True, exist_ok=True)
-    plan.write_text(CAMPAIGN.format(blocks=asked.blocks))
+    plan.write_text(CAMPAIGN.format(blocks=options.blocks))
     mounts = Path("/proc/self/mounts").read_text()
     print("SIMULATED")
     with (out / "said").open("a") as said:
@@ -111,8 +111,8 @@ def main() -> int:
     wrong = list(trial.wrong)
     if campaign.returncode != 0:
         wrong.append(f"exit status {campaign.returncode}: see {out / 'said'}")
-    if (count := len(complete(runs))) != asked.blocks * CELLS:
-        wrong.append(f"{count} of {asked.blocks * CELLS} cells are complete")
+    if (count := len(complete(runs))) != options.blocks * CELLS:
+        wrong.append(f"{count} of {options.blocks * CELLS} cells are complete")
     if seen:
         first, last = seen[len(seen) // 10], seen[-1]
         print(f"after a tenth {first}\nat the end    {last}")

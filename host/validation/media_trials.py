@@ -120,7 +120,7 @@ def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tupl
         factor = factors[names[which]] * rng.normal(1, spread)
         numbers = one_run(rng, kind, known, sensor, factor, idle_w)
         runs[names[which]].append(comparison_side(numbers, QUANTITIES.headline))
-    base, again, dearer = (Side.mean(each) for each in runs.values())
+    base, again, dearer = (Side.mean(sides) for sides in runs.values())
     return _verdict(dearer, base, 1.0 + difference), _verdict(again, base, 1.0)
 
 
@@ -139,21 +139,23 @@ def main() -> int:
     parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="of runs of one medium")
     parser.add_argument("--sensor", action="append", choices=SENSORS, help="this one only")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    asked = parser.parse_args()
-    print(f"SIMULATED; {asked.difference:g} % apart, {REPEATS} runs of each that vary by {asked.spread:g} %")
+    options = parser.parse_args()
+    print(
+        f"SIMULATED; {options.difference:g} % apart, {REPEATS} runs of each that vary by {options.spread:g} %"
+    )
     print("| sensor | trials | found | not invented | ratio held | median width |\n|---|---|---|---|---|---|")
     good = True
-    for sensor in asked.sensor or SENSORS:
-        one = partial(trial, sensor, asked.difference / 100, asked.spread / 100)
-        with ProcessPoolExecutor(asked.jobs) as pool:
-            made = list(pool.map(one, range(asked.seed, asked.seed + asked.trials), chunksize=2))
-        found = np.mean([bool(apart.differ) for apart, _ in made])
+    for sensor in options.sensor or SENSORS:
+        one = partial(trial, sensor, options.difference / 100, options.spread / 100)
+        with ProcessPoolExecutor(options.jobs) as pool:
+            made = list(pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2))
+        seen = np.mean([bool(apart.differ) for apart, _ in made])
         quiet = np.mean([not same.differ for _, same in made])
-        held = np.mean([each.held for pair in made for each in pair])
-        width = np.median([np.ptp(each.limits) / 2 for pair in made for each in pair])
-        shares = " | ".join(f"{100 * each:.1f} of 100" for each in (found, quiet, held))
+        held = np.mean([ratio.held for pair in made for ratio in pair])
+        width = np.median([np.ptp(ratio.limits) / 2 for pair in made for ratio in pair])
+        shares = " | ".join(f"{100 * share:.1f} of 100" for share in (seen, quiet, held))
         print(f"| {sensor} | {len(made)} | {shares} | ±{100 * width:.2f} % |", flush=True)
-        good = good and bool(found >= 0.90 and quiet >= 0.94)
+        good = good and bool(seen >= 0.90 and quiet >= 0.94)
     return 0 if good else 1
 
 

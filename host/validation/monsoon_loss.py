@@ -77,10 +77,10 @@ def main() -> int:
         for seed in range(trials):
             supply = random_work(seed)
             made = stream(supply, 5, seed=seed, burst=3, noise_a=2e-3, **losses)
-            found = window_energy_j(recorded(made), Window(START_NS, END_NS, 0), sensor).energy
+            energy = window_energy_j(recorded(made), Window(START_NS, END_NS, 0), sensor).energy
             truth_j = supply.energy_j(START_NS * 1e-9, END_NS * 1e-9)
-            errors.append(abs(found.value - truth_j) / truth_j)
-            stated.append(found.u / truth_j)
+            errors.append(abs(energy.value - truth_j) / truth_j)
+            stated.append(energy.u / truth_j)
         inside = float(np.mean(np.array(errors) <= np.array(stated)))
         failed |= inside < 0.95
         print(

@@ -57,10 +57,10 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("record", type=Path, metavar="RECORD")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="opjoule-perfetto-") as temporary:
         served = page(Path(temporary))
-        command(["runs", "export", str(asked.record), "--perfetto", str(served / "trace")])
+        command(["runs", "export", str(options.record), "--perfetto", str(served / "trace")])
         handler = functools.partial(_Quiet, directory=str(served))
         with http.server.ThreadingHTTPServer(("127.0.0.1", 9001), handler) as server:
             threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -69,10 +69,10 @@ def main() -> int:
                 browser.visit(f"{address}/", "!!self.app")
                 browser.run(f"location.hash = '#!/?url={address}/trace'")
                 browser.wait_for("!!(app.trace && app.trace.engine)")
-                found = browser.run(QUERY)
+                counts = browser.run(QUERY)
             server.shutdown()
-    print(", ".join(f"{name} {count:,}" for name, count in found.items()))
-    return 0 if found["slices"] and found["counters"] and not found["errors"] else 1
+    print(", ".join(f"{name} {count:,}" for name, count in counts.items()))
+    return 0 if counts["slices"] and counts["counters"] and not counts["errors"] else 1
 
 
 if __name__ == "__main__":

@@ -113,16 +113,16 @@ def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[T
     idles = [
         Phase("idle", 1, board_ns(a), board_ns(a + 2.0), role=Role.BASELINE) for a in (0.2, LENGTH_S - 2.2)
     ]
-    idle = idle_power(aligned.cells, [aligned.window(each, each) for each in idles], aligned.sensor)
+    idle = idle_power(aligned.cells, [aligned.window(phase, phase) for phase in idles], aligned.sensor)
     power_w = supply.current_a * supply.voltage_v
     idle_w = float(power_w[: round(IDLE_S / GRID_S)].mean())
-    found = phase_figures(aligned, marked, idle, OperationTable.empty())
+    figures = phase_figures(aligned, marked, idle, OperationTable.empty())
     made = []
     for n, (start_s, end_s) in enumerate(spans):
         energy_j = float(power_w[round(start_s / GRID_S) : round(end_s / GRID_S)].sum()) * GRID_S
         truth = dict(zip(FIGURES, (energy_j, energy_j - idle_w * (end_s - start_s)), strict=True))
         for name in FIGURES:
-            figure = found[f"{n}"][name]
+            figure = figures[f"{n}"][name]
             assert isinstance(figure, Figure) and figure.standard_u is not None
             made.append(
                 Trial(name, own_power, map_u_s, end_s - start_s, figure.value, figure.standard_u, truth[name])
@@ -137,15 +137,15 @@ def main() -> int:
     )
     parser.add_argument("--trials", type=int, default=40, help="runs of each kind, 16 phases each")
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    print(f"SIMULATED; intervals that hold the truth in 100 (median u / energy), {asked.trials} runs each")
+    options = parser.parse_args()
+    print(f"SIMULATED; intervals that hold the truth in 100 (median u / energy), {options.trials} runs each")
     for pairs in (False, True):
         every = [
             one
             for own_power in (False, True)
             for map_u_s in MAP_U_S
-            for n in range(asked.trials)
-            for one in trials(asked.seed + 1000 * n, pairs=pairs, own_power=own_power, map_u_s=map_u_s)
+            for n in range(options.trials)
+            for one in trials(options.seed + 1000 * n, pairs=pairs, own_power=own_power, map_u_s=map_u_s)
         ]
         print(f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_said(every)}")
         heads = [f"{1e3 * a:.0f} to {1e3 * b:.0f} ms" for a, b in BANDS_S]
@@ -153,21 +153,21 @@ def main() -> int:
         for own_power in (False, True):
             for map_u_s in MAP_U_S:
                 for name in FIGURES:
-                    own = [
-                        each
-                        for each in every
-                        if (each.own_power, each.map_u_s, each.figure) == (own_power, map_u_s, name)
+                    of_case = [
+                        figure
+                        for figure in every
+                        if (figure.own_power, figure.map_u_s, figure.figure) == (own_power, map_u_s, name)
                     ]
-                    bands = [[each for each in own if a <= each.length_s < b] for a, b in BANDS_S]
+                    bands = [[figure for figure in of_case if a <= figure.length_s < b] for a, b in BANDS_S]
                     where = "own power" if own_power else "anywhere"
-                    cells = " | ".join(_said(some) for some in [*bands, own])
+                    cells = " | ".join(_said(some) for some in [*bands, of_case])
                     print(f"| {where} | {1e6 * map_u_s:.0f} us | {name} | {cells} |", flush=True)
     return 0
 
 
 def _said(some: list[Trial]) -> str:
-    share = 100 * sum(each.held for each in some) / max(len(some), 1)
-    return f"{share:.1f} ({100 * float(np.median([each.relative_u for each in some])):.2g} %)"
+    share = 100 * sum(figure.held for figure in some) / max(len(some), 1)
+    return f"{share:.1f} ({100 * float(np.median([figure.relative_u for figure in some])):.2g} %)"
 
 
 if __name__ == "__main__":

@@ -125,14 +125,14 @@ def record(folder: Path) -> tuple[Path, Path]:
         assert meter.stdout
         meter.stdout.readline()
         out, log = folder / "run", folder / "log"
-        asked = [*COMMAND, "record", "--meter", f"serial:{folder}/meter", "--out", str(out)]
+        command = [*COMMAND, "record", "--meter", f"serial:{folder}/meter", "--out", str(out)]
         preloaded = {
             "LD_PRELOAD": str(library),
             "OPJOULE_WRITE_LOG": str(log),
             "OPJOULE_WRITE_FOLDER": str(out),
         }
         subprocess.run(
-            [*asked, "--seconds", str(RECORDED_S)],
+            [*command, "--seconds", str(RECORDED_S)],
             env=env(**preloaded),
             check=True,
             stdout=subprocess.DEVNULL,
@@ -237,8 +237,8 @@ def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report
                     f"  not survived: {how}, change {end}, byte {part}: {'; '.join(wrong)}", file=sys.stderr
                 )
     for how, counts in tally.items():
-        told = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-        print(f"| record: {how} | {sum(counts.values())} | {told} |", flush=True)
+        outcomes = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
+        print(f"| record: {how} | {sum(counts.values())} | {outcomes} |", flush=True)
     return broken
 
 
@@ -289,15 +289,15 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, help="keep the record and the log in this folder")
     parser.add_argument("--record", type=Path, help="a record that was kept, with --log")
     parser.add_argument("--log", type=Path)
-    asked = parser.parse_args()
-    chance = random.Random(asked.seed)
+    options = parser.parse_args()
+    chance = random.Random(options.seed)
     print("SIMULATED")
     with tempfile.TemporaryDirectory(prefix="power-loss-") as place:
-        if asked.keep:
-            asked.keep.mkdir(parents=True)
-        out, log = (asked.record, asked.log) if asked.record else record(asked.keep or Path(place))
-        broken = cut_record(out.resolve(), log, asked.cuts, chance)
-    broken += cut_journal(asked.journal_cuts, chance)
+        if options.keep:
+            options.keep.mkdir(parents=True)
+        out, log = (options.record, options.log) if options.record else record(options.keep or Path(place))
+        broken = cut_record(out.resolve(), log, options.cuts, chance)
+    broken += cut_journal(options.journal_cuts, chance)
     return 1 if broken else 0
 
 

@@ -52,11 +52,11 @@ def _pieces(
     chance: random.Random, length_s: Callable[[], float], value: Callable[[], float]
 ) -> Callable[[float], Rows]:
     def rows(seconds: float) -> Rows:
-        at_s, found = 0.0, []
+        at_s, levels = 0.0, []
         while at_s < seconds:
-            found.append((at_s, value()))
+            levels.append((at_s, value()))
             at_s += length_s()
-        return found
+        return levels
 
     return rows
 
@@ -65,13 +65,13 @@ def _in_turn(
     low_s: Callable[[], float], high_s: Callable[[], float], high_a: Callable[[], float]
 ) -> Callable[[float], Rows]:
     def rows(seconds: float) -> Rows:
-        at_s, found = 0.0, []
+        at_s, levels = 0.0, []
         while at_s < seconds:
-            found.append((at_s, high_a()))
+            levels.append((at_s, high_a()))
             at_s += high_s()
-            found.append((at_s, 0.0))
+            levels.append((at_s, 0.0))
             at_s += low_s()
-        return found
+        return levels
 
     return rows
 

@@ -105,18 +105,20 @@ def measure(seed: int) -> Measurement:
     def evaluate(trace: PowerTrace, sensor: ErrorBounds) -> tuple[dict[str, Any], dict[str, Any]]:
         energies = repeat_energy(AlignedTrace(Cells.of(trace), sensor, alignment.board_to_meter), phases, 1)
         figures = Quantities(COMMON).figures(Repeat(1, energies, run_s))
-        found = {}
+        printed_figures = {}
         for name in QUANTITIES:
             printed = over_repeats([figures[name]])
             assert isinstance(printed, Measured)
-            found[name] = (printed.value, printed.u, truth[name], printed.standard_u)
+            printed_figures[name] = (printed.value, printed.u, truth[name], printed.standard_u)
         budgets = {
             "run_energy_j": energies.run,
             "marginal_energy_j": energies.marginal,
             "energy_j": energies.energy,
         }
         budgets["write_back_energy_j"] = energies.write_back
-        return found, {name: dict(each.budget.parts) for name, each in budgets.items() if each}
+        return printed_figures, {
+            name: dict(energy.budget.parts) for name, energy in budgets.items() if energy
+        }
 
     delivered, _ = evaluate(rig.trace, bounds)
     exact = _exact(drawn)
@@ -127,12 +129,12 @@ def measure(seed: int) -> Measurement:
 def _edge_times_s(chance: random.Random, load: Load) -> list[float]:
     """Every phase boundary, and between them the sync line's irregular edges."""
     bounds_s = sorted({at_s for phase in load.phases_s.values() for at_s in phase})
-    at_s, found = 0.1, list(bounds_s)
+    at_s, edges_s = 0.1, list(bounds_s)
     while at_s < load.end_s - 0.05:
         if min(abs(at_s - bound_s) for bound_s in bounds_s) > 0.02:
-            found.append(round(at_s, 6))
+            edges_s.append(round(at_s, 6))
         at_s += chance.uniform(0.1, 0.4)
-    return sorted(found)
+    return sorted(edges_s)
 
 
 def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tuple[BoardEdges, list[Phase]]:
@@ -161,9 +163,9 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
     def energy_j(name: str) -> float:
         start_s, end_s = load.phases_s[name]
         return sum(
-            each["energy_j"]
-            for each in truth["intervals"]
-            if each["start_s"] > start_s - 1e-7 and each["end_s"] < end_s + 1e-7
+            interval["energy_j"]
+            for interval in truth["intervals"]
+            if interval["start_s"] > start_s - 1e-7 and interval["end_s"] < end_s + 1e-7
         )
 
     def idle_j(name: str) -> float:

@@ -39,14 +39,14 @@ def measured(out: Path, options: list[str], seed: int) -> float:
     return time.monotonic() - started_s
 
 
-def row(about: str, own: list[KnownFigure]) -> str:
+def row(about: str, figures: list[KnownFigure]) -> str:
     """How often one figure was told and held its truth, how wide it was and how far off."""
-    identified = [each for each in own if each.has_interval]
-    cells = [about, f"{len(identified)} of {len(own)}", "", "", ""]
+    identified = [figure for figure in figures if figure.has_interval]
+    cells = [about, f"{len(identified)} of {len(figures)}", "", "", ""]
     if identified:
-        width = median((each.u or 0.0) / abs(each.true) for each in identified)
-        off = median(abs((each.value or 0.0) - each.true) / abs(each.true) for each in identified)
-        held = sum(each.holds for each in identified)
+        width = median((figure.u or 0.0) / abs(figure.true) for figure in identified)
+        off = median(abs((figure.value or 0.0) - figure.true) / abs(figure.true) for figure in identified)
+        held = sum(figure.holds for figure in identified)
         cells[2:] = [f"{held} of {len(identified)}", f"±{100 * width:.2g} %", f"{100 * off:.2g} %"]
     return "| " + " | ".join(cells) + " |"
 
@@ -60,20 +60,22 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
     parser.add_argument("--seed", type=int, default=1, help="of the first measurement")
     parser.add_argument("options", nargs="*", help="of host/measure.py, after --")
-    asked = parser.parse_args()
-    found: list[list[KnownFigure]] = []
-    for number in range(asked.seed, asked.seed + asked.measurements):
-        out = asked.out / f"{number:02}"
-        took_s = measured(out, asked.options or list(DEFAULT), number)
-        found.append(known_figures(out))
-        headline = next((str(each) for each in found[-1] if each.about == HEADLINE), "no headline")
+    options = parser.parse_args()
+    measurements: list[list[KnownFigure]] = []
+    for number in range(options.seed, options.seed + options.measurements):
+        out = options.out / f"{number:02}"
+        took_s = measured(out, options.options or list(DEFAULT), number)
+        measurements.append(known_figures(out))
+        headline = next(
+            (str(figure) for figure in measurements[-1] if figure.about == HEADLINE), "no headline"
+        )
         print(f"{number:2}  {headline}  {took_s:.0f} s", flush=True)
     print("| figure | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
-    everything = [each for own in found for each in own]
-    for about in dict.fromkeys(each.about for each in everything):
-        print(row(about, [each for each in everything if each.about == about]))
-    held = sum(each.holds for each in everything if each.about == HEADLINE)
-    return 0 if 10 * held >= 9 * len(found) else 1
+    everything = [figure for figures in measurements for figure in figures]
+    for about in dict.fromkeys(figure.about for figure in everything):
+        print(row(about, [figure for figure in everything if figure.about == about]))
+    held = sum(figure.holds for figure in everything if figure.about == HEADLINE)
+    return 0 if 10 * held >= 9 * len(measurements) else 1
 
 
 if __name__ == "__main__":

@@ -139,10 +139,10 @@ def main() -> None:
             quiet = [trial(kind, idle_s, 0.0, seed) for seed in range(options.trials)]
             cells = [np.mean([one[1] for one in quiet]), np.mean([one[2] for one in quiet])]
             for mw in options.tails_mw:
-                found = [trial(kind, idle_s, 1e-3 * mw, 10_000 + seed) for seed in range(options.trials)]
-                cells.append(np.mean([one[0] for one in found]))
+                trials = [trial(kind, idle_s, 1e-3 * mw, 10_000 + seed) for seed in range(options.trials)]
+                cells.append(np.mean([one[0] for one in trials]))
             print(
-                f"| {kind} | {idle_s:g} | " + " | ".join(f"{100 * each:.1f}" for each in cells) + " |",
+                f"| {kind} | {idle_s:g} | " + " | ".join(f"{100 * share:.1f}" for share in cells) + " |",
                 flush=True,
             )
 

@@ -65,17 +65,17 @@ def trial(seed: int, meter: Meter) -> Trial:
 
 def validate(meter: Meter, trials: int, first_seed: int) -> bool:
     """Runs the trials of one meter, prints a line, and says whether the limits hold."""
-    found = [trial(first_seed + number, meter) for number in range(trials)]
-    errors_us = np.array([one.error_us for one in found])
+    fits = [trial(first_seed + number, meter) for number in range(trials)]
+    errors_us = np.array([one.error_us for one in fits])
     refused = int(np.isinf(errors_us).sum())
     within = float(np.mean(errors_us <= LIMITS_US[meter.name]))
-    wrong = sum(one.wrong_locks for one in found)
+    wrong = sum(one.wrong_locks for one in fits)
     seen_us = errors_us[np.isfinite(errors_us)]
     print(
         f"SIMULATED {meter.name}: {trials} trials, {100 * within:.1f} % within {LIMITS_US[meter.name]:g} us, "
         f"median {np.median(seen_us):.1f} us, 95 % {np.quantile(seen_us, 0.95):.1f} us, "
         f"greatest {seen_us.max():.1f} us, "
-        f"{100 * np.mean([one.covered for one in found]):.1f} % inside the stated interval, "
+        f"{100 * np.mean([one.covered for one in fits]):.1f} % inside the stated interval, "
         f"{refused} refused, {wrong} wrong locks"
     )
     return within >= SHARE_MIN and wrong == 0
@@ -88,8 +88,8 @@ def main() -> int:
     )
     parser.add_argument("--trials", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
-    asked = parser.parse_args()
-    held = [validate(meter, asked.trials, asked.seed) for meter in (INA219, MONSOON)]
+    options = parser.parse_args()
+    held = [validate(meter, options.trials, options.seed) for meter in (INA219, MONSOON)]
     return 0 if all(held) else 1
 
 

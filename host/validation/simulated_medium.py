@@ -113,13 +113,13 @@ class Record:
 
     def phase(self, role: Role) -> Phase:
         """Its first phase of a role."""
-        return next(each for each in self.run.phases if each.role is role)
+        return next(phase for phase in self.run.phases if phase.role is role)
 
     def within(self, phase: Phase) -> dict[str, np.ndarray]:
         """The samples of one phase."""
         at = self.system["board_ns"]
         inside = (at >= phase.start_board_ns) & (at <= phase.end_board_ns)
-        return {name: each[inside] for name, each in self.system.items()}
+        return {name: column[inside] for name, column in self.system.items()}
 
 
 def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Record:
@@ -156,7 +156,7 @@ def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
         place, db, device, storage, "--records", str(int(wanted_bytes / VALUE_BYTES)), "--operations", "100",
         "--workload", "c", "--value-size", str(VALUE_BYTES),
     )  # fmt: skip
-    phase = next(each for each in record.run.phases if each.name == "load")
+    phase = next(phase for phase in record.run.phases if phase.name == "load")
     load, about = record.within(phase), f"{db} on {storage}"
     at_s, rate = load["board_ns"] * 1e-9, record.medium.write_bytes_per_s
     full = np.flatnonzero(load["dirty_bytes"] >= FULL * limit_bytes)
@@ -164,18 +164,18 @@ def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
         first, last = full[0], full[-1]
         span_s = at_s[last] - at_s[first]
         for name, column in (("bandwidth", "device_written_bytes"), ("load", "process_written_bytes")):
-            found = float(load[column][last] - load[column][first]) / span_s
+            measured = float(load[column][last] - load[column][first]) / span_s
             yield Row(
-                f"{about}: {name}, {span_s:.0f} s bound", rate * 1e-6, found * 1e-6, "MB/s", RATE_WITHIN
+                f"{about}: {name}, {span_s:.0f} s bound", rate * 1e-6, measured * 1e-6, "MB/s", RATE_WITHIN
             )
         return
-    written = float(load["device_written_bytes"][-1] - load["device_written_bytes"][0])
+    written_bytes = float(load["device_written_bytes"][-1] - load["device_written_bytes"][0])
     span_s = float(at_s[-1] - at_s[0])
     syncs = np.sum((record.syncs_ns >= phase.start_board_ns) & (record.syncs_ns <= phase.end_board_ns))
-    needs_s = written / rate + float(syncs) * record.medium.flush_s
+    needs_s = written_bytes / rate + float(syncs) * record.medium.flush_s
     own_s = float(np.ptp(load["process_cpu_s"]))
     bound = own_s <= OWN_WORK * needs_s
-    words = f"load, {written * 1e-6:.0f} MB, {syncs} syncs, own {own_s:.0f} s"
+    words = f"load, {written_bytes * 1e-6:.0f} MB, {syncs} syncs, own {own_s:.0f} s"
     yield Row(f"{about}: {words}", needs_s if bound else None, span_s, "s", RATE_WITHIN)
 
 
@@ -186,8 +186,8 @@ def sync_row(place: Path, db: str, device: str, storage: str) -> Row:
         "-p", "durability=sync", "-p", "readproportion=0", "-p", "updateproportion=1", *WAL.get(db, ()),
     )  # fmt: skip
     run = record.within(record.phase(Role.WORK))
-    written = float(run["device_written_bytes"][-1] - run["device_written_bytes"][0]) / SYNCED
-    model_s = record.medium.flush_s + written / record.medium.write_bytes_per_s
+    written_bytes = float(run["device_written_bytes"][-1] - run["device_written_bytes"][0]) / SYNCED
+    model_s = record.medium.flush_s + written_bytes / record.medium.write_bytes_per_s
     found_s = float(np.median(record.durations_s))
     return Row(f"{db} on {storage}: synced update", 1e3 * model_s, 1e3 * found_s, "ms", LATENCY_WITHIN)
 
@@ -215,7 +215,7 @@ def read_row() -> Row:
             (loader_ops_per_s((), place, "run"), loader_ops_per_s(simulator.under, place, "run"))
             for _ in range(PAIRS)
         ]
-    alone, slowed = (max(each) for each in zip(*pairs, strict=True))
+    alone, slowed = (max(pair) for pair in zip(*pairs, strict=True))
     return Row("leveldb: reads from memory", alone, slowed, "1/s", READ_WITHIN)
 
 

@@ -79,8 +79,8 @@ def soak(hours: float, seed: int) -> bool:
             if drawn < 2 * LOST and number > 10:
                 frame[chance.randrange(1, len(frame) - 1)] ^= 1 << chance.randrange(8)
             data += frame
-        for each in reader.feed(bytes(data)):
-            message = parse(each)
+        for packet in reader.feed(bytes(data)):
+            message = parse(packet)
             for event in meter.take(message, 0) if message is not None else ():
                 tally.take(event)
         if source.index * PERIOD_S >= (hour + 1) * 3600:
@@ -107,9 +107,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Hours of frames through the host's reader, SIMULATED.")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print("SIMULATED")
-    return 0 if soak(asked.hours, asked.seed) else 1
+    return 0 if soak(options.hours, options.seed) else 1
 
 
 if __name__ == "__main__":

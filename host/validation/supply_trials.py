@@ -86,10 +86,10 @@ def sampled(rig: Imperfections, power_w: Float64Array, rng: np.random.Generator)
     source_v, ohm = rig.supply.open_voltage_v, rig.supply.resistance_ohm
     root_v = np.sqrt(source_v**2 - 4 * ohm * power_w)
     current_a = (source_v - root_v) / (2 * ohm) if ohm else power_w / source_v
-    amplitude_mv, hz = (float(each) for each in rig.ripple.split(","))
+    amplitude_mv, hz = (float(number) for number in rig.ripple.split(","))
     phase = 2 * np.pi * (hz * STEP_S * (np.arange(power_w.size) + 0.5) + rng.random())
     volts = source_v - ohm * current_a + 1e-3 * amplitude_mv * np.sinc(hz * STEP_S) * np.sin(phase)
-    converted_a, converted_v = (each.reshape(-1, STEPS).mean(axis=1) for each in (current_a, volts))
+    converted_a, converted_v = (column.reshape(-1, STEPS).mean(axis=1) for column in (current_a, volts))
     slot = np.arange(converted_a.size)
     is_bus = slot % BUS_EVERY == BUS_EVERY - 1
     centre_ns = np.round((slot + 0.5) * STEPS * STEP_S * 1e9).astype(np.int64)
@@ -117,12 +117,12 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     idle = int(2.0 / STEP_S)
     power_w[:idle] = power_w[-idle:] = idle_w
     trace, true_v = sampled(rig, power_w, rng)
-    found = least_voltage(trace, SENSOR)
-    if found is None:
+    least = least_voltage(trace, SENSOR)
+    if least is None:
         raise ValueError("the trace holds no voltage")
     gained_v = true_v * (1 + rig.bus_gain_error)
     return Stated(
-        found.is_under(limit_v), gained_v - limit_v, found.voltage_v + 2 * found.line_u_v - gained_v
+        least.is_under(limit_v), gained_v - limit_v, least.voltage_v + 2 * least.line_u_v - gained_v
     )
 
 
@@ -139,11 +139,11 @@ def main() -> None:
     )
     for board in BOARDS:
         for medium in MEDIA:
-            found = [trial(board, medium, seed) for seed in range(options.seeds)]
+            trials = [trial(board, medium, seed) for seed in range(options.seeds)]
             print(
-                f"| {board} | {medium} | {len(found)} | {sum(each.is_fault for each in found)} "
-                f"| {min(each.true_margin_v for each in found):.3f} "
-                f"| {max(0.0, -min(each.error_v for each in found)):.3f} |",
+                f"| {board} | {medium} | {len(trials)} | {sum(trial.is_fault for trial in trials)} "
+                f"| {min(trial.true_margin_v for trial in trials):.3f} "
+                f"| {max(0.0, -min(trial.error_v for trial in trials)):.3f} |",
                 flush=True,
             )
 

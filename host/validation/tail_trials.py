@@ -35,7 +35,7 @@ from opjoule.attribution.columns import FOREGROUND  # noqa: E402
 def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[Held]:
     made = trial(timeline, seed, late=late, supply=supply)
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
-    true_j = sum(each.true_j for each in parts if each.name in made.found.operations)
+    true_j = sum(figure.true_j for figure in parts if figure.name in made.found.operations)
     all_kinds = made.found.foreground
     identified = not all_kinds.unidentified
     u_j = 2 * all_kinds.standard_u_j
@@ -44,12 +44,12 @@ def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[
 
 def line(name: str, parts: Sequence[Held]) -> str:
     """One line of the table: how many are told, hold the truth, and how wide their intervals are."""
-    identified = [each for each in parts if each.identified]
+    identified = [figure for figure in parts if figure.identified]
     cells = [name, f"{len(identified)} of {len(parts)}", "", "", ""]
     if identified:
-        width = np.median([each.u_j / (each.true_j or each.whole_j) for each in identified])
-        error = np.median([abs(each.error) for each in identified])
-        cells[2] = f"{100 * np.mean([each.covered for each in identified]):.1f} of 100"
+        width = np.median([figure.u_j / (figure.true_j or figure.whole_j) for figure in identified])
+        error = np.median([abs(figure.error) for figure in identified])
+        cells[2] = f"{100 * np.mean([figure.covered for figure in identified]):.1f} of 100"
         cells[3:] = [f"±{100 * width:.2g} %", f"{100 * error:.2g} %"]
     return "| " + " | ".join(cells) + " |"
 
@@ -71,29 +71,30 @@ def main() -> int:
         help="a second sensor measures the medium, which draws from the board's supply or from one of its own",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
-    asked = parser.parse_args()
+    options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
-    for record in asked.records:
-        one = partial(_one, Timeline.read(record), asked.late, asked.storage_sensor)
-        with ProcessPoolExecutor(asked.jobs) as pool:
-            made = pool.map(one, range(asked.seed, asked.seed + asked.trials), chunksize=2)
-            by_record[record.name] = [each for some in made for each in some]
-    everything = [each for some in by_record.values() for each in some]
-    seeds = f"{asked.seed} to {asked.seed + asked.trials - 1}"
-    sensor = f", a sensor in the medium's supply ({asked.storage_sensor})" if asked.storage_sensor else ""
-    late = ", tail begins late" if asked.late else ""
+    for record in options.records:
+        one = partial(_one, Timeline.read(record), options.late, options.storage_sensor)
+        with ProcessPoolExecutor(options.jobs) as pool:
+            made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
+            by_record[record.name] = [figure for some in made for figure in some]
+    everything = [figure for some in by_record.values() for figure in some]
+    seeds = f"{options.seed} to {options.seed + options.trials - 1}"
+    sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
+    late = ", tail begins late" if options.late else ""
     print(f"SIMULATED; seeds {seeds} of each record{late}{sensor}\n")
     print("| | told | hold the truth | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))
-    print(line("every kind", [each for each in everything if each.name in KINDS]))
-    for name in dict.fromkeys(each.name for each in everything if each.name not in KINDS):
-        print(line(name, [each for each in everything if each.name == name]))
+    print(line("every kind", [figure for figure in everything if figure.name in KINDS]))
+    for name in dict.fromkeys(figure.name for figure in everything if figure.name not in KINDS):
+        print(line(name, [figure for figure in everything if figure.name == name]))
     print(line("**all**", everything))
-    for each in everything:
-        if each.identified and not each.covered:
+    for figure in everything:
+        if figure.identified and not figure.covered:
             print(
-                f"missed: seed {each.seed}, {each.name} {each.found_j:.3g} ± {each.u_j:.2g} J, true {each.true_j:.3g} J"
+                f"missed: seed {figure.seed}, {figure.name} {figure.found_j:.3g} ± {figure.u_j:.2g} J, "
+                f"true {figure.true_j:.3g} J"
             )
     return 0
 

@@ -84,7 +84,7 @@ class Truth:
             f"medium.{name}": float(getattr(self.medium, name))
             for name in ("write_bytes_per_s", "read_bytes_per_s", "flush_s", "active_w", "tail_w", "tail_s")
         }
-        cores = {f"board.busy_cores_w.{at}": each for at, each in enumerate(self.board.busy_cores_w)}
+        cores = {f"board.busy_cores_w.{at}": power_w for at, power_w in enumerate(self.board.busy_cores_w)}
         supply = {
             "supply.open_voltage_v": self.supply.open_voltage_v,
             "supply.resistance_ohm": self.supply.resistance_ohm,
@@ -141,8 +141,8 @@ def _story(truth: Truth, chance: random.Random) -> _Story:
     story.rest(IDLE_S)
     story.phase("idle-before", Role.BASELINE, start_ns)
     start_ns = story.now_ns
-    for each in range(1, cores + 1):
-        story.load(each - chance.uniform(0.0, 0.03), EACH_S)
+    for busy_cores in range(1, cores + 1):
+        story.load(busy_cores - chance.uniform(0.0, 0.03), EACH_S)
         story.rest(0.5)
     for _ in range(3):
         story.move(EACH_S * medium.write_bytes_per_s, medium.write_bytes_per_s, MediumMode.WRITING)
@@ -205,7 +205,7 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
 def _trace(
     truth: Truth, chance: random.Random, rng: np.random.Generator, centre_ns: np.ndarray, power_w: np.ndarray
 ) -> PowerTrace:
-    drawn = np.array([truth.supply.at_power(float(each)) for each in power_w])
+    drawn = np.array([truth.supply.at_power(float(value_w)) for value_w in power_w])
     gain = (1 + chance.uniform(-0.01, 0.01)) * (1 + chance.uniform(-0.005, 0.005))
     volts = 1 + chance.uniform(-0.005, 0.005)
     offset_a = chance.uniform(-0.002, 0.002)
@@ -228,23 +228,23 @@ def _system(
 
     def moved(mode: MediumMode, rate: float) -> np.ndarray:
         total = np.zeros(at_ns.size)
-        for each in story.busy:
-            if each.mode is mode:
-                total += np.clip(at_ns - each.start_ns, 0, each.end_ns - each.start_ns) * 1e-9 * rate
+        for stretch in story.busy:
+            if stretch.mode is mode:
+                total += np.clip(at_ns - stretch.start_ns, 0, stretch.end_ns - stretch.start_ns) * 1e-9 * rate
         return np.floor(total / 4096) * 4096
 
-    written = moved(MediumMode.WRITING, truth.medium.write_bytes_per_s)
-    dirty = -written
+    written_bytes = moved(MediumMode.WRITING, truth.medium.write_bytes_per_s)
+    dirty = -written_bytes
     for start_ns, nbytes, _ in story.dirtied:
         dirty = dirty + nbytes * (at_ns >= start_ns)
-    own = 0.9 * cpu_s
+    process_s = 0.9 * cpu_s
     return pa.table(
         {
             "board_ns": at_ns,
             "cpu_busy_s": np.floor(cpu_s * 100) / 100,
-            "process_cpu_s": own,
+            "process_cpu_s": process_s,
             "device_read_bytes": moved(MediumMode.READING, truth.medium.read_bytes_per_s),
-            "device_written_bytes": written,
+            "device_written_bytes": written_bytes,
             "dirty_bytes": np.maximum(dirty, 0.0),
         }
     )
@@ -281,11 +281,11 @@ def main() -> int:
             else:
                 held.setdefault(name, [])
     print(f"{'parameter':<30} {'told':>5} {'held':>5} {'share':>6} {'median u / value':>17}")
-    for name, own in held.items():
-        share = f"{100 * sum(own) / len(own):5.1f}%" if own else "     -"
-        width = f"{100 * float(np.nanmedian(wide[name])):.2g} %" if own else "-"
-        print(f"{name:<30} {len(own):5d} {sum(own):5d} {share} {width:>17}")
-    every = [each for own in held.values() for each in own]
+    for name, covered in held.items():
+        share = f"{100 * sum(covered) / len(covered):5.1f}%" if covered else "     -"
+        width = f"{100 * float(np.nanmedian(wide[name])):.2g} %" if covered else "-"
+        print(f"{name:<30} {len(covered):5d} {sum(covered):5d} {share} {width:>17}")
+    every = [is_covered for covered in held.values() for is_covered in covered]
     print(f"{'all':<30} {len(every):5d} {sum(every):5d} {100 * sum(every) / len(every):5.1f}%")
     return 0
 

@@ -101,14 +101,14 @@ def wrong_pairs(line: SyncLine, board_index: np.ndarray, meter_index: np.ndarray
 def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
     """Runs the trials of one cell, prints its row, and says whether the limits hold."""
     # One delay a run, and all its moments share it: drawn freely, a hundred runs would not tell 95 % from 90.
-    found = [
+    courses = [
         trial(first_seed + number, shape, duration_s, (number + 0.5) / trials) for number in range(trials)
     ]
-    seen = [one for one in found if not one.refused]
+    seen = [one for one in courses if not one.refused]
     covered = float(np.mean([one.covered for one in seen])) if seen else 0.0
     greatest_us = np.array([one.greatest_us for one in seen])
     limit_us = LIMITS_US.get(shape, np.inf)
-    wrong, refused = sum(one.wrong_pairs for one in seen), len(found) - len(seen)
+    wrong, refused = sum(one.wrong_pairs for one in seen), len(courses) - len(seen)
     held = COVERAGE[0] <= covered <= COVERAGE[1] and greatest_us.max() <= limit_us and refused == 0
     print(
         f"| {shape} | {duration_s / 60:g} | {100 * covered:.1f} | {np.median(greatest_us):.1f} | "
@@ -122,17 +122,17 @@ def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
 
 def cold_starts(duration_s: float, trials: int, first_seed: int) -> bool:
     """A resonator from cold whose edges are lost on both sides; prints a row, says whether no map was far off."""
-    found = [
+    starts = [
         trial(first_seed + number, "cold start", duration_s, (number + 0.5) / trials, LOSSY)
         for number in range(trials)
     ]
-    covered = float(np.mean([one.covered for one in found]))
-    worst_u = np.array([one.worst_u for one in found])
-    refused, wrong = sum(bool(one.refused) for one in found), sum(one.wrong_pairs for one in found)
+    covered = float(np.mean([one.covered for one in starts]))
+    worst_u = np.array([one.worst_u for one in starts])
+    refused, wrong = sum(bool(one.refused) for one in starts), sum(one.wrong_pairs for one in starts)
     held = covered >= COVERAGE[0] and worst_u.max() <= WORST_U and refused == 0
     print(
         f"| cold start | {duration_s / 60:g} | {100 * covered:.1f} | {np.median(worst_u):.1f} | "
-        f"{worst_u.max():.1f} | {np.median([one.stated_us for one in found]):.1f} | {wrong} | {refused} |"
+        f"{worst_u.max():.1f} | {np.median([one.stated_us for one in starts]):.1f} | {wrong} | {refused} |"
         f"{'' if held else ' LIMIT BROKEN'}",
         flush=True,
     )
@@ -168,14 +168,17 @@ def resonators(count: int, first_seed: int) -> bool:
         rng = np.random.default_rng([first_seed, number])
         line = sync_line(rng, "steady", float(rng.choice([10, 30, 120, 600], p=[0.3, 0.3, 0.3, 0.1])))
         try:
-            found = match_edges(line.board_ns, line.board_level, line.meter_ns, line.meter_level)
+            edge_pairs = match_edges(line.board_ns, line.board_level, line.meter_ns, line.meter_level)
         except AlignmentError as error:
             refused += 1
             print(f"refused: resonator {number}: {error}")
             continue
-        pairs += found.source_ns.size
+        pairs += edge_pairs.source_ns.size
         # One pair of a lost edge and a late or invented one nearby is left to the fit; a wrong place is many.
-        wrong += wrong_pairs(line, found.source_index, found.target_index) > 0.1 * found.source_ns.size
+        wrong += (
+            wrong_pairs(line, edge_pairs.source_index, edge_pairs.target_index)
+            > 0.1 * edge_pairs.source_ns.size
+        )
     print(f"SIMULATED resonators: {count}, {refused} refused, {wrong} matched wrongly, {pairs} pairs")
     return refused == 0 and wrong == 0
 
@@ -188,12 +191,12 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=100, help="of each shape and duration")
     parser.add_argument("--resonators", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
-    asked = parser.parse_args()
+    options = parser.parse_args()
     print(
         "SIMULATED: | shape | min | covered % | greatest us: median | worst | stated | knots | wrong | refused | s |"
     )
     held = [
-        course(shape, duration_s, asked.trials, asked.seed)
+        course(shape, duration_s, options.trials, options.seed)
         for shape in SHAPES
         if shape not in ("steady", "cold start")
         for duration_s in DURATIONS_S
@@ -203,13 +206,14 @@ def main() -> int:
         "wrong | refused |"
     )
     held += [
-        cold_starts(duration_s, max(2 * asked.trials, LOSSY_TRIALS), asked.seed) for duration_s in DURATIONS_S
+        cold_starts(duration_s, max(2 * options.trials, LOSSY_TRIALS), options.seed)
+        for duration_s in DURATIONS_S
     ]
     print("SIMULATED: | shape | pause s | covered % | greatest us in it: median | worst | stated |")
     for shape in SHAPES:
         for pause_s in PAUSES_S:
-            pauses(shape, pause_s, asked.trials, asked.seed)
-    held.append(resonators(asked.resonators, asked.seed))
+            pauses(shape, pause_s, options.trials, options.seed)
+    held.append(resonators(options.resonators, options.seed))
     return 0 if all(held) else 1
 
 

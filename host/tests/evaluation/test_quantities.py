@@ -152,7 +152,7 @@ def test_the_documented_tables_are_those_of_the_code():
 
 
 def test_every_quantity_is_documented():
-    page = quantities_page.written()
+    page = quantities_page.markdown()
     documented = {each.key for table in quantities_page.TABLES.values() for each in table}
     assert documented == {each.key for each in YCSB}
     assert all(f"{each.key.rpartition('.')[2]}`" in page and each.meaning in page for each in YCSB)

@@ -44,7 +44,7 @@ def check(case: Case, say: Carried) -> None:
     """The complaint is made, its sentence names what to do, and once that is done the complaint is gone."""
     before = say(None)
     assert re.search(case.complaint, before), before
-    found = re.search(case.advice, before)
-    assert found, before
-    after = say(found)
+    advice = re.search(case.advice, before)
+    assert advice, before
+    after = say(advice)
     assert not re.search(case.complaint, after), after

@@ -120,7 +120,7 @@ class ZooShell(LocalShell):
 
     def command(self, arguments: list[str]) -> list[str]:
         """The arguments, with the board's files in place of this computer's."""
-        arguments = [_PLACES.sub(lambda found: f"{self._root}{found[0]}", word) for word in arguments]
+        arguments = [_PLACES.sub(lambda match: f"{self._root}{match[0]}", word) for word in arguments]
         if self._denied:  # root may write anywhere: what the board's user may not is said here
             arguments = [word.replace('[ -w "$chip" ]', "false") for word in arguments]
         return ["env", f"PATH={self._bin}:{os.environ['PATH']}", *super().command(arguments)]

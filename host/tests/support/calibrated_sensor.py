@@ -64,7 +64,7 @@ class TrueReference:
 
     @classmethod
     def draw(cls, reference, rng):
-        return cls(reference, {each.name: rng.normal() for each in reference.common})
+        return cls(reference, {source.name: rng.normal() for source in reference.common})
 
     def current(self, true_a):
         return true_a + sum(
@@ -88,10 +88,10 @@ def points(sensor, reference, rng=None, currents_a=CURRENTS_A, noise_a=2e-5):
     def rounded(value, step):
         return round(value / step) * step if rng else value
 
-    found = []
+    read_points = []
     for true_a in currents_a:
         true_v = OPEN_V - SUPPLY_OHM * true_a
-        found.append(
+        read_points.append(
             ReferencePoint(
                 current_a=sensor.current(true_a) + noise(noise_a),
                 current_u_a=noise_a,
@@ -103,4 +103,4 @@ def points(sensor, reference, rng=None, currents_a=CURRENTS_A, noise_a=2e-5):
                 reference_u_v=DIGIT / 12**0.5,
             )
         )
-    return found
+    return read_points

@@ -16,12 +16,12 @@ def made(
     """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
     commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
     blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})
-    asked = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
-    record = RunRecord.create(place, asked, simulated=simulated)
+    options = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
+    record = RunRecord.create(place, options, simulated=simulated)
     record.update(
-        found={"opjoule": "0.1.0", "commit": commit, "storage": asked["storage"]},
+        found={"opjoule": "0.1.0", "commit": commit, "storage": options["storage"]},
         plan={
-            "study": {"name": "ycsb", "database": asked["db"], **reset},
+            "study": {"name": "ycsb", "database": options["db"], **reset},
             "idle_s": 30.0,
             "settle_limit_s": 60.0,
         },
@@ -29,8 +29,8 @@ def made(
             "run-1": {
                 "settings": {"durability": durability},
                 "workload": {
-                    "recordcount": str(asked.get("records", 1000)),
-                    "seed": str(asked.get("seed", 1)),
+                    "recordcount": str(options.get("records", 1000)),
+                    "seed": str(options.get("seed", 1)),
                     **blocks,
                 },
             }
@@ -45,4 +45,4 @@ def made(
 
 def several(folder: Path, name: str, values, **settings) -> list[str]:
     """Records of one setting, and their places."""
-    return [str(made(folder / f"{name}-{number}", each, **settings)) for number, each in enumerate(values)]
+    return [str(made(folder / f"{name}-{number}", value, **settings)) for number, value in enumerate(values)]

@@ -14,8 +14,8 @@ NAMES = ("read", "update", "write_back", "foreground")
 
 def fit(*windows):
     """All windows as one run."""
-    (found,) = fits(*windows, [])
-    return found
+    (fitted_run,) = fits(*windows, [])
+    return fitted_run
 
 
 def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, steady=False, seed=1):
@@ -28,16 +28,16 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
     rng = np.random.default_rng(seed)
     load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
     count = np.stack([rng.poisson(load), rng.poisson(load)], axis=1).astype(float)
-    own = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
-    activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own
+    own_load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)
+    activity = np.sqrt(1 - own_variation) * load + np.sqrt(own_variation) * own_load
     activity = np.full(COUNT, 0.3) if steady else activity
     duration_s = np.full(COUNT, WINDOW_S)
     group = groups({}, duration_s, np.zeros(COUNT, np.bool_), np.arange(COUNT) // 32)
-    mean = (np.stack([np.bincount(group.near, each) for each in count.T]) / np.bincount(group.near)).T[
-        group.near
-    ]
+    mean = (
+        np.stack([np.bincount(group.near, kind_count) for kind_count in count.T]) / np.bincount(group.near)
+    ).T[group.near]
     energy_j = (mean + near_too_steep * (count - mean)) @ [1e-3, 3e-3] + 1e-3 * activity
-    energy_j += strays * 4e-3 * (own - own.mean() - load + load.mean())
+    energy_j += strays * 4e-3 * (own_load - own_load.mean() - load + load.mean())
     energy_j += rng.normal(0, 1e-3, COUNT) + np.repeat(rng.normal(0, wander_j, COUNT // 32), 32)
     columns = np.concatenate([count, activity[:, None], count.sum(axis=1)[:, None]], axis=1)
     sets = ColumnSets(
@@ -47,9 +47,9 @@ def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, s
         count=np.array([True, True, False, False]),
         strays=np.array([0.0, 0.0, 0.0, NEIGHBOURS_U]),
     )
-    found = fit(columns, energy_j, group, sets, PARTS)
-    return found, columns, count.sum(axis=0) @ [1e-3, 3e-3]
+    fit_of_run = fit(columns, energy_j, group, sets, PARTS)
+    return fit_of_run, columns, count.sum(axis=0) @ [1e-3, 3e-3]
 
 
-def reasons(found, columns):
-    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, found, COUNT * WINDOW_S), strict=True))
+def reasons(fit_of_run, columns):
+    return dict(zip(NAMES, verdicts(NAMES, 2, PARTS, columns, fit_of_run, COUNT * WINDOW_S), strict=True))

@@ -25,18 +25,18 @@ def serve() -> None:
 
     for line in sys.stdin:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
-        asked = json.loads(line)
+        request = json.loads(line)
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.setsid()
-            log = os.open(asked["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+            log = os.open(request["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
             for number in (1, 2):
                 os.dup2(log, number)
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-            Path(asked["pid"]).write_text(str(os.getpid()))
-            status = (rig if asked["kind"] == "rig" else campaign)(asked["argv"])
+            Path(request["pid"]).write_text(str(os.getpid()))
+            status = (rig if request["kind"] == "rig" else campaign)(request["argv"])
             sys.stdout.flush()
-            Path(asked["status"]).write_text(str(status))
+            Path(request["status"]).write_text(str(status))
             os._exit(status)
 
 

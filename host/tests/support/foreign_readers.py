@@ -40,9 +40,9 @@ def ycsb_key(number):
 def decode(stored):
     """One record as loader-cpp/include/loader/row.h lays it out: {field number: value}."""
     if stored[0] == 3:
-        _, count, each = struct.unpack_from("<BBH", stored)
-        assert len(stored) == 4 + count * each
-        return {number: bytes(stored[4 + number * each :][:each]) for number in range(count)}
+        _, count, size = struct.unpack_from("<BBH", stored)
+        assert len(stored) == 4 + count * size
+        return {number: bytes(stored[4 + number * size :][:size]) for number in range(count)}
     layout, reserved, count = struct.unpack_from("<BBH", stored)
     assert (layout, reserved) == (1, 0)
     entries = [struct.unpack_from("<HHI", stored, 4 + 8 * i) for i in range(count)]
@@ -101,13 +101,13 @@ def read_flatfolder(path):
 
 
 def read_nestedfolder(path):
-    found = {}
+    tables = {}
     for number in range(RECORDS):
         digest = hashlib.md5(ycsb_key(number).encode()).hexdigest()
         file = path / "records" / digest[:2] / digest[2:4] / digest[4:6] / digest
-        found[ycsb_key(number)] = decode(file.read_bytes())
+        tables[ycsb_key(number)] = decode(file.read_bytes())
     assert sum(1 for file in (path / "records").rglob("*") if file.is_file()) == RECORDS
-    return found
+    return tables
 
 
 def read_mongodb(address):

@@ -65,13 +65,13 @@ class Sshd:
         command = [SSHD, "-D", "-e", "-f", str(config)]
         if os.geteuid() == 0:  # root's sshd wants /run/sshd: it gets a /run of its own
             inside = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"'
-            own = [
+            namespace = [
                 "unshare",
                 "--mount",
                 "--propagation",
                 "slave",
             ]  # shared mounts that are made later are seen
-            command = [*own, "sh", "-c", inside, "sh", *command]
+            command = [*namespace, "sh", "-c", inside, "sh", *command]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
 
     def _listens(self) -> bool:

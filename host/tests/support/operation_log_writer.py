@@ -51,7 +51,7 @@ def block(
 
 def log(blocks: Sequence[tuple[int, int, Sequence[tuple[int, int, int]]]]) -> list[bytes]:
     """Header and blocks of a whole log, numbered; each is (thread, base_board_ns, records)."""
-    return [file_header(), *(block(*each, sequence=number) for number, each in enumerate(blocks))]
+    return [file_header(), *(block(*contents, sequence=number) for number, contents in enumerate(blocks))]
 
 
 def operation(kind: int, gap_ns: int, duration_ns: int, ok: bool = True) -> tuple[int, int, int]:

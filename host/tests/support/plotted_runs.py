@@ -15,7 +15,9 @@ ABOVE_IDLE = "marginal_energy_per_operation_j"
 def scaled(entry, factor):
     """A number of result.json, or a group of them, times a factor."""
     if "value" not in entry:
-        return {key: scaled(each, factor) if isinstance(each, dict) else each for key, each in entry.items()}
+        return {
+            key: scaled(value, factor) if isinstance(value, dict) else value for key, value in entry.items()
+        }
     made = dict(entry)
     for name in ("value", "u"):
         if isinstance(made[name], float):
@@ -44,9 +46,13 @@ def result(database, medium, block=1):
         for name, share in (("flush", 0.1), ("compaction", 0.25), ("write_back", 0.15), ("tail", 0.05)):
             made["by_activity"][name] = {"value": share * total, **part}
         for kind, share in (("read", 0.1), ("update", 0.3)):
-            own = made["by_operation"][kind]
-            own["energy_per_operation_j"] = {"value": share * total / own["count"], "u": 1e-6, "unit": "J"}
-            own["identifiable"] = True
+            entry_of_kind = made["by_operation"][kind]
+            entry_of_kind["energy_per_operation_j"] = {
+                "value": share * total / entry_of_kind["count"],
+                "u": 1e-6,
+                "unit": "J",
+            }
+            entry_of_kind["identifiable"] = True
     return made
 
 
@@ -73,10 +79,10 @@ def make_campaign(folder: Path, *, blocks=2, drift_per_run=0.0):
     for block in range(1, blocks + 1):
         for database, medium in order if block % 2 else order[::-1]:
             place = folder / f"{database}-{medium}-{block}"
-            own = result(database, medium)
-            own[ABOVE_IDLE] = scaled(own[ABOVE_IDLE], 1 + number * drift_per_run)
+            numbers = result(database, medium)
+            numbers[ABOVE_IDLE] = scaled(numbers[ABOVE_IDLE], 1 + number * drift_per_run)
             RunRecord.open(place).update(found={"started_utc": f"2026-01-02T03:{number:02}:00+00:00"})
-            put_result(place, own)
+            put_result(place, numbers)
             (place / "report.html").write_text("<title>its own page</title>")
             rank = order.index((database, medium))
             runs.append(ConditionRun(block, {"db": database, "storage": medium}, place.name, rank=rank))
@@ -85,5 +91,5 @@ def make_campaign(folder: Path, *, blocks=2, drift_per_run=0.0):
     make_record(folder / "failed", status="failed", **last)
     (folder / "failed/report.html").write_text("<title>its own page</title>")
     runs.append(ConditionRun(1, last, "failed", rank=len(order) - 1))
-    write_index(folder, [as_recorded(folder, each) for each in runs], simulated=True)
+    write_index(folder, [as_recorded(folder, run) for run in runs], simulated=True)
     return folder

@@ -212,14 +212,14 @@ class Browser:
         return dict(json.loads(line))
 
     def _note(self, event: dict[str, Any]) -> None:
-        method, told = event.get("method"), event.get("params", {})
+        method, params = event.get("method"), event.get("params", {})
         if method == "Runtime.exceptionThrown":
             self.complaints.append(
-                f"exception: {told['exceptionDetails'].get('exception', {}).get('description')}"
+                f"exception: {params['exceptionDetails'].get('exception', {}).get('description')}"
             )
-        elif method == "Runtime.consoleAPICalled" and told["type"] in ("error", "warning", "assert"):
-            self.complaints.append(f"console: {told['args']}")
-        elif method == "Log.entryAdded" and told["entry"]["level"] in ("error", "warning"):
-            self.complaints.append(f"log: {told['entry']['text']}")
-        elif method == "Network.requestWillBeSent" and not self._is_own(told["request"]["url"]):
-            self.complaints.append(f"request: {told['request']['url']}")
+        elif method == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning", "assert"):
+            self.complaints.append(f"console: {params['args']}")
+        elif method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+            self.complaints.append(f"log: {params['entry']['text']}")
+        elif method == "Network.requestWillBeSent" and not self._is_own(params["request"]["url"]):
+            self.complaints.append(f"request: {params['request']['url']}")

@@ -134,17 +134,17 @@ def _operations(rng: np.random.Generator) -> OperationTable:
 def _write_system(directory: Path, rng: np.random.Generator) -> None:
     time_s = np.arange(0.2, DURATION_S, 0.05)
     busy = np.zeros(time_s.size)
-    written, dirty = np.zeros(time_s.size), np.zeros(time_s.size)
+    written_bytes, dirty = np.zeros(time_s.size), np.zeros(time_s.size)
     for name, start_s, end_s in PHASES_S:
         inside = (time_s >= start_s) & (time_s < end_s)
         busy[inside] += {"load": 1.3, "run": 1.1}.get(name, 0.05)
-        written[inside] += {"load": 9e6, "load-settle": 13e6, "run": 5e6, "settle": 12e6}.get(name, 0)
+        written_bytes[inside] += {"load": 9e6, "load-settle": 13e6, "run": 5e6, "settle": 12e6}.get(name, 0)
         dirty[inside] = {"load": 30e6, "run": 45e6}.get(name, 1e6) * np.linspace(0.1, 1, inside.sum())
     steps = {
         "board_ns": BOARD_START_NS + (time_s * 1e9).astype(np.int64),
         "cpu_busy_s": np.cumsum((busy + rng.uniform(0, 0.1, time_s.size)) * 0.05),
         "process_cpu_s": np.cumsum(busy * 0.05),
-        "device_written_bytes": np.cumsum(written * 0.05).astype(np.int64),
+        "device_written_bytes": np.cumsum(written_bytes * 0.05).astype(np.int64),
         "device_read_bytes": np.cumsum(rng.integers(0, 9000, time_s.size)),
         "dirty_bytes": dirty.astype(np.int64),
     }

@@ -38,8 +38,8 @@ class SeriesLoad:
         """One moment for both; nothing comes later than a `w` with an earlier time."""
         with self._lock:
             text = line(time.monotonic_ns()).encode()
-            for each in self._fifos:
-                os.write(each, text)
+            for fifo in self._fifos:
+                os.write(fifo, text)
 
 
 @contextmanager
@@ -47,14 +47,22 @@ def series_rigs(folder, *options):
     """One rig-sim for each tuple of options, all on one load; gives their ports and the load."""
     with ExitStack() as stack:
         ports, fifos = [], []
-        for number, own in enumerate(options):
+        for number, rig_options in enumerate(options):
             live, port = folder / f"live-{number}", folder / f"meter-{number}"
             os.mkfifo(live)
             # For reading, too: the rig's side may open it whenever it is ready.
             fifos.append(os.open(live, os.O_RDWR))
             stack.callback(os.close, fifos[-1])
             command = [RIG_SIM, "--elf", FIRMWARE, "--pty", port, "--truth", folder / f"truth-{number}.json"]
-            command += ["--live", live, "--delay-ms", str(DELAY_MS), "--patience-s", str(LIMIT_S), *own]
+            command += [
+                "--live",
+                live,
+                "--delay-ms",
+                str(DELAY_MS),
+                "--patience-s",
+                str(LIMIT_S),
+                *rig_options,
+            ]
             process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
             stack.callback(process.kill)
             assert "SIMULATED meter at" in process.stdout.readline()

@@ -39,5 +39,5 @@ class Desk:
             check=lambda: None,
             show=lambda *seconds: self.shown.append(seconds),
         )
-        found = waiting.wait(writes, rest)
-        return found, self.now_s - self.started_s
+        unsettled = waiting.wait(writes, rest)
+        return unsettled, self.now_s - self.started_s

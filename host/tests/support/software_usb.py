@@ -171,13 +171,15 @@ class SoftwareKm003c(SoftwareDevice):
         super().__init__(**what)
         self.supply = supply or Supply()
         self.silent_after, self.lose, self.kind, self.reversed = silent_after, set(lose), kind, reversed
-        self.asked = 0
+        self.requests = 0
         self._answers = [self._answer(200) for _ in range(stale)]
 
     def take(self, data):
         assert data[0] == 0x0C and data[2:] == b"\x02\x00", "GET_DATA of attribute ADC"
-        self.asked += 1
-        if self.asked in self.lose or (self.silent_after is not None and self.asked > self.silent_after):
+        self.requests += 1
+        if self.requests in self.lose or (
+            self.silent_after is not None and self.requests > self.silent_after
+        ):
             return
         self._answers.append(self._answer(data[1]))
 

@@ -77,8 +77,8 @@ class Measured:
         if left:
             trial.wrong.append(f"restore left {left[0]}")
         there = self.rig.storage.iterdir() if self.rig.storage.is_dir() else ()
-        if found := [path.name for path in there if path.name != "lost+found"]:  # fsck's own
-            trial.wrong.append(f"on the medium: {found[0]}")
+        if names := [path.name for path in there if path.name != "lost+found"]:  # fsck's own
+            trial.wrong.append(f"on the medium: {names[0]}")
 
     def next_works(self, trial: Trial) -> None:
         """A measurement after it."""
@@ -136,11 +136,11 @@ def server_killed(measured: Measured) -> Trial:
 
 
 def _kill(measured: Measured, name: str) -> bool:
-    found = of_ours(measured.folder, name)
-    for pid in found:
+    pids = of_ours(measured.folder, name)
+    for pid in pids:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    return bool(found)
+    return bool(pids)
 
 
 @contextlib.contextmanager

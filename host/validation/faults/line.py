@@ -133,10 +133,10 @@ def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
         meter.stdout.readline()
         line = BadLine(folder / "meter", folder / "bad", name, chance)
         try:
-            asked = [*COMMAND, "record", "--meter", f"serial:{folder}/bad", "--out", str(folder / "run")]
-            asked += ["--seconds", str(RECORDED_S)]
+            command = [*COMMAND, "record", "--meter", f"serial:{folder}/bad", "--out", str(folder / "run")]
+            command += ["--seconds", str(RECORDED_S)]
             ended = subprocess.run(
-                asked, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env()
+                command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env()
             )
         finally:
             meter.kill()

@@ -34,10 +34,10 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     number, program = FAULTS[name]
     (folder / "tmp").mkdir()
     mounts = Path("/proc/self/mounts").read_text()
-    asked = [*COMMAND, *SHORT, "--out", str(folder / "run")]
+    command = [*COMMAND, *SHORT, "--out", str(folder / "run")]
     with (
         (folder / "said").open("w") as said,
-        subprocess.Popen(asked, stdout=said, stderr=said, env=env(folder / "tmp")) as running,
+        subprocess.Popen(command, stdout=said, stderr=said, env=env(folder / "tmp")) as running,
     ):
         _sleep(running, folder, program, chance)
         struck = of_ours(folder, program)[:1]
@@ -81,9 +81,9 @@ def _strike(struck: list[int], number: int) -> None:
 
 def _sweep(trial: Trial, folder: Path) -> None:
     """The next measurement removes what a killed one could not, and works."""
-    asked = [*COMMAND, *SHORT, "--out", str(folder / "next")]
+    command = [*COMMAND, *SHORT, "--out", str(folder / "next")]
     ended = subprocess.run(
-        asked, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env(folder / "tmp")
+        command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env(folder / "tmp")
     )
     after = judged(folder / "next", ended.returncode, ended.stderr)
     if after.status != "complete" or after.wrong:

@@ -56,9 +56,9 @@ class Recording:
         self, out: Path, *, meter: str = "", seconds: float = RECORDED_S, **more: str
     ) -> subprocess.Popen[str]:
         """`measure.py record`, with more environment."""
-        asked = [*COMMAND, "record", "--meter", meter or f"serial:{self.folder}/meter", "--out", str(out)]
+        command = [*COMMAND, "record", "--meter", meter or f"serial:{self.folder}/meter", "--out", str(out)]
         return subprocess.Popen(
-            [*asked, "--seconds", str(seconds)],
+            [*command, "--seconds", str(seconds)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
@@ -164,14 +164,14 @@ def host_fault(fault: str) -> Callable[[Recording], Trial]:
     """The host's disk or clock misbehaves from a random moment on."""
 
     def strike(run: Recording) -> Trial:
-        asked = {
+        settings = {
             "LD_PRELOAD": host_faults(run.folder),
             "OPJOULE_FAULT": fault,
             "OPJOULE_FAULT_AFTER_S": f"{run.moment_s:.3f}",
             "OPJOULE_FAULT_FOLDER": str(run.out),
             "OPJOULE_FAULT_STEP_S": str(run.chance.choice([-86400, -3600, -2, 2, 3600, 86400])),
         }
-        return run.finish(run.ended(run.start(run.out, **asked)))
+        return run.finish(run.ended(run.start(run.out, **settings)))
 
     return strike
 
@@ -204,11 +204,11 @@ sys.exit(main(sys.argv[2:]))
 
 def monsoon_gone(run: Recording) -> Trial:
     """A Monsoon in software is unplugged at a random moment of its own 2 s."""
-    asked = [str(PYTHON), "-c", _MONSOON, f"{run.chance.uniform(0.2, RECORDED_S - 0.2):.3f}"]
-    asked += ["record", "--meter", "monsoon", "--out", str(run.out), "--seconds", str(RECORDED_S)]
+    command = [str(PYTHON), "-c", _MONSOON, f"{run.chance.uniform(0.2, RECORDED_S - 0.2):.3f}"]
+    command += ["record", "--meter", "monsoon", "--out", str(run.out), "--seconds", str(RECORDED_S)]
     more = {"PYTHONPATH": f"{HOST}:{HOST}/tests/support"}
     running = subprocess.Popen(
-        asked,
+        command,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,

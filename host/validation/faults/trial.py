@@ -42,8 +42,8 @@ def env(temporary: Path | None = None, **more: str) -> dict[str, str]:
     Args:
         temporary: their folder for temporary files.
     """
-    own = {"TMPDIR": str(temporary)} if temporary else {}
-    return {**os.environ, "PYTHONPATH": str(HOST), **own, **more}
+    temporary_folder = {"TMPDIR": str(temporary)} if temporary else {}
+    return {**os.environ, "PYTHONPATH": str(HOST), **temporary_folder, **more}
 
 
 def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) -> Trial:
@@ -87,7 +87,7 @@ def of_ours(folder: Path, name: str = "", word: str = "") -> list[int]:
         name: how the name of their program begins.
         word: it has to be among their arguments.
     """
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if f"{folder}/".encode() not in (place / "environ").read_bytes():
@@ -95,8 +95,8 @@ def of_ours(folder: Path, name: str = "", word: str = "") -> list[int]:
             words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
             program = "measure.py" if "opjoule.cli.start" in words else Path(words[0]).name
             if program.startswith(name) and (word in words or not word):
-                found.append(int(place.name))
-    return sorted(found)
+                pids.append(int(place.name))
+    return sorted(pids)
 
 
 def note_what_is_left(trial: Trial, temporary: Path, mounts: str) -> None:
