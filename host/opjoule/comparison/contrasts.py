@@ -129,11 +129,8 @@ class Compared:
 
     def marks(self, contrast: Contrast) -> list[str]:
         """The warnings of both sides of a contrast, in a word or two each."""
-        sides = [
-            group
-            for group in self.groups
-            if group.stratum == contrast.stratum and group.name in (contrast.a, contrast.b)
-        ]
+        groups = [group for group in self.groups if group.stratum == contrast.stratum]
+        sides = [group for group in groups if group.name in (contrast.a, contrast.b)]
         return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
 
 
@@ -167,19 +164,14 @@ def compare(
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
-        raise DataFault(
-            f"{', '.join(quantity.label or quantity.key for quantity in quantities)}: nothing to compare: {why}"
-        )
+        names = ", ".join(quantity.label or quantity.key for quantity in quantities)
+        raise DataFault(f"{names}: nothing to compare: {why}")
     if not question.against and question.by != (SIDE,):
-        contrasts = [
-            contrast if contrast.side_a.value >= contrast.side_b.value else contrast.turned()
-            for contrast in contrasts
-        ]
-    if any(
-        not contrast.side_a.shared or not contrast.side_b.shared
-        for contrast in contrasts
-        if "_j" in contrast.quantity.key
-    ):
+        in_order = [contrast.side_a.value >= contrast.side_b.value for contrast in contrasts]
+        pairs = zip(contrasts, in_order, strict=True)
+        contrasts = [contrast if ordered else contrast.turned() for contrast, ordered in pairs]
+    energies = [contrast for contrast in contrasts if "_j" in contrast.quantity.key]
+    if not all(contrast.side_a.shared and contrast.side_b.shared for contrast in energies):
         notes.append(
             "the meter's gain error does not cancel in the ratios of energies, because its sensor has no "
             "name: give it one with label= behind its port (docs/how-to/calibrate.md)"
@@ -198,13 +190,9 @@ def compare(
 def judged_together(answers: Sequence[Compared]) -> list[Compared]:
     """Several answers whose comparisons count as those of one question."""
     contrasts = [contrast for answer in answers for contrast in answer.contrasts]
-    judged_contrasts = iter(
-        judged(contrasts, max((answer.question.tolerance for answer in answers), default=0.0))
-    )
-    return [
-        replace(answer, contrasts=tuple(next(judged_contrasts) for _ in answer.contrasts))
-        for answer in answers
-    ]
+    tolerance = max((answer.question.tolerance for answer in answers), default=0.0)
+    together = iter(judged(contrasts, tolerance))
+    return [replace(answer, contrasts=tuple(next(together) for _ in answer.contrasts)) for answer in answers]
 
 
 def _contrasts(
@@ -216,18 +204,18 @@ def _contrasts(
     notes: list[str],
 ) -> list[Contrast]:
     """Contrast of two groups, within blocks if they were measured on several rigs; empty without a common block."""
-    sides: tuple[Side, Side] | None = means
+    sides = means
     apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
     rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
     if len(rigs) > 1 and not apart:
-        sides = sides_within_blocks(a.runs, b.runs, quantity)
-        if sides is None:
+        within = sides_within_blocks(a.runs, b.runs, quantity)
+        if within is None:
             notes.append(
                 f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
                 f"be that of the rigs; --although {RIG} compares them anyway"
             )
-    if not sides:
-        return []
+            return []
+        sides = within
     short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
     cannot = why_not_judged(*sides, too_short=short)
     return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]

@@ -87,11 +87,8 @@ def is_one_of_several(record: Path) -> bool:
 def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
     """Folder of each unfinished run -> folder of the complete run that was measured in its place and counts alone."""
     complete = {(run.block, run.name): run.folder for run in runs if run.status == COMPLETE}
-    return {
-        run.folder: complete[run.block, run.name]
-        for run in runs
-        if run.status != COMPLETE and (run.block, run.name) in complete
-    }
+    unfinished = {run.folder: (run.block, run.name) for run in runs if run.status != COMPLETE}
+    return {folder: complete[cell] for folder, cell in unfinished.items() if cell in complete}
 
 
 def forget_run(record: Path) -> None:
@@ -170,9 +167,8 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
     for place in places:
         read = [run for match in _matching(place) for run in _inside(match)]
         if not read:
-            raise BadInput(
-                f"{place} holds no record: give runs/NAME, a campaign's folder, or a pattern of them"
-            )
+            remedy = "give runs/NAME, a campaign's folder, or a pattern of them"
+            raise BadInput(f"{place} holds no record: {remedy}")
         for path, run, why in read:
             if run is None:
                 left_out.setdefault(path.resolve(), f"{path}: {why}")
@@ -206,11 +202,8 @@ def _inside(place: Path) -> Iterator[tuple[Path, ComparedRun | None, str]]:
             again = measured_again(index)
             for run in index:
                 if run.folder in again:
-                    yield (
-                        folder / run.folder,
-                        None,
-                        f"ended early and was measured again as {again[run.folder]}",
-                    )
+                    why = f"ended early and was measured again as {again[run.folder]}"
+                    yield folder / run.folder, None, why
                 elif run.status != NOT_MEASURED:
                     yield folder / run.folder, run.run, run.why
         elif "run.json" in files:

@@ -67,17 +67,11 @@ class EdgeCounts:
     def faults(self) -> tuple[str, ...]:
         """Faults of a line that loses or invents edges, and of a clock that is slewed, one line each."""
         faults = []
+        missed = "the meter missed them; check the sync wire and its ground"
+        invented = "the board did not make them; look for noise on the sync wire"
         for count, clock, remedy in (
-            (
-                self.board_unmatched - self.board_invisible,
-                "board",
-                "the meter missed them; check the sync wire and its ground",
-            ),
-            (
-                self.meter_unmatched,
-                "meter",
-                "the board did not make them; look for noise on the sync wire",
-            ),
+            (self.board_unmatched - self.board_invisible, "board", missed),
+            (self.meter_unmatched, "meter", invented),
         ):
             whole = count + self.matched
             # A loader that takes the line over may also move it without writing it down.
@@ -165,7 +159,14 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
             reasons[name] = str(error)
 
     attempt("sync-edges", lambda: _from_edges(evidence, over_board_ns, counts))
-    attempt("exchanges", lambda: _from_exchanges(evidence))
+    attempt(
+        "exchanges",
+        lambda: (
+            fit_exchanges(evidence.board_exchanges, "host", "board")
+            .inverse()
+            .then(fit_exchanges(evidence.meter_exchanges, "host", "meter"))
+        ),
+    )
     if played := evidence.signature:
         wander = maps["exchanges"].wander_per_s if "exchanges" in maps else 0.0
         attempt("signature", lambda: played().map_with(wander))
@@ -179,11 +180,6 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
     checks += [not_comparable(f"{name} against {best}", f"{name}: {why}") for name, why in reasons.items()]
     u_greatest_ns, edges = float(u_ns[best].max()), counts[0] if counts else None
     return Alignment(maps[best], tuple(checks), maps, best, u_greatest_ns, edges)
-
-
-def _from_exchanges(evidence: ClockEvidence) -> ClockMap:
-    board_to_host = fit_exchanges(evidence.board_exchanges, "host", "board").inverse()
-    return board_to_host.then(fit_exchanges(evidence.meter_exchanges, "host", "meter"))
 
 
 def _from_edges(

@@ -25,7 +25,7 @@ from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Role
-from opjoule.units import Measured, Missing, Quantity, exact
+from opjoule.units import Measured, Missing, exact
 
 SHORTEST_S: Final = 0.2
 """A run holds at least so much, and so many samples, that windows can be compared."""
@@ -88,13 +88,10 @@ def _work(
     if not len(run.operations):
         return Missing("the run has no recorded operation", "J")
     end = cycle.drain or cycle.work
-    period_s = aligned.cells.period_ns * 1e-9
-    if cycle.work.duration_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
-        return Missing(
-            f"too few windows: the run lasted {cycle.work.duration_s:.2g} s, and the meter samples every "
-            f"{period_s:.2g} s",
-            "J",
-        )
+    period_s, run_s = aligned.cells.period_ns * 1e-9, cycle.work.duration_s
+    if run_s < max(SHORTEST_S, SAMPLES_MIN * period_s):
+        why = f"the run lasted {run_s:.2g} s, and the meter samples every {period_s:.2g} s"
+        return Missing(f"too few windows: {why}", "J")
     start_ns, end_ns = cycle.work.start_board_ns, end.end_board_ns
     stamps = events["board_ns"].to_numpy()
     return Work(
@@ -119,14 +116,9 @@ def _storage(medium: MediumTrace, run: WorkedRun) -> StorageTrace | None:
     idle = repeat_idle(medium.aligned, run.cycle)
     if idle is None or run.medium is None:
         return None
-    energy = run.medium
-    return StorageTrace(
-        medium.aligned.cells,
-        medium.aligned.board_to_meter,
-        idle,
-        lambda: _marginal(energy()),
-        medium.of_board,
-    )
+    aligned, energy = medium.aligned, run.medium
+    of_trace = aligned.cells, aligned.board_to_meter, idle
+    return StorageTrace(*of_trace, lambda: _marginal(energy()), medium.of_board)
 
 
 def _marginal(energy: RepeatEnergy) -> MarginalEnergy:
@@ -151,25 +143,19 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
     for name, count in counts.items():
         energy = over_repeats([_foreground(repeat, name) for repeat in repeats])
         in_blocks = over_repeats([_foreground(blocks, name)]) if blocks else energy
-        from_blocks = _better(in_blocks, energy)
+        from_blocks = isinstance(energy, Missing) and in_blocks is not energy
+        if isinstance(in_blocks, Measured) and isinstance(energy, Measured):
+            from_blocks = in_blocks.relative_u < energy.relative_u
         energy = in_blocks if from_blocks else energy
+        later = over_repeats([_background(repeat, name) for repeat in repeats])
         entries[name] = {
             "count": exact(count / len(repeats), "1"),
             "energy_per_operation_j": energy,
-            "background_energy_per_operation_j": over_repeats(
-                [_background(repeat, name) for repeat in repeats]
-            ),
+            "background_energy_per_operation_j": later,
             "identifiable": not isinstance(energy, Missing),
             "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
     return entries
-
-
-def _better(one: Quantity, other: Quantity) -> bool:
-    """Is one quantity known where the other is not, or has a narrower interval for its size?"""
-    if isinstance(one, Measured) and isinstance(other, Measured):
-        return one.relative_u < other.relative_u
-    return isinstance(other, Missing) and one is not other
 
 
 def _foreground(repeat: Repeat, kind: str) -> Figure | Missing:
@@ -195,12 +181,9 @@ def _background(repeat: Repeat, kind: str) -> Figure | Missing:
         return whole
     moved = repeat.operations.bytes_by_kind()
     sizes = {name: float(moved[name]) for name in writing}
-    part = (
-        sizes[kind] / sum(sizes.values())
-        if sum(sizes.values())
-        else counts[kind] / sum(counts[n] for n in writing)
-    )
-    energy = whole.scale(part / counts[kind])
+    if not any(sizes.values()):
+        sizes = {name: float(counts[name]) for name in writing}
+    energy = whole.scale(sizes[kind] / sum(sizes.values()) / counts[kind])
     return energy if len(writing) == 1 else Figure(energy.value, "J", None, BY_BYTES)
 
 
@@ -210,15 +193,10 @@ def _later(attribution: Attribution) -> Figure | Missing:
     if attribution.alone:  # a sensor knows the medium's energy better than what of it was the tail's
         parts = {name: share for name, share in parts.items() if name not in (WRITE_BACK, TAIL)}
         parts["the medium"] = attribution.alone
-    shares = list(parts.values())
-    if any(share.unidentified for share in shares):
-        names = [name for name, share in parts.items() if share.unidentified]
+    if names := [name for name, share in parts.items() if share.unidentified]:
         return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
-    return Figure(
-        sum(share.energy_j for share in shares),
-        "J",
-        float(np.hypot.reduce([share.standard_u_j for share in shares] or [0.0])),
-    )
+    u_j = float(np.hypot.reduce([0.0, *(share.standard_u_j for share in parts.values())]))
+    return Figure(sum(share.energy_j for share in parts.values()), "J", u_j)
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:

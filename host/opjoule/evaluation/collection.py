@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
-from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.played_signature import PlayedPattern, fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
@@ -31,24 +30,22 @@ from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.meters.serial.sensors import BY_LIBRARY
 from opjoule.operations import schemas
-from opjoule.operations.board_files import (
-    load_changes,
-    read_system,
-    sync_edges,
-    without_operations,
-)
+from opjoule.operations.board_files import load_changes, read_system, sync_edges, without_operations
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
 from opjoule.record.groups import ENERGY, PER_OPERATION
 from opjoule.record.json_file import write_json
 from opjoule.record.phases import SIGNATURE, whole_repeats
 from opjoule.record.run_record import RunRecord
-from opjoule.trace.journal import SyncEdges, further_numbers, read_edges, read_trace, to_parquet
+from opjoule.trace.journal import further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
 from opjoule.trace.power_file import PowerFile
 from opjoule.trace.power_trace import PowerTrace
 
 T = TypeVar("T")
+_CLOCKS_DISAGREE: Final = (
+    "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a phase"
+)
 
 
 def collect(
@@ -85,11 +82,7 @@ def collect(
                 record.add_fault(supply.refusal)
             attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
         if alignment is not None and not alignment.passed:
-            record.add_fault(
-                "clock evidence disagrees beyond its stated uncertainty: no energy can be assigned to a "
-                "phase",
-                withholds=(ENERGY, PER_OPERATION),
-            )
+            record.add_fault(_CLOCKS_DISAGREE, withholds=(ENERGY, PER_OPERATION))
         attempt(lambda: _check_clocks(record))
         for line in logged.faults:
             record.add_fault(line, withholds=(PER_OPERATION,) if line == logged.withheld else ())
@@ -126,9 +119,8 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
     raw = _trace(record)
     alignment, logged = _align(record, evidence, events, raw), read_logs(record, events.table)
-    entries, _ = _entries(
-        record, evidence, alignment, logged, events, CorrectedTrace.of(raw, evidence.sensor)
-    )
+    supply = CorrectedTrace.of(raw, evidence.sensor)
+    entries, _ = _entries(record, evidence, alignment, logged, events, supply)
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
@@ -151,11 +143,6 @@ def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) ->
         if file:
             file.end(whole=whole)
     return trace
-
-
-def _edges(record: RunRecord) -> SyncEdges:
-    record.intact("raw/edges.arrows")
-    return read_edges(record.directory)
 
 
 def _operations(record: RunRecord, logged: LoggedOperations) -> None:
@@ -186,9 +173,10 @@ def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
 def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None) -> Alignment:
     over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
     by_interrupt = record.run.found.meter.board in {kind.name.lower() for kind in BY_LIBRARY}
+    record.intact("raw/edges.arrows")
     clocks = ClockEvidence(
         sync_edges(events.table),
-        _edges(record),
+        read_edges(record.directory),
         evidence.board_exchanges,
         evidence.meter_exchanges,
         _signature(record, evidence.sensor, events, trace),
@@ -213,14 +201,9 @@ def _signature(
     record: RunRecord, sensor: ErrorBounds, events: BoardEvents, trace: PowerTrace | None
 ) -> Callable[[], SignatureFit] | None:
     """A function that fits the load signature and records the fit's quality; None if the board played none."""
-    changes = [
-        load_changes(table) for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")
-    ]
-    played = [
-        PlayedPattern(one.board_ns, one.level.astype(np.int64), one.u_ns)
-        for one in changes
-        if one.board_ns.size
-    ]
+    files = [table for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")]
+    changes = [edges for edges in map(load_changes, files) if edges.board_ns.size]
+    played = [PlayedPattern(edges.board_ns, edges.level.astype(np.int64), edges.u_ns) for edges in changes]
     if not played or trace is None:
         return None
 
@@ -230,13 +213,9 @@ def _signature(
         # A simulated load follows its board in steps, of which run.json states the length.
         load_u_ns = max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
         fitted = fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
-        quality = {
-            "peak": fitted.peak,
-            "rival": fitted.rival,
-            "step_w": fitted.step_w,
-            "lag_ns": fitted.lag_ns,
-        }
-        record.update(signature=quality)
+        record.update(
+            signature={name: getattr(fitted, name) for name in ("peak", "rival", "step_w", "lag_ns")}
+        )
         return fitted
 
     return fit
@@ -273,38 +252,25 @@ def _entries(
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
-    recorded = further_numbers(record.directory)
-    other_sensors = {
-        number: CorrectedTrace.of(_trace(record, number), bounds)
-        for number, bounds in evidence.further_sensors.items()
-        if number in recorded
-    }
-    aligned = {
-        number: AlignedTrace(
-            Cells.of(corrected.trace), corrected.sensor, _stamped(alignment.board_to_meter, corrected.sensor)
-        )
-        for number, corrected in other_sensors.items()
-    }
+    recorded, board_to_meter = further_numbers(record.directory), alignment.board_to_meter
+    aligned: dict[int, AlignedTrace] = {}
+    refusals: list[TraceFault] = []
+    for number, bounds in evidence.further_sensors.items():
+        if number not in recorded:
+            continue
+        corrected = CorrectedTrace.of(_trace(record, number), bounds)
+        u_ns = math.hypot(board_to_meter.u_offset_ns, corrected.sensor.stamp_u_ns)
+        stamped = replace(board_to_meter, u_offset_ns=u_ns)
+        aligned[number] = AlignedTrace(Cells.of(corrected.trace), corrected.sensor, stamped)
+        if corrected.refusal:
+            refusals.append(TraceFault(f"sensor {number}: {corrected.refusal}"))
     of_storage = record.run.found.storage_sensor
-    board = AlignedTrace(Cells.of(trace), supply.sensor, alignment.board_to_meter)
+    board = AlignedTrace(Cells.of(trace), supply.sensor, board_to_meter)
     storage = aligned.get(of_storage.number) if of_storage else None
     entries, faults = build_result(
         AlignedRun(record, phases, board, alignment, logged.table, evidence.cores, events.table, storage)
     )
     if aligned:
-        entries["by_sensor"] = {
-            str(number): sensor_energies(phases, sensor_trace) for number, sensor_trace in aligned.items()
-        }
-    refusals = [
-        TraceFault(f"sensor {number}: {corrected.refusal}")
-        for number, corrected in other_sensors.items()
-        if corrected.refusal
-    ]
+        energies = {str(number): sensor_energies(phases, traced) for number, traced in aligned.items()}
+        entries["by_sensor"] = energies
     return entries, faults + refusals
-
-
-def _stamped(board_to_meter: ClockMap, sensor: ErrorBounds) -> ClockMap:
-    """The map for one sensor, with the uncertainty of its own time stamps."""
-    if not sensor.stamp_u_ns:
-        return board_to_meter
-    return replace(board_to_meter, u_offset_ns=math.hypot(board_to_meter.u_offset_ns, sensor.stamp_u_ns))

@@ -10,10 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from opjoule.energy.baseline import IdlePower
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.least_voltage import LeastVoltage, least_voltage
-from opjoule.energy.window import EnergyResult
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.repeat import RepeatEnergy
@@ -40,38 +38,24 @@ class TraceFault:
 def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
     """The faults of one repeat's windows."""
     windows = {"run": energy.run, "run and settle": energy.whole}
-    lost = [_lost(repeat, name, window) for name, window in windows.items()]
-    clipped = [_clipped(repeat, name, window) for name, window in windows.items()]
-    first = [next((fault for fault in faults if fault), None) for faults in (lost, clipped)]
-    return [fault for fault in [*first, _idle_clipped(repeat, energy.idle)] if fault]
-
-
-def _clipped(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
-    if not window.clipped_samples:
-        return None
-    return TraceFault(
-        f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end of the "
-        "meter's range: energies are lower bounds"
-    )
-
-
-def _idle_clipped(repeat: int, idle: IdlePower | None) -> TraceFault | None:
-    if idle is None or not idle.clipped_samples:
-        return None
-    return TraceFault(
-        f"repeat {repeat}, idle: {idle.clipped_samples} samples at the end of the meter's range: idle is unknown",
-        (ABOVE_IDLE,),
-    )
-
-
-def _lost(repeat: int, name: str, window: EnergyResult) -> TraceFault | None:
-    share = window.lost_s / window.window.duration_s
-    if share <= LOST_MAX:
-        return None
-    return TraceFault(
-        f"repeat {repeat}, {name}: {100 * share:.1f} % of the time has no sample ({window.lost_samples} lost, limit "
-        f"{100 * LOST_MAX:g} %); check the meter's cable and the host's load"
-    )
+    lost, clipped = [], []
+    for name, window in windows.items():
+        share = window.lost_s / window.window.duration_s
+        if share > LOST_MAX:
+            lost.append(
+                f"repeat {repeat}, {name}: {100 * share:.1f} % of the time has no sample ({window.lost_samples} "
+                f"lost, limit {100 * LOST_MAX:g} %); check the meter's cable and the host's load"
+            )
+        if window.clipped_samples:
+            clipped.append(
+                f"repeat {repeat}, {name}: {window.clipped_samples} samples ({window.clipped_s:.3g} s) at the end "
+                "of the meter's range: energies are lower bounds"
+            )
+    faults = [TraceFault(line) for line in (*lost[:1], *clipped[:1])]
+    if energy.idle and (count := energy.idle.clipped_samples):
+        line = f"repeat {repeat}, idle: {count} samples at the end of the meter's range: idle is unknown"
+        faults.append(TraceFault(line, (ABOVE_IDLE,)))
+    return faults
 
 
 NOT_MEASURED = "the supply could not be checked: the meter does not measure voltage"
@@ -112,14 +96,8 @@ def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | 
     if alignment is None:
         return ""
     board_ns = alignment.board_to_meter.inverse().to_target(least.meter_ns)
-    return next(
-        (
-            f"{phase.name}, repeat {phase.repeat}"
-            for phase in phases
-            if phase.start_board_ns <= board_ns <= phase.end_board_ns
-        ),
-        "",
-    )
+    inside = (phase for phase in phases if phase.start_board_ns <= board_ns <= phase.end_board_ns)
+    return next((f"{phase.name}, repeat {phase.repeat}" for phase in inside), "")
 
 
 SHORTEST_S: Final = 1.0

@@ -66,10 +66,8 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
 def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSummary, path: Path) -> None:
     """Raises RecordFault for a log that differs from the summary of its loader."""
     if torn_bytes:
-        raise RecordFault(
-            f"operation log {path}: its last {torn_bytes} bytes are not a whole block, although the "
-            "loader ended"
-        )
+        why = f"its last {torn_bytes} bytes are not a whole block, although the loader ended"
+        raise RecordFault(f"operation log {path}: {why}")
     _compare(path, "operations", len(logged), summary.operations)
     counts = logged.counts()
     for kind in LOADER_KINDS if summary.by_kind else ():

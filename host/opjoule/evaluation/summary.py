@@ -73,12 +73,10 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
     figures = [quantities.figures(repeat) for repeat in repeats]
     entries = quantities.over_repeats(figures)
     mean_operations, run = fmean(operations_of(repeat).value for repeat in repeats), record.run
-    idle = repeats[0].energy.idle
-    harness = (
-        {HARNESS_ENERGY: harness_energy(aligned, phases, idle, mean_operations)}
-        if quantities.get(HARNESS_ENERGY)
-        else {}
-    )
+    harness = {}
+    if quantities.get(HARNESS_ENERGY):
+        idle = repeats[0].energy.idle
+        harness[HARNESS_ENERGY] = harness_energy(aligned, phases, idle, mean_operations)
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
     result = {
         "repeats": len(repeats),
@@ -124,16 +122,11 @@ def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: S
     spans = [(window.start_ns, window.end_ns) for window in windows]
     stand_ins: list[str] = []
     with suppress(RecordFault):  # of a killed job, cut anywhere
-        stand_ins = [
-            f"{software.name} stands in for {software.stand_in}: these are not {software.stand_in}'s figures"
-            for software in job_results(record)[1]
-            if software.stand_in
-        ]
-    return [
-        *wording.notes(record.run),
-        *stand_ins,
-        *near_range_warnings(aligned.cells, aligned.sensor, spans),
-    ]
+        for software in job_results(record)[1]:
+            if name := software.stand_in:
+                stand_ins.append(f"{software.name} stands in for {name}: these are not {name}'s figures")
+    near_range = near_range_warnings(aligned.cells, aligned.sensor, spans)
+    return [*wording.notes(record.run), *stand_ins, *near_range]
 
 
 def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
@@ -149,13 +142,10 @@ def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
         try:
             runs = [_worked(evidence, *parts) for parts in zip(numbers, computed, of_medium, strict=True)]
             beside.submit(lambda: [run.operations.latency for run in runs])
-            attributions = attributed(
-                aligned, runs, evidence.events, evidence.record.run.asked.db or "", medium
-            )
-        finally:
-            energies = [
-                future.result() for future in computed
-            ]  # what is wrong with a window is said of the run first
+            database = evidence.record.run.asked.db or ""
+            attributions = attributed(aligned, runs, evidence.events, database, medium)
+        finally:  # what is wrong with a window is said of the run first
+            energies = [future.result() for future in computed]
     return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
 
 
@@ -187,6 +177,9 @@ def _repeat(
     run, settle = worked.cycle.work, worked.cycle.drain
     count = float(len(worked.operations) or run.operations)
     harness = harness_energy(evidence.aligned, evidence.phases, energy.idle, count)
+    medium, storage = _medium(evidence), None
+    if medium and worked.medium:
+        storage = StorageEnergy(worked.medium().marginal, medium.of_board)
     return Repeat(
         number,
         energy,
@@ -197,28 +190,16 @@ def _repeat(
         worked.samples,
         attribution,
         harness if isinstance(harness, Missing) else Figure.energy(harness),
-        _storage(_medium(evidence), worked),
+        storage,
     )
-
-
-def _storage(medium: MediumTrace | None, worked: WorkedRun) -> StorageEnergy | None:
-    """Energy of one repeat by the sensor in the medium's supply."""
-    if medium is None or worked.medium is None:
-        return None
-    return StorageEnergy(worked.medium().marginal, medium.of_board)
 
 
 def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> dict[str, Any]:
     """`by_phase`, where the work has marked phases of its own."""
-    by_repeat = [
-        phase_figures(
-            aligned,
-            [phase for phase in record.run.marked_phases if phase.repeat == repeat.number],
-            repeat.energy.idle,
-            repeat.operations,
-        )
-        for repeat in repeats
-    ]
+    by_repeat = []
+    for repeat in repeats:
+        marked = [phase for phase in record.run.marked_phases if phase.repeat == repeat.number]
+        by_repeat.append(phase_figures(aligned, marked, repeat.energy.idle, repeat.operations))
     return {"by_phase": by_phase(by_repeat)} if any(by_repeat) else {}
 
 

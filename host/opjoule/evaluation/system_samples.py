@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import fmean
 
 from opjoule.errors import RecordFault
 from opjoule.units import Unstated
@@ -17,12 +18,9 @@ def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
 
     Files without a whole row are left out. Raises: RecordFault: a file holds something else than samples.
     """
-    used = [usage for usage in (_one(file) for file in files) if usage]
-    return {
-        name: Unstated(sum(usage[name] for usage in used) / len(used), unit, _REASON)
-        for name, unit in _UNITS.items()
-        if used
-    }
+    used = list(filter(None, map(_one, files)))
+    means = {name: fmean(usage[name] for usage in used) for name in _UNITS if used}
+    return {name: Unstated(mean, _UNITS[name], _REASON) for name, mean in means.items()}
 
 
 _UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}

@@ -56,10 +56,8 @@ def trace_result(record: RunRecord) -> dict[str, Any]:
     """
     trace = read_trace(record.directory)
     if len(trace) < 2:
-        missing = {
-            definition.key: Missing("the trace holds fewer than two samples", definition.unit)
-            for definition in TRACE.quantities.shown("traced")
-        }
+        why, shown = "the trace holds fewer than two samples", TRACE.quantities.shown("traced")
+        missing = {definition.key: Missing(why, definition.unit) for definition in shown}
         return {**missing, "lost_samples": exact(trace.lost_samples, "1")}
     sensor = record.run.sensor
     if sensor is not None:

@@ -45,13 +45,10 @@ class Until:
         if reached <= self.wanted:
             return self._ended(repeats, reached, "")
         shared = shared_u(budget) if isinstance(budget, Budget) else 0.0
-        if shared > self.wanted * abs(result["marginal_energy_j"].value):
-            share = 100 * shared / abs(result["marginal_energy_j"].value)
-            why = (
-                f"the uncertainty that all repeats share is already ±{share:.2g} %; calibrate the "
-                "sensor, or measure more work"
-            )
-            return self._ended(repeats, reached, why)
+        energy_j = abs(result["marginal_energy_j"].value)
+        if shared > self.wanted * energy_j:
+            why = f"the uncertainty that all repeats share is already ±{100 * shared / energy_j:.2g} %"
+            return self._ended(repeats, reached, f"{why}; calibrate the sensor, or measure more work")
         return self._ended(repeats, reached, "the limit of repeats") if repeats >= self.limit else False
 
     def _ended(self, repeats: int, reached: float | None, why: str) -> bool:

@@ -99,9 +99,8 @@ def bars(cells: Plotted, of: Definition) -> Element:
         body.append(row(cells.name_of(cell), strip, text, str(len(points))))
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, unit_scale), "mean (95 %)", "runs"]
-    made = table(
-        head, body, f"{of.label or of.key}: bars with interval, a point for each run{mark}", class_="strips"
-    )
+    caption = f"{of.label or of.key}: bars with interval, a point for each run{mark}"
+    made = table(head, body, caption, class_="strips")
     return element("div", legend(cells.series), made) if len(cells.series) > 1 else made
 
 
@@ -128,11 +127,8 @@ def plane(cells: Plotted) -> list[Element]:
     label = (
         "Energy above idle against time, both per operation, one point per cell; the tables have the numbers."
     )
-    groups = [
-        element("li", shape_mark(at), f" {name}")
-        for at, name in enumerate(cells.groups)
-        if len(cells.groups) > 1
-    ]
+    shapes = enumerate(cells.groups if len(cells.groups) > 1 else ())
+    groups = [element("li", shape_mark(at), f" {name}") for at, name in shapes]
     drawing = scatter(
         points,
         f"time per operation, {x_unit}",
@@ -173,13 +169,11 @@ def stacks(cells: Plotted) -> list[Element]:
     body = []
     for cell, total in zip(cells.cells, totals, strict=True):
         ordered = sorted(cell.parts.items(), key=lambda part: [*names, NOT_TOLD].index(part[0]))
-        strip = stack_strip(
-            axis, [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
-        )
-        shares = (percent(part / total.value) if total.value else NONE for _, part in ordered)
-        words = ", ".join(f"{name} {share}" for (name, _), share in zip(ordered, shares, strict=True)) or NONE
+        parts = [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
+        shares = [f"{name} {percent(part / total.value) if total.value else NONE}" for name, part in ordered]
         text = element("span", quantity_text(total), class_="figure")
-        body.append(row(cells.name_of(cell), strip, text, element("span", words)))
+        words = element("span", ", ".join(shares) or NONE)
+        body.append(row(cells.name_of(cell), stack_strip(axis, parts), text, words))
     untold = element("li", swatch("untold"), f" {NOT_TOLD}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
@@ -236,15 +230,13 @@ def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
     measured = {run.cell for run in drift.runs}
     for axis in (*cells.series_axes, *cells.group_axes):
         for value in dict.fromkeys(cell.values[axis] for cell in cells.cells):
-            measured_cells = [
-                at for at, cell in enumerate(cells.cells) if cell.values[axis] == value and at in measured
-            ]
-            if not measured_cells:
+            of_value = [at for at in measured if cells.cells[at].values[axis] == value]
+            if not of_value:
                 continue
-            shift = drift.shift(measured_cells)
+            shift = drift.shift(of_value)
             words = NONE if shift is None else str(rounded(100 * shift.value, 100 * shift.u, "%"))
             name = value if axis in NAMED else f"{noun([axis])} {value}"
-            body.append(row(name, f"{drift.time_s(measured_cells) / 60:.1f} min", words))
+            body.append(row(name, f"{drift.time_s(of_value) / 60:.1f} min", words))
     head = ["value", "mean time of its runs", "shift of its mean by the drift"]
     return [table(head, body, "Effect of the drift on each compared value")]
 

@@ -65,9 +65,8 @@ def drift_of(plotted: Plotted, path: str) -> Drift:
         for run, quantity in zip(cell.runs, cell.numbers(path), strict=True):
             if mean and quantity.value is not None and (at_s := _seconds(run.started_utc)) is not None:
                 points.append((number, at_s, quantity.value / mean - 1))
-    first_s = min((at_s for _, at_s, _ in points), default=0.0)
-    runs = sorted((TimedRun(*point) for point in points), key=lambda run: run.time_s)
-    runs = [TimedRun(run.cell, run.time_s - first_s, run.share) for run in runs]
+    points.sort(key=lambda point: point[1])
+    runs = [TimedRun(cell, at_s - points[0][1], share) for cell, at_s, share in points]
     return Drift(runs, _slope(runs))
 
 
@@ -84,12 +83,10 @@ def _slope(runs: Sequence[TimedRun]) -> Measured | None:
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
     """
     cells = {run.cell for run in runs}
-    by_cell = {cell: [run for run in runs if run.cell == cell] for cell in cells}
-    apart = [
-        (run.time_s - fmean(one.time_s for one in group), run.share - fmean(one.share for one in group))
-        for group in by_cell.values()
-        for run in group
-    ]
+    apart = []
+    for group in ([run for run in runs if run.cell == cell] for cell in cells):
+        mean_s, mean_share = fmean(run.time_s for run in group), fmean(run.share for run in group)
+        apart += [(run.time_s - mean_s, run.share - mean_share) for run in group]
     freedom = len(runs) - len(cells) - 1
     squares_s2 = sum(time_s**2 for time_s, _ in apart)
     if freedom < 1 or squares_s2 == 0.0:

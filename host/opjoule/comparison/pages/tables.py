@@ -23,23 +23,15 @@ def all_cells(cells: Plotted, folder: Path) -> Element:
     }
     # A quantity that no cell has gets no column.
     shown = [
-        definition
-        for definition in by_key.values()
-        if any(cell.number(definition.key).value is not None for cell in cells.cells)
+        of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)
     ]
     marks = [marks_of(cell.runs) for cell in cells.cells]
-    body = [
-        row(
-            cells.name_of(cell),
-            *(
-                element("span", line.brief, class_="figure", title=line.reason or None)
-                for line in (Row(of.key, of.label, of.meaning, cell.number(of.key)) for of in shown)
-            ),
-            _links(cell, folder),
-            *([", ".join(cell_marks) or NONE] if any(marks) else []),
-        )
-        for cell, cell_marks in zip(cells.cells, marks, strict=True)
-    ]
+    body = []
+    for cell, cell_marks in zip(cells.cells, marks, strict=True):
+        lines = [Row(of.key, of.label, of.meaning, cell.number(of.key)) for of in shown]
+        figures = [element("span", line.brief, class_="figure", title=line.reason or None) for line in lines]
+        warned = [", ".join(cell_marks) or NONE] if any(marks) else []
+        body.append(row(cells.name_of(cell), *figures, _links(cell, folder), *warned))
     warned = ["warnings"] if any(marks) else []
     head = ["cell", *(quantity_words(definition) for definition in shown), "runs", *warned]
     return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")

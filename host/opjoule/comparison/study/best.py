@@ -61,10 +61,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
             by_system.setdefault(row.system, []).append(row)
     if not by_system:
         return None
-    sides = {
-        system: Side.mean([row.side(measure) for row in system_rows])
-        for system, system_rows in by_system.items()
-    }
+    sides = {name: Side.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
     ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
     system, apart = ordered[0], None
     value, u = mean_with_u([(row.measures[measure], row.u.get(measure)) for row in by_system[system]])
@@ -72,17 +69,8 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
     if len(ordered) > 1:
         apart = differ(sides[system], sides[ordered[1]])
-    return Best(
-        measure,
-        rows[0].phase,
-        rows[0].place,
-        system,
-        value,
-        u,
-        apart,
-        len(ordered) > 1 and apart is None,
-        too_short,
-    )
+    best = measure, rows[0].phase, rows[0].place, system, value, u
+    return Best(*best, apart, len(ordered) > 1 and apart is None, too_short)
 
 
 def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
@@ -101,9 +89,8 @@ def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
     for row in rows:
         if row.short_s is not None:
             lengths.setdefault(row.system, []).append(row.short_s)
-    return tuple(
-        sorted(((name, fmean(measured_s)) for name, measured_s in lengths.items()), key=lambda item: item[1])
-    )
+    means = [(name, fmean(lengths_s)) for name, lengths_s in lengths.items()]
+    return tuple(sorted(means, key=lambda mean: mean[1]))
 
 
 def best_csv(study: StudyTable) -> str:

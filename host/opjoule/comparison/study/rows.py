@@ -256,14 +256,11 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
             why = f"shorter than {SAMPLES_MIN} samples of the meter"
             energies = {name: energies[name] for name in TIMES}
         measures, u, k = _measures(energies, line)
+        varied = {axis: str(value) for axis, value in line["cell"].items()}
         rows.append(
             PhaseRow(
                 study=str(study["study"]),
-                cell={
-                    **apart,
-                    **study["cell"],
-                    **{axis: str(value) for axis, value in line["cell"].items()},
-                },
+                cell={**apart, **study["cell"], **varied},
                 phase=str(line["phase"]),
                 block=block,
                 record=path,

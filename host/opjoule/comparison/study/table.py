@@ -44,9 +44,8 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         systems = {row.system for row in study.rows if row.answer is not None}
         if len(systems) > 1 and not study.faults:
             lines.append(f"answers    the same in all of {', '.join(sorted(systems))}")
-        lines += [
-            f"measured   {words}" for words in dict.fromkeys(row.software for row in study.rows) if words
-        ]
+        software = dict.fromkeys(row.software for row in study.rows if row.software)
+        lines += [f"measured   {words}" for words in software]
         lines.append(f"tables     {folder / TABLE}, {folder / BEST_TABLE}")
         lines.append(f"plots      host/runs.py figures {folder} --out figures")
         for line in lines:
@@ -117,10 +116,10 @@ def too_short(study: StudyTable) -> list[str]:
             lengths.setdefault(best.phase, {}).setdefault(system, set()).add(length_s)
     lines = []
     for phase, systems in lengths.items():
-        words = [
-            f"{system} {' to '.join(dict.fromkeys(str(rounded(end(lengths_s), None, 's', 2)) for end in (min, max)))}"
-            for system, lengths_s in systems.items()
-        ]
+        words = []
+        for system, lengths_s in systems.items():
+            ends = dict.fromkeys(str(rounded(end(lengths_s), None, "s", 2)) for end in (min, max))
+            words.append(f"{system} {' to '.join(ends)}")
         lines.append(
             f"{phase} was too short to measure joules on {', '.join(words)}. In brackets: best of the systems "
             "whose phase was long enough"
@@ -130,11 +129,8 @@ def too_short(study: StudyTable) -> list[str]:
 
 def not_supported(study: StudyTable) -> list[str]:
     """Phases that systems do not support, records left out, and phases without joules: each once, with the reason."""
-    lines = [
-        f"not supported: {row.phase} in {row.system}: {row.not_supported}"
-        for row in study.rows
-        if row.not_supported
-    ]
+    refused = [row for row in study.rows if row.not_supported]
+    lines = [f"not supported: {row.phase} in {row.system}: {row.not_supported}" for row in refused]
     whys = [row.why for row in study.rows if row.why]
     if study.of_other_jobs:
         lines.append(f"left out: {study.of_other_jobs} records of another version of the job")

@@ -72,12 +72,9 @@ class PaperVerdict:
     @property
     def ratio(self) -> float:
         """The records' own; nan where there is none."""
-        contrast = self.contrast
-        return (
-            contrast.side_a.value / contrast.side_b.value
-            if contrast and contrast.side_b.value > 0
-            else math.nan
-        )
+        if self.contrast is None or self.contrast.side_b.value <= 0:
+            return math.nan
+        return self.contrast.side_a.value / self.contrast.side_b.value
 
     @property
     def holds_the_papers(self) -> bool | None:
@@ -116,28 +113,18 @@ def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdic
     if of.largest:
         most = max((int(sample.cell[of.largest]) for sample in one if of.largest in sample.cell), default=0)
         one = [sample for sample in one if int(sample.cell.get(of.largest, 0)) == most]
-    places = dict.fromkeys(_place(sample, named) for sample in one)
-    answers = [
-        _answer(
-            of,
-            place,
-            *([sample for sample in side if _place(sample, named) == place] for side in (one, other)),
-        )
-        for place in places
-    ]
-    return [answer for answer in answers if answer.contrast] or [PaperVerdict(of, ())]
+    answers = []
+    for place in dict.fromkeys(_place(sample, named) for sample in one):
+        sides = [[sample for sample in side if _place(sample, named) == place] for side in (one, other)]
+        if contrast := _contrast(of.measure, *sides):
+            joules = next((energies for name in JOULES if (energies := _contrast(name, *sides))), None)
+            simulated = any(sample.simulated for side in sides for sample in side)
+            answers.append(PaperVerdict(of, place, contrast, joules, simulated))
+    return answers or [PaperVerdict(of, ())]
 
 
 def _place(sample: Sample, named: Iterable[str]) -> Place:
     return tuple((axis, value) for axis, value in sample.cell.items() if axis not in named)
-
-
-def _answer(
-    of: PaperConclusion, place: Place, one: Sequence[Sample], other: Sequence[Sample]
-) -> PaperVerdict:
-    contrast = _contrast(of.measure, one, other)
-    joules = next((energies for name in JOULES if (energies := _contrast(name, one, other))), None)
-    return PaperVerdict(of, place, contrast, joules, any(sample.simulated for sample in (*one, *other)))
 
 
 def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Contrast | None:
@@ -177,11 +164,8 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
                     sides[name] = run.side(quantity)
             except ValueError:
                 continue
-        samples.append(
-            Sample(
-                {axis: str(value) for axis, value in cell.items()}, "", sides, run.simulated, run.too_short
-            )
-        )
+        values = {axis: str(value) for axis, value in cell.items()}
+        samples.append(Sample(values, "", sides, run.simulated, run.too_short))
     return samples
 
 

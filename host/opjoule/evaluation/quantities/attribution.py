@@ -26,11 +26,9 @@ _MEDIUM: Final = {
 
 def share_figure(share: Share) -> Figure | Missing:
     """A share of the energy [J], or why it is not identifiable."""
-    return (
-        Missing(share.unidentified, "J")
-        if share.unidentified
-        else Figure(share.energy_j, "J", share.standard_u_j)
-    )
+    if share.unidentified:
+        return Missing(share.unidentified, "J")
+    return Figure(share.energy_j, "J", share.standard_u_j)
 
 
 def idle(repeat: Repeat) -> Figure | Missing:
@@ -46,8 +44,8 @@ def foreground(repeat: Repeat) -> Figure | Missing:
     energy = share_figure(repeat.attribution.foreground)
     if isinstance(energy, Missing) or isinstance(repeat.harness, Missing):
         return energy
-    own_u_j, harness_u_j = energy.standard_u, repeat.harness.standard_u
-    u_j = None if own_u_j is None or harness_u_j is None else math.hypot(own_u_j, harness_u_j)
+    us_j = energy.standard_u, repeat.harness.standard_u
+    u_j = None if us_j[0] is None or us_j[1] is None else math.hypot(us_j[0], us_j[1])
     return Figure(energy.value - repeat.harness.value, "J", u_j, repeat.harness.reason)
 
 
@@ -73,9 +71,8 @@ def unseparated(repeat: Repeat) -> Figure | Missing:
     share = repeat.attribution.unseparated
     rest = Figure(share.energy_j, "J", share.standard_u_j)
     if repeat.attribution.foreground.unidentified and isinstance(repeat.harness, Figure):
-        return replace(
-            rest, value=rest.value - repeat.harness.value
-        )  # the harness is identified, and part of the foreground
+        # The harness is identified, and part of the foreground.
+        return replace(rest, value=rest.value - repeat.harness.value)
     return rest
 
 
@@ -177,9 +174,8 @@ def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Mis
         return Missing(repeat.samples.reason, "1")
     if not value_bytes:
         return Missing(f"no operation {'wrote' if writes else 'read'} bytes of values", "1")
-    return Figure(
-        repeat.samples.grown(counter, settle=True) / value_bytes, "1", None, "counters of the board"
-    )
+    moved_bytes = repeat.samples.grown(counter, settle=True)
+    return Figure(moved_bytes / value_bytes, "1", None, "counters of the board")
 
 
 def energy_per_byte(repeat: Repeat) -> Figure | Missing:
@@ -188,11 +184,9 @@ def energy_per_byte(repeat: Repeat) -> Figure | Missing:
     value_bytes = asked_bytes(repeat, True) + asked_bytes(repeat, False)
     if isinstance(energy, Missing):
         return Missing(energy.reason, "J/B")
-    return (
-        energy.scale(1.0 / value_bytes, "J/B")
-        if value_bytes
-        else Missing("no operation moved bytes of values", "J/B")
-    )
+    if not value_bytes:
+        return Missing("no operation moved bytes of values", "J/B")
+    return energy.scale(1.0 / value_bytes, "J/B")
 
 
 READS: Final = ("read", "scan")

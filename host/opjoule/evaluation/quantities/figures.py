@@ -63,7 +63,7 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
     absent = [(number, figure) for number, figure in enumerate(repeats, 1) if isinstance(figure, Missing)]
     if absent:
         number, lacking = absent[0]
-        whose = f"repeat {number}: " if 0 < len(absent) < len(repeats) else ""
+        whose = f"repeat {number}: " if len(absent) < len(repeats) else ""
         return Missing(whose + lacking.reason, lacking.unit)
     figures = [figure for figure in repeats if isinstance(figure, Figure)]
     values = [figure.value for figure in figures]

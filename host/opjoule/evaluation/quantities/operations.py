@@ -39,12 +39,8 @@ def latency(repeat: Repeat, name: str) -> Figure | Missing:
     """One of the figures of the operations' latencies [s]."""
     if repeat.latency is None:
         return Missing("no operation was logged", "s")
-    return Figure(
-        getattr(repeat.latency, name),
-        "s",
-        None,
-        "a property of the distribution in one run; the board clock resolves 1 ns",
-    )
+    why = "a property of the distribution in one run; the board clock resolves 1 ns"
+    return Figure(getattr(repeat.latency, name), "s", None, why)
 
 
 def exact_mean(repeats: Sequence[Figure | Missing]) -> Measured:

@@ -59,24 +59,19 @@ def _notes(run: Run) -> list[str]:
     summary = run.summary
     server = summary.settings.get("mongodb.server", "mongod")
     notes = [] if server.startswith("mongod") else [f"the server is {server}: its figures are not MongoDB's"]
-    if not summary.mix_blocks:
-        return notes
-    return [
-        *notes,
-        f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each "
-        "with another mix of operations. This separates what kinds of operation cost. Only the whole run "
-        "has the workload's mix: compare its figures with other runs in blocks, not with the plain "
-        "workload",
-    ]
+    if summary.mix_blocks:
+        notes.append(
+            f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each with another "
+            "mix of operations. This separates what kinds of operation cost. Only the whole run has the workload's "
+            "mix: compare its figures with other runs in blocks, not with the plain workload"
+        )
+    return notes
 
 
 def _apart(run: Run) -> str:
     """Blocks, where the loader makes the operations and its run had none."""
-    blocks = (
-        any(summary.mix_blocks for summary in run.loader.values())
-        or (run.found.generator or Generator()).runs_on == "host"
-    )
-    return "" if blocks else "--design"
+    had_blocks = any(summary.mix_blocks for summary in run.loader.values())
+    return "" if had_blocks or (run.found.generator or Generator()).runs_on == "host" else "--design"
 
 
 def _length_s(run: Run) -> float | None:
@@ -92,17 +87,12 @@ def _more(run: Run) -> str:
 
 
 def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
-    seconds = max(math.ceil(run_s * times), _COMFORTABLE_S)
-    counted = not _length_s(run)
-    return f"--seconds {seconds}" + (
-        f", or --operations {_rounded_up(operations * times)}" if counted else ""
-    )
-
-
-def _rounded_up(number: float) -> int:
-    """Rounds up to two digits."""
-    step = int(10 ** max(math.floor(math.log10(max(number, 1.0))) - 1, 0))
-    return math.ceil(number / step) * step
+    words = f"--seconds {max(math.ceil(run_s * times), _COMFORTABLE_S)}"
+    if _length_s(run):
+        return words
+    count = operations * times
+    step = int(10 ** max(math.floor(math.log10(max(count, 1.0))) - 1, 0))  # two digits, upwards
+    return f"{words}, or --operations {math.ceil(count / step) * step}"
 
 
 WORDING: Final = Wording(QUANTITIES, _subject, _work, more=_more, longer=_longer, notes=_notes, apart=_apart)
