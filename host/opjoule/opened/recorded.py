@@ -20,9 +20,9 @@ from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 
 
-def table_of(record: RunRecord, name: str, newest: int) -> pa.Table:
-    """One of a record's tables. Raises: RecordFault: absent, damaged, newer than `newest`, or changed since."""
-    return read_parquet(record.intact(f"{name}.parquet"), name, newest)
+def table_of(record: RunRecord, name: str) -> pa.Table:
+    """One of a record's tables. Raises: RecordFault: absent, damaged, newer, or changed since."""
+    return read_parquet(record.intact(f"{name}.parquet"), name)
 
 
 def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:

@@ -29,7 +29,6 @@ from opjoule.evaluation.trace_result import meter_to_host, no_uncertainty, unkno
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace
 from opjoule.opened.stretch import StretchEnergy, stretch_energy
-from opjoule.operations import schemas
 from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord, reading
@@ -159,17 +158,17 @@ class OpenedRun:
     @cached_property
     def operations(self) -> Columns:
         """One row an operation, of all runs and loads: time_s, and the columns of operations.parquet."""
-        return self._timed(self._parquet("operations", schemas.OPERATIONS_VERSION))
+        return self._timed(self._parquet("operations"))
 
     @cached_property
     def events(self) -> Columns:
         """Background work of the engine and sync edges: time_s, and the columns of events.parquet."""
-        return self._timed(self._parquet("events", schemas.EVENTS_VERSION))
+        return self._timed(self._parquet("events"))
 
     @cached_property
     def system(self) -> Columns:
         """Counters of the board: time_s, and the columns of system.parquet."""
-        return self._timed(self._parquet("system", schemas.SYSTEM_VERSION))
+        return self._timed(self._parquet("system"))
 
     def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
         """Energy from `start` to `end_s` on the run's time axis, or of one phase; operations count where they began.
@@ -255,9 +254,9 @@ class OpenedRun:
     def _meter_to_host(self) -> ClockMap | None:
         return None if self._map is not None or self._unstated else meter_to_host(self._record)
 
-    def _parquet(self, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
+    def _parquet(self, name: str, columns: list[str] | None = None) -> pa.Table:
         with reading(self.path):
-            return read_parquet(self._record.intact(f"{name}.parquet"), name, newest, columns)
+            return read_parquet(self._record.intact(f"{name}.parquet"), name, columns)
 
     def _timed(self, table: pa.Table) -> Columns:
         """The table with `time_s` before its other columns."""
@@ -278,7 +277,7 @@ class OpenedRun:
     @cached_property
     def starts_ns(self) -> npt.NDArray[np.int64]:
         """Start of each operation on the board's clock [ns], rising, shape (n,)."""
-        table = self._parquet("operations", schemas.OPERATIONS_VERSION, ["board_ns"])
+        table = self._parquet("operations", ["board_ns"])
         return np.asarray(table["board_ns"].to_numpy())
 
     def _idle_at(self, board_ns: int, clock_map: ClockMap) -> IdlePower | None:

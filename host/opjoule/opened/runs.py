@@ -24,7 +24,7 @@ from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.files import file_sha256
 from opjoule.opened.recorded import corrected_trace
 from opjoule.opened.run_list import run_folders
-from opjoule.operations import schemas as operation_schemas
+from opjoule.operations.schemas import BY_NAME, VERSIONS
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace import schemas as trace_schemas
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 TABLES: Final[Mapping[str, tuple[pa.Schema, int]]] = {
     "power": (trace_schemas.POWER, trace_schemas.POWER_VERSION),
-    "operations": (operation_schemas.OPERATIONS, operation_schemas.OPERATIONS_VERSION),
-    "events": (operation_schemas.EVENTS, operation_schemas.EVENTS_VERSION),
-    "system": (operation_schemas.SYSTEM, operation_schemas.SYSTEM_VERSION),
+    **{name: (BY_NAME[name], VERSIONS[name]) for name in ("operations", "events", "system")},
 }
 """Tables of a record by name, with their columns and newest version."""
 _KEPT: Final[list[DuckDBPyConnection]] = []

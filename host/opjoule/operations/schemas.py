@@ -8,16 +8,16 @@ import pyarrow as pa
 
 from opjoule.trace.schemas import with_version
 
-
-def _schema(name: str, version: int, **columns: pa.DataType) -> pa.Schema:
-    """The schema of a file with these columns."""
-    return with_version(pa.schema(list(columns.items())), name, version)
+VERSIONS: Final = {"attribution": 1, "operations": 1, "events": 1, "system": 2}
+"""Newest version of each file's schema, by the file's name."""
 
 
-OPERATIONS_VERSION: Final = 1
+def _schema(name: str, **columns: pa.DataType) -> pa.Schema:
+    return with_version(pa.schema(list(columns.items())), name, VERSIONS[name])
+
+
 OPERATIONS: Final = _schema(
     "operations",
-    OPERATIONS_VERSION,
     board_ns=pa.int64(),
     duration_ns=pa.int64(),
     kind=pa.dictionary(pa.int8(), pa.string()),
@@ -26,10 +26,8 @@ OPERATIONS: Final = _schema(
     ok=pa.bool_(),
 )
 
-EVENTS_VERSION: Final = 1
 EVENTS: Final = _schema(
     "events",
-    EVENTS_VERSION,
     board_ns=pa.int64(),
     end_board_ns=pa.int64(),
     event=pa.string(),
@@ -38,10 +36,8 @@ EVENTS: Final = _schema(
     detail=pa.string(),
 )
 
-SYSTEM_VERSION: Final = 2
 SYSTEM: Final = _schema(
     "system",
-    SYSTEM_VERSION,
     board_ns=pa.int64(),
     cpu_busy_s=pa.float64(),
     process_cpu_s=pa.float64(),
@@ -54,10 +50,8 @@ SYSTEM: Final = _schema(
     rss_anon_bytes=pa.int64(),
 )
 
-ATTRIBUTION_VERSION: Final = 1
 ATTRIBUTION: Final = _schema(
     "attribution",
-    ATTRIBUTION_VERSION,
     repeat=pa.int32(),
     board_ns=pa.int64(),
     end_board_ns=pa.int64(),

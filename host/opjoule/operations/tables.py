@@ -15,7 +15,7 @@ from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
 from opjoule.trace.schemas import check_columns, check_rows, check_version
 
 
-def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None = None) -> pa.Table:
+def read_parquet(path: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     """A parquet file of a run record. Raises: RecordFault: absent, corrupt, of another kind or newer."""
     try:
         check_rows(pq.read_metadata(path).num_rows, path)
@@ -24,7 +24,7 @@ def read_parquet(path: Path, name: str, newest: int, columns: list[str] | None =
         raise RecordFault(f"{path}: not in this record") from None
     except (pa.ArrowException, ValueError, OSError) as fault:
         raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
-    check_version(table.schema, name, newest, path)
+    check_version(table.schema, name, schemas.VERSIONS[name], path)
     wanted = schemas.BY_NAME[name]
     part = pa.schema([wanted.field(column) for column in columns or wanted.names])
     check_columns(table.schema, part, path)
@@ -47,7 +47,7 @@ def _operations_part(operations: OperationTable) -> pa.Table:
 
 def read_operations(path: Path) -> OperationTable:
     """The operations of a record. Raises: RecordFault: the file is absent or corrupt."""
-    table = read_parquet(path, "operations", schemas.OPERATIONS_VERSION)
+    table = read_parquet(path, "operations")
     kind = table.column("kind").combine_chunks()
     names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []
     if len(names) > KINDS_MAX or len(set(names)) < len(names) or None in names:

@@ -12,9 +12,8 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import fill_class, legend, swatch
 from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
+from opjoule.opened.recorded import table_of
 from opjoule.opened.rounding import percent
-from opjoule.operations.schemas import ATTRIBUTION_VERSION
-from opjoule.operations.tables import read_parquet
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import Float64Array
 
@@ -29,7 +28,7 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
     if not identified or not record.path("attribution.parquet").exists():
         return []
     try:
-        table = read_parquet(record.intact("attribution.parquet"), "attribution", ATTRIBUTION_VERSION)
+        table = table_of(record, "attribution")
     except RecordFault as fault:
         return [element("p", str(fault), class_="reason")]
     figures = []

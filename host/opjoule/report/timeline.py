@@ -14,7 +14,6 @@ from opjoule.errors import RecordFault
 from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, system_track
 from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace, table_of
 from opjoule.operations.operation_table import Latency, OperationTable
-from opjoule.operations.schemas import EVENTS_VERSION, SYSTEM_VERSION
 from opjoule.operations.tables import read_operations
 from opjoule.record.phases import Role
 from opjoule.record.run import Run
@@ -62,8 +61,8 @@ def read_timeline(
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
     if operations is None:
         operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))
-    system = _noted(notes, lambda: table_of(record, "system", SYSTEM_VERSION))
-    events = _noted(notes, lambda: table_of(record, "events", EVENTS_VERSION))
+    system = _noted(notes, lambda: table_of(record, "system"))
+    events = _noted(notes, lambda: table_of(record, "events"))
     runs = [phase for phase in record.run.phases if phase.role is Role.WORK]
     of_runs = None
     if operations:

@@ -129,7 +129,7 @@ def test_events_are_sorted_and_their_sync_edges_found(tmp_path):
     edges = sync_edges(read)
     assert (edges.board_ns.tolist(), edges.level.tolist(), edges.u_ns.tolist()) == ([100], [1], [250.0])
     write_parquet(tmp_path / "events.parquet", EVENTS, [read])
-    assert read_parquet(tmp_path / "events.parquet", "events", 1).equals(read)
+    assert read_parquet(tmp_path / "events.parquet", "events").equals(read)
 
 
 def test_a_bad_event_names_file_and_line(tmp_path):

@@ -36,7 +36,6 @@ from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
 from opjoule.opened.run_index import RunIndex
 from opjoule.opened.run_list import ListedRun, find_runs
-from opjoule.operations.schemas import ATTRIBUTION_VERSION
 from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.result import read_result
@@ -195,7 +194,7 @@ def _unreadable(record: RunRecord) -> list[str]:
         "operations.parquet": lambda: run.operations,
         "events.parquet": lambda: run.events,
         "system.parquet": lambda: run.system,
-        "attribution.parquet": lambda: table_of(record, "attribution", ATTRIBUTION_VERSION),
+        "attribution.parquet": lambda: table_of(record, "attribution"),
         "result.json": lambda: read_result(record.directory),
     }
     for name, read in readers.items():

@@ -17,9 +17,7 @@ from opjoule.attribution.activities import SYNC, Intervals, background
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput, DataFault, RecordFault
 from opjoule.opened.recorded import board_to_meter, corrected_trace, table_of
-from opjoule.operations import schemas
 from opjoule.operations.board_files import load_changes
-from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Phase, Role
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array, PowerTrace
@@ -133,8 +131,8 @@ def read_recorded(path: Path) -> Recorded:
         if clock is None:
             raise BadInput(f"{path}: its clocks could not be matched, so no power belongs to any activity")
         trace, sensor = corrected_trace(record)
-        system = table_of(record, "system", schemas.SYSTEM_VERSION).sort_by("board_ns")
-        events = read_parquet(record.intact("events.parquet"), "events", schemas.EVENTS_VERSION)
+        system = table_of(record, "system").sort_by("board_ns")
+        events = table_of(record, "events")
     if len(trace) < 2 or system.num_rows < WINDOWS_MIN:
         raise DataFault(
             f"{path}: {len(trace)} samples of the meter and {system.num_rows} of the board's counters are too few"
