@@ -11,14 +11,14 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.attribution.activities import Intervals, writing
+from opjoule.attribution.activities import SYNC, Intervals, writing
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK, PartColumns
 from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
 from opjoule.attribution.run_windows import RunWindows
-from opjoule.attribution.sensed_parts import SensedParts, sensed_courses
+from opjoule.attribution.sensed_parts import SensedParts
 from opjoule.attribution.shares import Attribution, EnergyCourse, Share
 from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
@@ -98,16 +98,12 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
 
 
 def _window_ns(works: Sequence[Work]) -> list[int]:
-    """How long the windows of each run are made."""
     span_ns = sum(work.end_board_ns - work.start_board_ns for work in works)
-    latencies_ns = [
-        float(np.median(narrow(work.operations.duration_ns))) if len(work.operations) else 0.0
-        for work in works
-    ]
-    return [
-        window_ns(work.cells.period_ns, latency_ns, span_ns)
-        for work, latency_ns in zip(works, latencies_ns, strict=True)
-    ]
+    lengths_ns = []
+    for work in works:
+        latency_ns = float(np.median(narrow(work.operations.duration_ns))) if len(work.operations) else 0.0
+        lengths_ns.append(window_ns(work.cells.period_ns, latency_ns, span_ns))
+    return lengths_ns
 
 
 def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
@@ -163,7 +159,9 @@ def _course(columns: PartColumns, matrix: Float64Array, fit: Fit, run: RunWindow
     drawn = {name: matrix @ columns_of for name, columns_of in zip(names, parts, strict=True)}
     measured_j = run.above_j
     if run.medium:
-        for name, own_j in sensed_courses(run.medium).items():
+        waited_j, alone_j = run.medium.waited_j, run.medium.drawn_j - run.medium.waited_j
+        sensed_j = {SYNC: waited_j, WRITE_BACK: alone_j - run.medium.tail_j, TAIL: run.medium.tail_j}
+        for name, own_j in sensed_j.items():
             drawn[name] = drawn.get(name, 0.0) + own_j
         measured_j = measured_j + run.medium.drawn_j
     edge_ns = run.windows.edge_board_ns
@@ -199,9 +197,10 @@ def _media(
     """Models of the medium; none if its counters are unknown, or if it has a sensor of its own."""
     if any(run.medium for run in runs):
         return MediumModels(MediumColumns.none(above_j.size))
+    pairs = [(work, run.edge_ns) for work, run in zip(works, runs, strict=True)]
     known = [
-        MediumRun.of(work.counters, run.edge_ns, writing(work.activities))
-        for work, run in zip(works, runs, strict=True)
+        MediumRun.of(work.counters, edge_ns, writing(work.activities))
+        for work, edge_ns in pairs
         if work.counters
     ]
     if len(known) < len(works):
@@ -229,10 +228,8 @@ def _reasons(
         float(columns.group.duration_s.sum()),
         max(sensed.alone.energy_j, 0.0) if sensed else 0.0,
     )
-    short = too_short(
-        Intervals.joined([work.activities for work in works]),
-        max(work.cells.period_ns for work in works),
-    )
+    joined = Intervals.joined([work.activities for work in works])
+    short = too_short(joined, max(work.cells.period_ns for work in works))
     return [
         short.get(name) or reason or (IN_STEP if steps else "")
         for name, reason, steps in zip(columns.names, reasons, in_step.tolist(), strict=True)

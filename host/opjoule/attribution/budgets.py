@@ -45,15 +45,9 @@ class SensorBudget:
         scaling_u_j = math.fsum(math.hypot(*parts) for parts in scaling)
         if size_j < _NOTHING_J:
             return cls(stated_j, whole_u_j + scaling_u_j, 0.0, {})
-        return cls(
-            stated_j,
-            whole_u_j,
-            scaling_u_j / size_j,
-            {
-                name: math.fsum(budget.shared.get(name, 0.0) for budget in budgets) / size_j
-                for name in sources
-            },
-        )
+        sums = {name: math.fsum(budget.shared.get(name, 0.0) for budget in budgets) for name in sources}
+        shared = {name: total / size_j for name, total in sums.items()}
+        return cls(stated_j, whole_u_j, scaling_u_j / size_j, shared)
 
     def apart_u(self, other: SensorBudget) -> float:
         """Relative standard uncertainty of one sensor's scale against another's. Source: JCGM 100:2008, 5.2.2."""

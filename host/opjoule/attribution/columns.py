@@ -27,13 +27,8 @@ def beyond_count(
     to the usual time with the same background work in the whole run. It sums to zero over the run, so that it absorbs
     scatter and moves no energy between kinds and activities.
     """
-    usual_s = np.stack(
-        [
-            _usual_s(*columns_of, group.state)[group.state]
-            for columns_of in zip(count.T, busy_s.T, strict=True)
-        ],
-        axis=1,
-    )
+    by_kind = zip(count.T, busy_s.T, strict=True)
+    usual_s = np.stack([_usual_s(*kind, group.state)[group.state] for kind in by_kind], axis=1)
     usual_s = np.maximum(usual_s, 1e-300)
     expected_s = (count * usual_s).sum(axis=1)
     few_s = max(FEW * float(expected_s.sum()) / max(float(count.sum()), 1.0), 1e-300)

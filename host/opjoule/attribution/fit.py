@@ -149,7 +149,6 @@ def part_energies_j(
 def _solved(
     columns: Float64Array, energy_j: Float64Array, group: Groups, sets: ColumnSets
 ) -> tuple[Float64Array, _Blocks]:
-    """Scale of the columns, and their solved equations."""
     scale = np.sqrt(np.mean(columns**2, axis=0))
     scale[scale == 0] = 1.0
     return scale, _Blocks.of(columns / scale, energy_j, group, sets)
@@ -219,12 +218,9 @@ class _Blocks:
         taken = rng.multinomial(blocks, np.full(blocks, 1.0 / blocks), REPLICATES).astype(np.float64)
         gram = (taken @ self.gram.reshape(blocks, -1)).reshape(REPLICATES, p, p)
         moment, total, whole_j = taken @ self.moment, taken @ self.total, taken @ self.whole_j
-        return np.stack(
-            [
-                non_negative(*_summing(*drawn, self.known), self.free, start)
-                for drawn in zip(gram, moment, total, whole_j, strict=True)
-            ]
-        )
+        drawn = zip(gram, moment, total, whole_j, strict=True)
+        solved = [non_negative(*_summing(*equations, self.known), self.free, start) for equations in drawn]
+        return np.stack(solved)
 
     def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
         """Standard uncertainty of sums without the rule that nothing is negative, and blocks they rest on."""

@@ -171,10 +171,9 @@ class MediumRun:
         moment_ns = joined(edge_board_ns, counters.board_ns[inside])
         places = {EVENLY: counters.at(moment_ns)}
         if beside:
-            ends = places | {
-                name: counters.beside(moment_ns, intervals) for name, intervals in beside.items()
-            }
-            places = {MIDDLE: np.mean(list(ends.values()), axis=0), **ends}
+            for name, intervals in beside.items():
+                places[name] = counters.beside(moment_ns, intervals)
+            places = {MIDDLE: np.mean(list(places.values()), axis=0), **places}
         first = np.searchsorted(moment_ns, edge_board_ns[:-1])
         alone = np.ones(moment_ns.size - 1)
         if SYNC in beside:
@@ -295,7 +294,6 @@ class _Search:
         return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
-        """The best of some lengths."""
         columns, writing = [self._written(place)], self._writing(place, self._steepest)
         made = []
         for length_s in lengths_s:
@@ -331,12 +329,8 @@ class _Search:
     def _tail_s(
         self, writing: Sequence[Writing], length_s: float, held: float, opening: float = 0.5
     ) -> Float64Array:
-        return np.concatenate(
-            [
-                run.tail_s(stretches.tail_s(length_s, held, opening))
-                for run, stretches in zip(self.runs, writing, strict=True)
-            ]
-        )
+        pairs = zip(self.runs, writing, strict=True)
+        return np.concatenate([run.tail_s(spans.tail_s(length_s, held, opening)) for run, spans in pairs])
 
     def _worth(self, tried: _Tried) -> float:
         unusual_place, unusual_power = tried.place != self.places[0], tried.held != HELD[0]

@@ -154,12 +154,8 @@ class RunWindows:
     @classmethod
     def of(cls, work: Work, length_ns: int) -> RunWindows:
         """Windows of at most one length."""
-        stretch_ns = stretch_edges_ns(
-            work.start_board_ns,
-            work.end_board_ns,
-            length_ns,
-            work.counters.board_ns if work.counters else np.zeros(0, np.int64),
-        )
+        counted_ns = work.counters.board_ns if work.counters else np.zeros(0, np.int64)
+        stretch_ns = stretch_edges_ns(work.start_board_ns, work.end_board_ns, length_ns, counted_ns)
         changes = changes_ns(work.activities, CHANGE_PERIODS * work.cells.period_ns, CHANGES_MAX)
         windows = Windows.cut(
             work.cells,
@@ -178,21 +174,14 @@ class RunWindows:
         map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
         late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
         edge_ns = windows.edge_board_ns - late_ns
-        syncs = work.activities.get(SYNC)
-        medium = (
-            SensedMedium.of(work.storage, windows.edge_board_ns, late_ns, work.counters, syncs)
-            if work.storage
-            else None
-        )
+        syncs, medium = work.activities.get(SYNC), None
+        if work.storage:
+            medium = SensedMedium.of(work.storage, windows.edge_board_ns, late_ns, work.counters, syncs)
         count, busy_s = operations_in(edge_ns, work.operations, waits)
         seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
         middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2
-        group = groups(
-            seconds,
-            windows.duration_s,
-            windows.edge_board_ns[:-1] >= work.work_end_board_ns,
-            np.searchsorted(stretch_ns, middle_ns),
-        )
+        settling = windows.edge_board_ns[:-1] >= work.work_end_board_ns
+        group = groups(seconds, windows.duration_s, settling, np.searchsorted(stretch_ns, middle_ns))
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)

@@ -15,7 +15,6 @@ from opjoule.attribution.fit import Fit
 from opjoule.attribution.shares import Share
 from opjoule.attribution.storage import Range, SensedMedium
 from opjoule.attribution.verdict import identifiable_u_j
-from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 
@@ -78,12 +77,6 @@ class SensedParts:
             joined[SYNC] = replace(sync, energy_j=sync.energy_j + self.waited.energy_j, standard_u_j=u_j)
         medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
         return joined | {name: replace(share, unidentified=reasons[name]) for name, share in medium.items()}
-
-
-def sensed_courses(medium: SensedMedium) -> dict[str, Float64Array]:
-    """Energy of each of the medium's parts in each window, shape (n,) each."""
-    alone_j = medium.drawn_j - medium.waited_j
-    return {SYNC: medium.waited_j, WRITE_BACK: alone_j - medium.tail_j, TAIL: medium.tail_j}
 
 
 def _middle(bounds_j: Range) -> tuple[float, float]:

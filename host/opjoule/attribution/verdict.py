@@ -96,18 +96,13 @@ def verdicts(
 def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
     """Activities that are shorter than a window, and why they are not identifiable."""
     window_s = PERIODS_MIN * period_ns * NS
-    lasts_s = {
-        name: float(np.mean(intervals.end_ns - intervals.start_ns)) * NS
-        for name, intervals in activities.items()
-    }
-    return {
-        name: (
-            f"too short for this meter: {name} lasts {each_s:.2g} s on average, ten samples take "
-            f"{window_s:.2g} s"
-        )
-        for name, each_s in lasts_s.items()
-        if each_s < window_s
-    }
+    reasons = {}
+    for name, intervals in activities.items():
+        mean_s = float(np.mean(intervals.end_ns - intervals.start_ns)) * NS
+        if mean_s < window_s:
+            words = f"{name} lasts {mean_s:.2g} s on average, ten samples take {window_s:.2g} s"
+            reasons[name] = f"too short for this meter: {words}"
+    return reasons
 
 
 def _together(
@@ -130,7 +125,6 @@ def _together(
 
 
 def _model_decides(name: str, at: int, fit: Fit) -> str:
-    """Reason for a part that is known only from a model of the medium."""
     energy_j, u_j = float(fit.energy_j[at]), COVERAGE_FACTOR * float(fit.standard_u_j[at])
     return (
         f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
@@ -147,10 +141,8 @@ def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> 
     allowed_j2 = (limit_j / COVERAGE_FACTOR) ** 2 - max(u_j**2 - scatter_u_j**2, 0.0)
     wanted_s = lasted_s * scatter_u_j**2 / allowed_j2 if allowed_j2 > 0.0 else 0.0
     full_u_j = COVERAGE_FACTOR * u_j
-    drew = (
-        f"{energy_j:.3g} ± {full_u_j:.2g} J"
-        if energy_j > full_u_j
-        else f"at most {energy_j + full_u_j:.2g} J"
-    )
+    drew = f"{energy_j:.3g} ± {full_u_j:.2g} J"
+    if energy_j <= full_u_j:
+        drew = f"at most {energy_j + full_u_j:.2g} J"
     longer = f"; measure for about {float(f'{wanted_s:.1g}'):.0f} s" if 0.0 < wanted_s <= LONGEST_S else ""
     return f"{TOO_WIDE}: {name} drew {drew}, and must be known to ± {limit_j:.2g} J{longer}"

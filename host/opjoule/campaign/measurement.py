@@ -28,8 +28,7 @@ from opjoule.measuring.execution import Execution
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.pace import expected_phases
 from opjoule.measuring.plan import Plan
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.progress_notes import PROGRESS, ProgressNotes
+from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
 from opjoule.measuring.recording import Recording
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
 from opjoule.meters.capture import CaptureSummary

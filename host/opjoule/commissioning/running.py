@@ -26,8 +26,8 @@ from opjoule.devices.board import Board
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import AlignmentError, MeterFault
-from opjoule.measuring.clock_watch import ClockWatch
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.recording import ClockWatch
 from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.operations import schemas

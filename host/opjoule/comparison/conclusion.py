@@ -144,7 +144,6 @@ def print_compared(compared: Compared) -> None:
 
 
 def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
-    """A row a group."""
     axes = list(dict.fromkeys(axis for group in compared.groups for axis in group.stratum))
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
     shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
@@ -157,7 +156,6 @@ def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
 
 
 def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
-    """A row a contrast."""
     axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
     shown = Table(*axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
     shown.title, shown.title_justify = f"ratios{mark}", "left"

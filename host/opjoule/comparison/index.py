@@ -106,7 +106,6 @@ def forget_run(record: Path) -> None:
 
 
 def _is_block(directory: Path) -> bool:
-    """True if the record was measured as one block of several conditions."""
     try:
         return "block" in RunRecord.open(directory).document.get("asked", {})
     except OpJouleError:

@@ -29,18 +29,10 @@ _WORKLOAD_GROUPS: Final = {
     "seed": "",
 }
 """Properties of a workload that have a group of their own; "" for what may differ between repeats of the same."""
-_STUDY_OWN: Final = [
-    "name",
-    "database",
-    "workload",
-    "properties",
-    "threads",
-    "seed",
-    "run_s",
-    "called",
-    "files",
-    "reset",
-]
+_STUDY_OWN: Final = (
+    *("name", "database", "workload", "properties", "threads"),
+    *("seed", "run_s", "called", "files", "reset"),
+)
 """Keys of a study that belong to other groups."""
 
 
@@ -65,7 +57,6 @@ def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    """The properties in effect that belong to a group."""
 
     return lambda document: {
         key: str(value)
@@ -83,7 +74,6 @@ def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]
 
 
 def _study(document: Mapping[str, Any]) -> dict[str, str]:
-    """Keys of a plan's study that belong to no other group."""
     study = _at(document, "plan.study") or {}
     return {key: str(value) for key, value in study.items() if key not in _STUDY_OWN}
 

@@ -180,7 +180,6 @@ def _size(ranking: Ranking, compared: Compared) -> str:
 
 
 def _factors(ranking: Ranking, compared: Compared) -> str:
-    """Factors by which the others are worse, with their intervals."""
     parts: list[str] = []
     for worse, contrast in ranking.others:
         name, chance = _words(worse, ranking, compared), chance_words(contrast.adjusted)
@@ -224,7 +223,6 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
 
 
 def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
-    """Places in which some rankings hold."""
     axes = tuple(rankings[0].stratum)
     if len(rankings) == count:
         return f"on every {noun(axes)}" if len(axes) == 1 and axes[0] in NAMED else f"in all {count} cases"
@@ -327,7 +325,6 @@ def _tail_line(compared: Compared) -> str:
 
 
 def _mean(group: Group, key: str) -> Side | None:
-    """Mean of a quantity over the runs of a group that have it."""
     of = group.runs[0].quantities.get(key)
     sides = sides_of([run.numbers for run in group.runs], of) if of else []
     return Side.mean(sides) if sides else None

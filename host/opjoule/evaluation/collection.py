@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -35,7 +35,7 @@ from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import write_operations
 from opjoule.record.groups import ENERGY, PER_OPERATION
 from opjoule.record.json_file import write_json
-from opjoule.record.phases import SIGNATURE, whole_repeats
+from opjoule.record.phases import SIGNATURE, Phase, whole_repeats
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
@@ -69,7 +69,7 @@ def collect(
         trace_files = beside.submit(_trace_files, record, raw, power_file)
         attempt(lambda: _tables(record, events))
         attempt(lambda: _mark_phases(record, events))
-        alignment = attempt(lambda: _align(record, evidence, events, raw)) if evidence.phases else None
+        alignment = attempt(lambda: _align(record, evidence, events, raw)) if record.run.phases else None
         if raw and raw.bus:  # the file has its voltages, not the journal's
             attempt(trace_files.result)
         supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
@@ -80,7 +80,7 @@ def collect(
             drawing = beside.submit(drawn, record, supply.trace, operations) if drawn else None
             if supply.refusal:
                 record.add_fault(supply.refusal)
-            attempt(lambda: check_supply(record, supply.trace, supply.sensor, evidence.phases, alignment))
+            attempt(lambda: check_supply(record, supply.trace, supply.sensor, record.run.phases, alignment))
         if alignment is not None and not alignment.passed:
             record.add_fault(_CLOCKS_DISAGREE, withholds=(ENERGY, PER_OPERATION))
         attempt(lambda: _check_clocks(record))
@@ -154,7 +154,6 @@ def _operations(record: RunRecord, logged: LoggedOperations) -> None:
 
 
 def _tables(record: RunRecord, events: BoardEvents) -> None:
-    """events.parquet and system.parquet."""
     write_parquet(record.path("events.parquet"), schemas.EVENTS, [without_operations(events.table)])
     parts = [read_system(path) for path in record.raw_files("*.system.csv") if path.stat().st_size]
     table = pa.concat_tables(parts).sort_by("board_ns") if parts else schemas.SYSTEM.empty_table()
@@ -171,7 +170,8 @@ def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
 
 
 def _align(record: RunRecord, evidence: Evidence, events: BoardEvents, trace: PowerTrace | None) -> Alignment:
-    over = (evidence.phases[0].start_board_ns, evidence.phases[-1].end_board_ns)
+    phases = record.run.phases
+    over = (phases[0].start_board_ns, phases[-1].end_board_ns)
     by_interrupt = record.run.found.meter.board in {kind.name.lower() for kind in BY_LIBRARY}
     record.intact("raw/edges.arrows")
     clocks = ClockEvidence(
@@ -248,14 +248,14 @@ def _entries(
 ) -> tuple[dict[str, Any], list[TraceFault]]:
     """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
     trace = supply.trace
-    phases = evidence.phases
+    phases: Sequence[Phase] = record.run.phases
     if evidence.ended_early:
         last_meter_ns = int(trace.meter_ns[-1]) if trace.meter_ns.size else 0
         phases = whole_repeats(phases, alignment.board_to_meter.inverse().to_target(last_meter_ns))
     recorded, board_to_meter = further_numbers(record.directory), alignment.board_to_meter
     aligned: dict[int, AlignedTrace] = {}
     refusals: list[TraceFault] = []
-    for number, bounds in evidence.further_sensors.items():
+    for number, bounds in record.run.further_sensors.items():
         if number not in recorded:
             continue
         corrected = CorrectedTrace.of(_trace(record, number), bounds)

@@ -37,5 +37,4 @@ class CorrectedTrace:
 
 
 def _at_board(trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool) -> PowerTrace:
-    """The trace behind the stated wire between sense point and board."""
     return trace.behind(sensor.wire_ohm, overwrite=overwrite) if sensor.wire_ohm else trace

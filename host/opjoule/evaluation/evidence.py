@@ -12,22 +12,18 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_events
-from opjoule.record.phases import Phase
 from opjoule.record.run_record import RunRecord
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Input of the analysis, except the trace and the board's files."""
+    """Input of the analysis, except the trace, the board's files and run.json's phases."""
 
-    phases: Sequence[Phase]
     board_exchanges: Sequence[Exchange]
     meter_exchanges: Sequence[Exchange]
     sensor: ErrorBounds
     cores: int
     ended_early: bool
-    further_sensors: Mapping[int, ErrorBounds]
-    """number, from 1 -> error bounds of a sensor besides that of the board's supply"""
 
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
@@ -35,15 +31,8 @@ class Evidence:
         run = record.run
         if run.sensor is None or run.found.cores is None:
             raise RecordFault(f"{record.directory} is not a measurement: it has no sensor or no board")
-        return cls(
-            phases=run.phases,
-            board_exchanges=_exchanges(record, BOARD_EXCHANGES),
-            meter_exchanges=_exchanges(record, METER_EXCHANGES),
-            sensor=run.sensor,
-            cores=run.found.cores,
-            ended_early=ended_early,
-            further_sensors=run.further_sensors,
-        )
+        exchanges = _exchanges(record, BOARD_EXCHANGES), _exchanges(record, METER_EXCHANGES)
+        return cls(*exchanges, run.sensor, run.found.cores, ended_early)
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -26,7 +28,6 @@ from opjoule.evaluation.quantities.operations import operations as operations_of
 from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
-from opjoule.evaluation.system_samples import server_usage
 from opjoule.evaluation.until import until_warnings
 from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.evaluation.wording.wording import Wording
@@ -38,7 +39,7 @@ from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repe
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.parquet_file import write_parquet
-from opjoule.units import Missing, Quantity
+from opjoule.units import Missing, Quantity, Unstated
 
 HARNESS_ENERGY = "harness_energy_j"
 
@@ -150,7 +151,6 @@ def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
 
 
 def _medium(evidence: AlignedRun) -> MediumTrace | None:
-    """The sensor in the medium's own supply."""
     sensor = evidence.record.run.found.storage_sensor
     return MediumTrace(evidence.storage, sensor.supply == "board") if sensor and evidence.storage else None
 
@@ -263,3 +263,32 @@ def _generator(run: Run) -> dict[str, str | None]:
     generator = run.found.generator or Generator()
     loader = next((summary.loader_version for summary in run.loader.values()), None)
     return {"name": generator.name, "version": generator.version or loader}
+
+
+_REASON = "counters of the server's process on the board, from its start to its end, the load included"
+
+
+def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
+    """`server` of result.json from raw/server-N.csv: memory, processor time and I/O, means over the repeats.
+
+    Files without a whole row are left out. Raises: RecordFault: a file holds something else than samples.
+    """
+    used = list(filter(None, map(_one, files)))
+    means = {name: fmean(usage[name] for usage in used) for name in _UNITS if used}
+    return {name: Unstated(mean, _UNITS[name], _REASON) for name, mean in means.items()}
+
+
+_UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_bytes": "B"}
+
+
+def _one(file: Path) -> dict[str, float]:
+    try:
+        with file.open(newline="") as lines:
+            rows = [row for row in csv.DictReader(lines) if None not in row.values()]
+        if not rows:
+            return {}
+        last = rows[-1]
+        peak = max(float(row["rss_bytes"]) for row in rows)
+        return {"peak_memory_bytes": peak} | {name: float(last[name]) for name in _UNITS if name in last}
+    except (OSError, ValueError, KeyError, TypeError, csv.Error):
+        raise RecordFault(f"{file}: not samples of a server") from None

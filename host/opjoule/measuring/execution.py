@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
@@ -20,9 +20,8 @@ from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
 from opjoule.measuring.settling import Left, Settling
-from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
 from opjoule.meters.capture import Capture
-from opjoule.operations.board_files import MARKS_FILE
+from opjoule.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.record.groups import ABOVE_IDLE
 from opjoule.record.phases import SIGNATURE, WORKED, Phase, Role
 from opjoule.record.run_record import RunRecord
@@ -33,6 +32,42 @@ _SHOWN_POLL_S = 0.5
 """Between looks at the board's clock in a baseline: each costs the board a little."""
 _TAIL_NS = 200_000_000
 _MARKS_LIMIT_S = 10.0
+
+
+class Bounds(NamedTuple):
+    """Limits of one workload's phase."""
+
+    start_board_ns: int
+    end_board_ns: int
+    operations: int = 0
+
+
+class PrintedMarks:
+    """Collects the `phase` lines that a workload prints."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[int, int]] = {}
+        self.settled = False
+        """The workload itself has seen to it that its engine is done and its writes are on the medium."""
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Takes one JSON line; lines without a phase are left alone."""
+        if "phase" in line and "board_ns" in line:
+            self._marks[str(line["phase"])] = (int(line["board_ns"]), int(line.get("operations", 0)))
+            self.settled = bool(line.get("settled", self.settled))
+
+    def between(self, start: str, end: str) -> Bounds | None:
+        """The stretch between two of them, or None if either is missing."""
+        first, last = self._marks.get(start), self._marks.get(end)
+        return Bounds(first[0], last[0], last[1]) if first and last else None
+
+
+def process_bounds(marks: Iterable[PhaseMark], name: str) -> Bounds | None:
+    """The stretch from the first begin to the last end of one name; None if either is missing."""
+    of_this_name = [mark for mark in marks if mark.name == name]
+    begins = [mark.board_ns for mark in of_this_name if mark.begins]
+    ends = [mark.board_ns for mark in of_this_name if not mark.begins]
+    return Bounds(begins[0], ends[-1]) if begins and ends else None
 
 
 class Execution:
@@ -112,7 +147,6 @@ class Execution:
             self._fetch()
 
     def _do(self, step: Step, repeat: int) -> None:
-        """One phase, by its role."""
         if step.role is Role.BASELINE:
             self._baseline(step, repeat)
         elif step.role is Role.DRAIN:
@@ -121,7 +155,6 @@ class Execution:
             self._work(step, repeat)
 
     def _work(self, step: Step, repeat: int) -> None:
-        """Runs a workload to its end."""
         pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
         tag, workload = f"{step.name}-{repeat}", step.runs
         title = step.name if step.role is Role.CONTROL else f"{step.name} {self._of_repeats(repeat)}"
@@ -137,7 +170,6 @@ class Execution:
             self._fetch_runs()
 
     def _bounds(self, step: Step, printed: PrintedMarks) -> Bounds | None:
-        """Where a workload's phase begins and ends."""
         seen = self._board.probe.marks()
         if marks := step.runs.marks:
             return printed.between(*marks)
@@ -256,7 +288,6 @@ class Execution:
         self._await_board(end_ns)  # the newest samples may still be of the pattern: they are no rest
 
     def _begin_files(self, name: str) -> None:
-        """The probe's files from here on."""
         self._board.probe.begin_files(name)
         self._written.append(name)
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
+import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
+from pathlib import Path
 from types import TracebackType
+from typing import Final
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
 from rich.text import Text
 
 from opjoule.measuring.pace import Expected, Pace, in_words
-from opjoule.measuring.progress_notes import ProgressNotes
 from opjoule.trace.power_history import PowerHistory
 
 SHOWN_NS = 1_000_000_000  # the mean of so much of the trace: single samples would flicker
@@ -21,6 +24,33 @@ NOTED_S = 2.0
 """So often the time left is noted in the record while a phase goes on."""
 LINE_S = 60.0
 """So often a plain line says how a phase stands."""
+PROGRESS: Final = "progress.jsonl"
+"""How a measurement goes on, in its record's raw/ while it does, for whoever watches it."""
+
+
+class ProgressNotes:
+    """Appends one JSON line for each thing noted, with the time of the newest sample. Safe from several threads.
+
+    Nothing rests on them: a note that cannot be written is left out.
+    """
+
+    def __init__(self, path: Path, history: PowerHistory) -> None:
+        """`history`: of the trace that is being recorded."""
+        self._file = path.open("x", encoding="utf-8")
+        self._history = history
+        self._lock = threading.Lock()
+
+    def add(self, **entry: str | float) -> None:
+        """Writes and flushes a line; nothing once it is closed."""
+        line = json.dumps({"meter_ns": self._history.end_ns, **entry}) + "\n"
+        with self._lock, suppress(OSError, ValueError):
+            self._file.write(line)
+            self._file.flush()
+
+    def close(self) -> None:
+        """From now on the file does not change."""
+        with self._lock, suppress(OSError):
+            self._file.close()
 
 
 class PowerColumn(ProgressColumn):

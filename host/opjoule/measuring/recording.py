@@ -2,18 +2,57 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
 from typing import Self
 
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
-from opjoule.measuring.clock_watch import ClockWatch
+from opjoule.errors import OpJouleError
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import Meter
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.system_errors import of_system
 from opjoule.trace.journal import TraceJournal
+
+PERIOD_S = 0.2
+"""Distance of two exchanges of time stamps with the board."""
+
+
+class ClockWatch:
+    """A thread that files every exchange; a board that does not answer is a gap, not an end."""
+
+    def __init__(self, exchange: Callable[[], Exchange], file: ExchangeFile) -> None:
+        """The file is closed when the thread ends."""
+        self._exchange = exchange
+        self._file = file
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="clock-watch", daemon=True)
+        self._error: OSError | None = None
+
+    def start(self) -> None:
+        """Begins at once."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Ends the thread once an exchange on its way is over; its file is whole then. Raises: OSError: it is not."""
+        self._stop.set()
+        if self._thread.is_alive():
+            self._thread.join()
+        if self._error:
+            raise self._error
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.is_set():
+                with suppress(OpJouleError):
+                    self._file.append(self._exchange())
+                self._stop.wait(PERIOD_S)
+            self._file.close()
+        except OSError as error:
+            self._error = error
 
 
 class Recording:

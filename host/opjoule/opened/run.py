@@ -259,7 +259,6 @@ class OpenedRun:
             return read_parquet(self._record.intact(f"{name}.parquet"), name, columns)
 
     def _timed(self, table: pa.Table) -> Columns:
-        """The table with `time_s` before its other columns."""
         time_s = self.time_s(table.column("board_ns").to_numpy())
         return Columns(table.add_column(0, "time_s", pa.array(time_s)))
 

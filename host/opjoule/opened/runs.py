@@ -118,7 +118,6 @@ class OpenedRuns:
 
     @cached_property
     def _read(self) -> list[_Read]:
-        """Every record that can be read, one after the other."""
         records = []
         for folder in self.folders:
             try:
@@ -131,7 +130,6 @@ class OpenedRuns:
 
     @cached_property
     def _database(self) -> DuckDBPyConnection:
-        """Database in which each table is a view over the files of all records."""
         try:
             import duckdb  # noqa: PLC0415  # of this module alone
         except ImportError:

@@ -124,7 +124,6 @@ def _edges(events: pa.Table, kind: str) -> BoardEdges:
 
 
 def _lines(path: Path) -> list[str]:
-    """Whole lines of a file."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except OSError as fault:

@@ -213,7 +213,6 @@ def _sound(path: Path, seals: list[_Seal]) -> _Seal:
 
 
 def _digest(path: Path, length: int) -> str:
-    """SHA-256 of the first bytes of a file."""
     digest, left = hashlib.sha256(), length
     with path.open("rb") as file:
         while left and (chunk := file.read(min(left, _CHUNK_BYTES))):

@@ -89,7 +89,6 @@ def remedies(
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
-    """Advice that would make unidentified kinds of operation identifiable."""
     entries = result.get("by_operation")
     kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
     energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}

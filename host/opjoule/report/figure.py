@@ -74,14 +74,10 @@ def _lost(timeline: Timeline, time: Scale) -> list[Element]:
     parts = []
     for lost in timeline.lost:
         left, right = time(lost.start_s), time(lost.end_s)
-        wide = f"{max(right - left, LEAST_MARK):.1f}"
+        place = {"x": f"{left:.1f}", "width": f"{max(right - left, LEAST_MARK):.1f}", "y": POWER_TOP}
         if right - left > LEAST_MARK:
-            parts.append(
-                element(
-                    "rect", x=f"{left:.1f}", width=wide, y=POWER_TOP, height=POWER_HEIGHT, class_="gap faint"
-                )
-            )
-        parts.append(element("rect", x=f"{left:.1f}", width=wide, y=POWER_TOP, height=2, class_="gap"))
+            parts.append(element("rect", **place, height=POWER_HEIGHT, class_="gap faint"))
+        parts.append(element("rect", **place, height=2, class_="gap"))
     return parts
 
 
@@ -91,14 +87,10 @@ def _rate(timeline: Timeline, time: Scale) -> list[Element]:
     track = joined(timeline.tracks["operations"], CELLS // 2)
     rate = track.mean["operations_per_s"]
     scale = Scale(0.0, float(np.nanmax(rate)) * 1.05 or 1.0, RATE_TOP + RATE_HEIGHT, RATE_TOP)
-    outline = element(
-        "path",
-        d=steps([time(bound_s) for bound_s in track.bounds_s], _placed(rate, scale)),
-        class_="operations",
-    )
-    numbers = [
-        (value, f"{value / 1000:g}k" if scale.high >= 10_000 else f"{value:g}") for value in scale.ticks(3)
-    ]
+    x = [time(bound_s) for bound_s in track.bounds_s]
+    outline = element("path", d=steps(x, _placed(rate, scale)), class_="operations")
+    by, unit = (1000, "k") if scale.high >= 10_000 else (1, "")
+    numbers = [(value, f"{value / by:g}{unit}") for value in scale.ticks(3)]
     return [*y_axis(scale, numbers, LEFT, WIDTH - RIGHT, "operations /s", RATE_TOP), outline]
 
 

@@ -93,7 +93,6 @@ def _shunt(bounds: ErrorBounds | None) -> str | None:
 
 
 def _own_bounds(bounds: ErrorBounds | None) -> str | None:
-    """Bounds that a meter with its own shunt states of itself."""
     if bounds is None or bounds.shunt is not None:
         return None
     gains = {name: percent(error) for name, error in bounds.gain_errors_max.items()}

@@ -22,6 +22,7 @@ from opjoule.report.latency_histogram import LatencyCounts, counted_latency
 from opjoule.trace.power_trace import PowerTrace
 
 T = TypeVar("T")
+_NO_MAP = "No clock map from board to meter: phases and operations cannot be placed on the trace."
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,7 @@ def read_timeline(
     duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
     to_seconds = axis.of_board(_noted(notes, lambda: board_to_meter(record.run)))
     if to_seconds is None:
-        if record.run.phases:
-            notes.append(
-                "No clock map from board to meter: phases and operations cannot be placed on the trace."
-            )
+        notes += [_NO_MAP] if record.run.phases else []
         return Timeline(duration_s, tracks, axis.lost, notes=notes)
     if operations is None:
         operations = _noted(notes, lambda: read_operations(record.intact("operations.parquet")))

@@ -12,7 +12,7 @@ import numpy as np
 
 from opjoule.drawing.tracks import joined
 from opjoule.errors import BadInput, OpJouleError
-from opjoule.measuring.progress_notes import PROGRESS
+from opjoule.measuring.progress import PROGRESS
 from opjoule.opened.answer import open_answer
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace.power_trace import Float64Array, Int64Array

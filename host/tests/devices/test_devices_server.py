@@ -45,7 +45,7 @@ from opjoule.devices.server.setup import (
     program_version,
 )
 from opjoule.errors import BadInput, DeviceFault
-from opjoule.evaluation.system_samples import server_usage
+from opjoule.evaluation.summary import server_usage
 
 ROOT = Path(__file__).resolve().parents[3]
 PORT = 27955

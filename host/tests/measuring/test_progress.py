@@ -7,8 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from opjoule.measuring.pace import Expected, Pace
-from opjoule.measuring.progress import PaceColumn, PhaseProgress, PowerColumn
-from opjoule.measuring.progress_notes import ProgressNotes
+from opjoule.measuring.progress import PaceColumn, PhaseProgress, PowerColumn, ProgressNotes
 from opjoule.trace.power_history import PowerHistory
 
 

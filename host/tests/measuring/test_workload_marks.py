@@ -3,7 +3,7 @@
 import json
 
 import numpy as np
-from opjoule.measuring.workload_marks import Bounds, PrintedMarks, process_bounds
+from opjoule.measuring.execution import Bounds, PrintedMarks, process_bounds
 from opjoule.operations.board_files import PhaseMark, marked_operations, read_events, without_operations
 from opjoule.operations.operation_table import LOADER_KINDS, OperationTable
 from opjoule.record.phases import Cycle

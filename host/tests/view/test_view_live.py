@@ -15,8 +15,7 @@ from opjoule.cli.live import live_page, show
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
 from opjoule.drawing.pyramid import POWER
 from opjoule.errors import BadInput
-from opjoule.measuring.progress import PhaseProgress
-from opjoule.measuring.progress_notes import ProgressNotes
+from opjoule.measuring.progress import PhaseProgress, ProgressNotes
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import TraceJournal
 from opjoule.trace.power_trace import Gap

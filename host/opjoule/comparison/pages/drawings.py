@@ -31,9 +31,10 @@ from opjoule.units import Measured, Quantity
 
 def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
     """Axis for all ratios and both of their intervals, limited to a factor beyond the ratios."""
-    known = [(contrast.ratio.value, contrast) for contrast in contrasts if contrast.ratio]
     return ratio_axis(
-        (value, contrast.limits, contrast.limits_together or contrast.limits) for value, contrast in known
+        (contrast.ratio.value, contrast.limits, contrast.limits_together or contrast.limits)
+        for contrast in contrasts
+        if contrast.ratio
     )
 
 
@@ -54,14 +55,8 @@ def _ratio_row(contrast: Contrast, answer: Compared, axis: Scale) -> Element:
     follows = _follows(contrast, answer)
     if ratio is None:
         return row(name, NONE, NONE, _probability(contrast), follows)
-    strip = ratio_strip(
-        axis,
-        ratio.value,
-        contrast.limits,
-        contrast.limits_together,
-        differs=contrast.differs,
-        single=contrast.adjusted is None,
-    )
+    limits, single = (contrast.limits, contrast.limits_together), contrast.adjusted is None
+    strip = ratio_strip(axis, ratio.value, *limits, differs=contrast.differs, single=single)
     number = element("span", with_limits(ratio.value, contrast.limits), class_="figure")
     return row(name, strip, number, _probability(contrast), follows)
 

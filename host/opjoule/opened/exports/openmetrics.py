@@ -35,14 +35,9 @@ def openmetrics(run: OpenedRun) -> str:
     """The text, to the line `# EOF`; numbers that are missing are left out."""
     listed_run = listed(run.path)
     run_labels = {"run": run.path.resolve().name, "simulated": "true" if run.simulated else "false"}
-    about = {
-        "title": run.title,
-        "db": listed_run.db,
-        "device": listed_run.device,
-        "storage": listed_run.storage,
-        "status": run.status,
-        "opjoule": run.answer.run.found.opjoule or "",
-    }
+    names = {name: getattr(listed_run, name) for name in ("db", "device", "storage")}
+    program = run.answer.run.found.opjoule or ""
+    about = {"title": run.title, **names, "status": run.status, "opjoule": program}
     at = listed_run.started
     stamp = "" if at is None else f" {at.timestamp():.3f}"
     lines = [

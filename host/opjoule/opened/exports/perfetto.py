@@ -129,18 +129,16 @@ def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
 def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
     power = run.power
     period_s = float(np.median(np.diff(power["time_s"])))
-    track = sampled_track(
-        SampleParts.of(power["time_s"], {"power_w": power["power_w"]}), period_s, most or len(power) * 2
-    )
+    samples = SampleParts.of(power["time_s"], {"power_w": power["power_w"]})
+    track = sampled_track(samples, period_s, most or len(power) * 2)
     mark = ", SIMULATED" if run.simulated else ""
     writer.counter(f"power{mark}", "W", track.bounds_s, track.mean["power_w"])
     for name, columns in (("least", track.lowest), ("greatest", track.highest)):
         if "power_w" in columns:
             title = f"power, {name} of {track.samples_per_cell} samples{mark}"
             writer.counter(title, "W", track.bounds_s, columns["power_w"])
-    if lost := [
-        (stretch.start_s, stretch.end_s, f"{stretch.lost_samples} samples lost") for stretch in run.lost
-    ]:
+    lost = [(gap.start_s, gap.end_s, f"{gap.lost_samples} samples lost") for gap in run.lost]
+    if lost:
         writer.slices("lost samples", lost)
 
 
