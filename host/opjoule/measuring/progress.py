@@ -1,4 +1,4 @@
-"""Progress on the terminal: the phase, how far it is, the time that has passed and is left, and the power just now."""
+"""Progress on the terminal and in the record: the phase, how far it is, the time that has passed and is left."""
 
 from __future__ import annotations
 
