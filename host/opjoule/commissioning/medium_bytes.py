@@ -106,12 +106,12 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
     """Whether the bytes went to the medium that is meant, and its own sensor moved with them."""
     system = taken.recorded.system.get("written")
     column = system["device_written_bytes"].to_numpy() if system is not None and len(system) else np.zeros(1)
-    written = float(column[-1] - column[0])
-    share = written / taken.asked_bytes
+    written_bytes = float(column[-1] - column[0])
+    share = written_bytes / taken.asked_bytes
     medium = taken.medium
     figures = {
         "written_bytes": CheckedFigure(
-            written, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
+            written_bytes, "B", f"{taken.asked_bytes} B within {100 * BYTES_SHARE_MAX:g} %"
         )
     }
     faults = _wrong_device(medium)
@@ -129,7 +129,7 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
             "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
             "counts otherwise: use ext4",
         )
-    words = f"{written / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
+    words = f"{written_bytes / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
     if taken.sensor:
         figures["storage_with_processors"] = _own_sensor(taken, faults)
     return Verdict.of(words, faults, figures)

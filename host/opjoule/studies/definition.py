@@ -262,8 +262,8 @@ class StudyFolder:
         made = [cell for cell in made if not any(matches(excluded, cell) for excluded in self.exclude)]
         left = [cell for cell in made if self.parts(cell, 1.0, only)]
         if self.figures:
-            asked = set(only.get(FIGURE, self.figures))
-            left = [cell for cell in left if asked & set(self.figures_of(cell))]
+            figures = set(only.get(FIGURE, self.figures))
+            left = [cell for cell in left if figures & set(self.figures_of(cell))]
         if not left:
             boards = ", ".join(self.axes.get(DEVICE, ()))
             media = f" on {boards}: --storage names other media" if boards else ""
@@ -284,11 +284,11 @@ class StudyFolder:
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
         """All combinations of the values of some axes that are asked for."""
-        asked = {}
+        values = {}
         for axis in axes:  # those that --only names or, if it leaves the axis out, those that the paper has
             in_paper = [value for value in self.axes[axis] if value not in self.beside.get(axis, ())]
-            asked[axis] = [value for value in self.axes[axis] if value in only.get(axis, in_paper)]
-        return combinations(asked)
+            values[axis] = [value for value in self.axes[axis] if value in only.get(axis, in_paper)]
+        return combinations(values)
 
     def _check_only(self, only: Mapping[str, Sequence[str]]) -> None:
         known = {**self.axes, **{name: tuple(map(str, values)) for name, values in self.counts.items()}}

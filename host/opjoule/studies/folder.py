@@ -226,10 +226,10 @@ def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Seque
     Args:
         only: of an axis, the values that are asked for; all of the others.
     """
-    asked = {
+    wanted = {
         value for axis, values in study.axes.items() for value in values if value in only.get(axis, values)
     }
-    return [f"{name} = {study.connections[name].what}" for name in _lacking(study, given) if name in asked]
+    return [f"{name} = {study.connections[name].what}" for name in _lacking(study, given) if name in wanted]
 
 
 def _lacking(study: StudyFolder, given: Sequence[str]) -> list[str]:

@@ -72,8 +72,8 @@ class Link:
     async def ask(self, address: str, method: Callable[..., Any], *arguments: object) -> Any:
         """Calls a method of a worker's RigService, whatever else runs there. Raises: RigGone."""
         try:
-            asked = await self._client.run(rig_service.call, method, *arguments, workers=[address])
-            return asked[address]
+            answers = await self._client.run(rig_service.call, method, *arguments, workers=[address])
+            return answers[address]
         except (OSError, KeyError, ValueError) as error:
             raise RigGone from error
 

@@ -377,14 +377,14 @@ def _end_with_worker() -> None:
 
 def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
     """What rigs are told of the cells of a campaign, one by one."""
-    written = {tuple(cell.condition.items()): written_cell(cell.options) for cell in file.cells}
+    written_cells = {tuple(cell.condition.items()): written_cell(cell.options) for cell in file.cells}
     name = campaign_id(campaign.folder)
     return [
         Job(
             job_id(name, *cell.identity),
             name,
             f"{file.name}, block {cell.block}, {cell.plan.condition_name}",
-            *written[tuple(cell.plan.condition.items())],
+            *written_cells[tuple(cell.plan.condition.items())],
             dict(cell.plan.condition),
             cell.block,
             file.seed,

@@ -114,13 +114,13 @@ def _carried_out(
     return _left(certificate, path, options.step or STEP_KEYS)
 
 
-def _left(certificate: Certificate, path: Path, asked: Sequence[str] = STEP_KEYS) -> int:
+def _left(certificate: Certificate, path: Path, keys: Sequence[str] = STEP_KEYS) -> int:
     """Says how the rig stands; the exit status by the steps that were asked for."""
     mark = "SIMULATED: " if certificate.simulated else ""
     print(f"{mark}{certificate.conclusion}")
     if certificate.finished:
         print(f"certificate {path}\npage        {path.with_name(PAGE)}")
-    outcomes = [certificate.outcome(key) for key in asked]
+    outcomes = [certificate.outcome(key) for key in keys]
     if StepOutcome.FAILED in outcomes:
         return FAULTY_EXIT
     return 1 if None in outcomes else 0

@@ -89,13 +89,13 @@ def _listed(text: str | None) -> tuple[str, ...]:
 def _by(options: CompareOptions, runs: Sequence[ComparedRun]) -> tuple[str, ...]:
     """The axes to compare by. Raises: BadInput: none is given and none is plain, or one that nothing has."""
     axes = sorted({axis for run in runs for axis in run.condition})
-    asked = _listed(options.by)
-    for name in asked:
+    names = _listed(options.by)
+    for name in names:
         if name not in GROUPS and name not in axes:
             raise BadInput(
                 f"--by: {unknown('axis', name, [*axes, *(group for group in GROUPS if group not in axes)])}"
             )
-    if asked or len(axes) == 1:
-        return asked or tuple(axes)
+    if names or len(axes) == 1:
+        return names or tuple(axes)
     named = f"one or more of {', '.join(axes)}" if axes else "for example storage, db or device"
     raise BadInput(f"it is not clear what to compare: give --by with {named}")

@@ -141,12 +141,12 @@ def _ask_meter(console: Console) -> str:
 
 def _ask_wire() -> str:
     """The wire between the point where the voltage is sensed and the board; nothing where it is not known."""
-    asked = "Resistance of the wire from the voltage's sense point to the board and back, in ohm (empty if unknown)"
+    question = "Resistance of the wire from the voltage's sense point to the board and back, in ohm (empty if unknown)"
     wire = refusing(
         lambda answer: not answer or 0.0 <= float(answer) <= 1.0,
         "not a resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02",
     )
-    sense_ohm = _ask(asked, wire, "")
+    sense_ohm = _ask(question, wire, "")
     return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
 
 

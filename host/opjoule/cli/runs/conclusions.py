@@ -55,15 +55,15 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
         verdicts_by_study[name] = verdicts(
             study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
         )
-    asked = [
+    chosen = [
         (studies[name], answers)
         for name, answers in verdicts_by_study.items()
         if answers and only in ("", name)
     ]
-    if not asked:
+    if not chosen:
         which = f"of study {only}" if only else "of a study with conclusions"
         raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
-    return asked
+    return chosen
 
 
 def run_conclusions(options: ConclusionsOptions) -> int:

@@ -150,7 +150,7 @@ class SshConnection(Shell):
     @functools.cached_property
     def hostname(self) -> str:
         """The name that ssh itself connects to, behind the aliases of the user's configuration (ssh -G)."""
-        asked = subprocess.run(
+        ran = subprocess.run(
             ["ssh", "-G", *self._options, "--", self.target],
             stdin=subprocess.DEVNULL,
             capture_output=True,
@@ -158,7 +158,7 @@ class SshConnection(Shell):
             errors="replace",
             check=False,
         )
-        words = (line.split() for line in asked.stdout.splitlines())
+        words = (line.split() for line in ran.stdout.splitlines())
         return next((word[1] for word in words if word[:1] == ["hostname"] and len(word) == 2), "")
 
     def why_down(self) -> str:

@@ -125,8 +125,8 @@ class BoardPreparation(Preparation):
         if self.board.journal_left:
             undone, left = undo_changes(self.shell, self.board, self.journal)
             done = [f"left by an earlier run: {line}" for line in undone + left]
-        asked = self.medium, self.wanted, self.cpufreq, self.sync
-        plan, self._blocks = plan_for(self.shell, self.board, *asked)
+        settings = self.medium, self.wanted, self.cpufreq, self.sync
+        plan, self._blocks = plan_for(self.shell, self.board, *settings)
         done += plan.lines()
         if plan.steps:
             outcomes = self._make(plan.steps)

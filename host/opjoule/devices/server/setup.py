@@ -53,8 +53,8 @@ def find_programs(shell: Shell, database: Database, given: Mapping[str, str] | N
 
 def program_path(shell: Shell, name: str, places: Sequence[str]) -> str:
     """The path of a program on the board; empty for nowhere."""
-    looked = shell.run(["sh", "-c", _FIND, "sh", name, *places])
-    return looked.text().strip().splitlines()[-1] if looked.status == 0 else ""
+    ran = shell.run(["sh", "-c", _FIND, "sh", name, *places])
+    return ran.text().strip().splitlines()[-1] if ran.status == 0 else ""
 
 
 def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]) -> None:

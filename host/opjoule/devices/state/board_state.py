@@ -71,10 +71,9 @@ class BoardState:
 
 def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: str) -> BoardState:
     """Runs state.sh on the board. Raises: LinkFault: no connection. DeviceFault: the script does not run."""
-    asked = [cpufreq, device, path]
     by_helper = rights == "helper"
     command = helper_command("state") if by_helper else [*as_root(rights), "sh", "-c", _STATE, "sh"]
-    ran = shell.run([*command, *asked])
+    ran = shell.run([*command, cpufreq, device, path])
     answers: Answers = {}
     for line in ran.text().splitlines():
         kind, *values = line.split("\t")

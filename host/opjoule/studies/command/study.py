@@ -248,12 +248,12 @@ class JobStudy(CommandStudy):
         """
         super().check(board)
         board.check_server(self.server, self._jars(board))
-        asked = board.shell.run([*self._placed(board, "/nowhere"), "--check"], limit_s=300)
-        if asked.status != 0:
-            why = asked.last_line().removeprefix("job.py: ")
+        ran = board.shell.run([*self._placed(board, "/nowhere"), "--check"], limit_s=300)
+        if ran.status != 0:
+            why = ran.last_line().removeprefix("job.py: ")
             lacking = f" ({'; '.join(self.lacking)})" if self.lacking else ""
             raise BadInput(f"{self.title}, {self.system or 'job'}: {why}{lacking}")
-        for line in asked.text().splitlines():
+        for line in ran.text().splitlines():
             if line.startswith("{"):
                 said = json.loads(line)
                 self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})

@@ -96,10 +96,10 @@ class Interpreter:
     @classmethod
     def of(cls, shell: Shell) -> Interpreter:
         """Asks the board. Raises: BadInput: it has no python3, or one without glibc."""
-        asked = shell.run(["python3", "-c", _ASK])
-        if asked.status != 0:
-            raise BadInput(f"the board has no python3, which the study's job needs: {asked.last_line()}")
-        facts = json.loads(asked.text())
+        ran = shell.run(["python3", "-c", _ASK])
+        if ran.status != 0:
+            raise BadInput(f"the board has no python3, which the study's job needs: {ran.last_line()}")
+        facts = json.loads(ran.text())
         libc, version = facts["libc"]
         glibc = re.fullmatch(r"2\.(\d+)", version)
         if libc != "glibc" or not glibc:
