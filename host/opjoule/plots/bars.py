@@ -15,11 +15,24 @@ from opjoule.comparison.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell, kn
 from opjoule.drawing.scales import stacked
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import scaled
-from opjoule.plots.style import COLOURS, HATCHES, INK, canvas, ends, error_limits, fill, legend, name_places
+from opjoule.plots.style import (
+    COLOURS,
+    HATCHES,
+    INK,
+    canvas,
+    ends,
+    error_limits,
+    fill,
+    legend,
+    lie_apart,
+    name_places,
+)
 
 WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""
 HEIGHT_IN = 2.9
+LOG_ROOM = 2.0
+"""A logarithmic axis begins and ends by this factor beyond its bars."""
 INTERVAL_AT = -0.24
 POINTS_AT = {1: (0.2,), 2: (0.06, 0.32)}
 """From a bar's middle, in parts of its width: the interval and the points do not stand on each other."""
@@ -37,12 +50,14 @@ class Drawn:
 def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: str) -> Figure:
     """Bars of one quantity against the left axis, points of one or two others against the right one.
 
-    Intervals (95 %) are drawn where they are stated. A cell without a value has a dash in its place.
+    The left axis is logarithmic if the bars lie far apart. Intervals (95 %) are drawn where they are stated. A cell
+    without a value has a dash in its place.
     """
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()
     right = left.twinx()
-    bar_scale = scaled(known(plotted.cells, bar.path), bar.unit)
+    bar_values = known(plotted.cells, bar.path)
+    bar_scale = scaled(bar_values, bar.unit)
     values = [value for point in points for value in known(plotted.cells, point.path)]
     point_scale = scaled(values, points[0].unit)
     step = WIDTH / len(plotted.series)
@@ -58,7 +73,11 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
     right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
-    left.set_ylim(*ends([cell.number(bar.path) for cell in plotted.cells], bar_scale[0]))
+    if lie_apart(bar_values):
+        left.set_yscale("log")
+        left.set_ylim(min(bar_values) * bar_scale[0] / LOG_ROOM, max(bar_values) * bar_scale[0] * LOG_ROOM)
+    else:
+        left.set_ylim(*ends([cell.number(bar.path) for cell in plotted.cells], bar_scale[0]))
     shown = [cell.number(point.path) for cell in plotted.cells for point in points]
     right.set_ylim(*ends(shown, point_scale[0]))
     for axes in (left, right):
@@ -75,7 +94,8 @@ def _bar(
 ) -> None:
     quantity = cell.number(of.path) if cell else None
     if quantity is None or quantity.value is None:
-        axes.annotate(NONE, (x, 0.0), ha="center", va="bottom", color=INK)
+        place = ("data", "axes fraction")
+        axes.annotate(NONE, (x, 0.01), xycoords=place, ha="center", va="bottom", color=INK)
         return
     value = quantity.value * scale
     axes.bar(x, value, step * 0.92, **fill(number))

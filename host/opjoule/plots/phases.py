@@ -17,15 +17,13 @@ from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import rounded
-from opjoule.plots.style import INK, canvas, fill, legend, name_places
+from opjoule.plots.style import INK, canvas, fill, legend, lie_apart, name_places
 
 PHASES_HEIGHT_IN: Final = 5.2
 BARS_HEIGHT_IN: Final = 2.9
 WIDTH: Final = 0.84
 """Width of all bars of one phase; phases are 1 apart."""
 NOT_SUPPORTED: Final = "n/s"
-LINEAR_RANGE: Final = 10.0
-"""Bars whose values lie within this factor begin at zero; a logarithmic axis has no zero to begin at."""
 LOWEST: Final = 0.9
 """Longest lower half of an interval on a logarithmic axis, as a part of its value."""
 LIGHT: Final = 0.4
@@ -190,8 +188,7 @@ def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict
 
 def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
     """Sets up an axis for bars: from zero, or logarithmic if the values lie far apart."""
-    known = [value for value in values if value is not None and value > 0]
-    if known and max(known) > LINEAR_RANGE * min(known):
+    if lie_apart(values):
         axes.set_yscale("log")
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     axes.spines[["top", "right"]].set_visible(False)

@@ -116,6 +116,16 @@ def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
     return low - (0.05 * span if low < 0 else 0.0), high + 0.07 * span
 
 
+LINEAR_RANGE: Final = 10.0
+"""Bars whose values lie within this factor begin at zero; a logarithmic axis has no zero to begin at."""
+
+
+def lie_apart(values: Iterable[float | None]) -> bool:
+    """True if bars need a logarithmic axis to be seen: all values are positive, and far apart."""
+    known = [value for value in values if value]
+    return bool(known) and min(known) > 0 and max(known) > LINEAR_RANGE * min(known)
+
+
 def name_places(axes: Axes, names: Sequence[str]) -> None:
     """Names below the places 0, 1, 2, ...: on several lines, or turned where they would stand on each other."""
     lines = [name.replace(", ", "\n") for name in names]

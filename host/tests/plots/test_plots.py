@@ -100,7 +100,17 @@ def test_bars_and_points_stand_where_the_records_say(found):
         for database in DATABASES
     ]
     assert points == pytest.approx(latency)
-    assert left.get_ylim()[0] == right.get_ylim()[0] == 0.0
+    assert right.get_ylim()[0] == 0.0
+    assert max(wanted) > 10 * min(wanted) and left.get_yscale() == "log"
+    low, high = left.get_ylim()
+    assert 0 < low < min(wanted) and max(wanted) < high
+
+
+def test_bars_that_lie_close_begin_at_zero(tmp_path):
+    for medium in MEDIA:
+        make_record(tmp_path / medium, db="leveldb", storage=medium)
+    left = figure("energy-power", drawn_of(tmp_path)).axes[0]
+    assert left.get_yscale() == "linear" and left.get_ylim()[0] == 0.0
 
 
 def test_intervals_are_drawn_as_stated(found):
