@@ -195,10 +195,7 @@ def near_their_neighbours(
     """Mask that is False for pairs away from the parabolas through most triples of their neighbours. A clock that warms
     up changes its rate by 2 ppm in a second: straight lines would reject its best pairs.
 
-    Args:
-        source_ns, target_ns: the pairs, shape (n,), increasing.
-        u_ns: standard uncertainty of each [ns].
-        bends: a clock has changed its rate at once: it is enough to agree with the neighbours on one side.
+    `bends`: a clock has changed its rate at once: it is enough to agree with the neighbours on one side.
     """
     near = np.ones(source_ns.size, np.bool_)
     steps = np.diff(source_ns)
@@ -250,15 +247,15 @@ def _off(
     time: Float64Array, beyond: Float64Array, places: npt.NDArray[np.intp], neighbours: list[_Three]
 ) -> Float64Array:
     """How far pairs are from the median of the parabolas through three of their neighbours [ns]."""
-    said = []
+    predictions = []
     for three in neighbours:
         one, two, other = (time[places + offset] - time[places] for offset in three)
         share_one = two * other / _apart((one - two) * (one - other))
         share_two = one * other / _apart((two - one) * (two - other))
         share_other = one * two / _apart((other - one) * (other - two))
         near_one, near_two, near_other = (beyond[places + offset] for offset in three)
-        said.append(share_one * near_one + share_two * near_two + share_other * near_other)
-    return np.asarray(np.abs(beyond[places] - np.median(said, axis=0)), np.float64)
+        predictions.append(share_one * near_one + share_two * near_two + share_other * near_other)
+    return np.asarray(np.abs(beyond[places] - np.median(predictions, axis=0)), np.float64)
 
 
 def _apart(product: Float64Array) -> Float64Array:

@@ -70,10 +70,7 @@ def fit_played(
 ) -> SignatureFit:
     """The map from the board's clock to the meter's; see fit_signature.
 
-    Args:
-        played: in order of time.
-        conversion_ns: time over which a sample averages.
-        load_u_ns: standard uncertainty of the time from a logged change to the load, the log's own apart.
+    `load_u_ns`: standard uncertainty of the time from a logged change to the load, the log's own apart.
     Raises: AlignmentError: see fit_signature; or a torn log.
     """
     patterns = [one.pattern() for one in played]

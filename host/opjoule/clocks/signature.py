@@ -99,11 +99,9 @@ def fit_signature(
     """Map from the board's clock to the meter's, from patterns played before and after the run.
 
     Args:
-        meter_ns: centres of the samples, increasing; lost samples left out.
-        power_w: power, or current, shape (n,).
+        meter_ns: centres of the samples, increasing; lost samples left out; power_w: power, or current, there.
         patterns: in order of time, each with a sequence of its own.
         conversion_ns: time over which a sample averages, around its centre.
-        u_delay_ns: standard uncertainty of the delay from the board's stamp to the load.
     Raises: AlignmentError: a pattern is not found, or in more than one place, or the places contradict.
     """
     if not patterns:

@@ -118,14 +118,13 @@ def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
     half_s = np.diff(centre_s) / 2
     half_s = np.concatenate((half_s[: 1 - before], half_s, half_s[len(half_s) - 1 + behind :]))
     np.minimum(half_s, HOLE_PERIODS * period_s, out=half_s)
-    own_s = centre_s[before : len(centre_s) - behind]
-    start_s, end_s = own_s - half_s[:-1], own_s + half_s[1:]
+    inner = slice(before, len(centre_s) - behind)
+    start_s, end_s = centre_s[inner] - half_s[:-1], centre_s[inner] + half_s[1:]
     after_s = centre_s[-1] - half_s[-1] if behind else end_s[-1]
     bounds_s = np.append(start_s, after_s)
     # A gap between two cells becomes a cell without a value.
     holes = np.flatnonzero(bounds_s[1:] - end_s > 1e-9)
-    own = slice(before, len(centre_s) - behind)
-    filled = {name: np.asarray(column[own], np.float64) for name, column in columns.items()}
+    filled = {name: np.asarray(column[inner], np.float64) for name, column in columns.items()}
     if holes.size:
         bounds_s = np.insert(bounds_s, holes + 1, end_s[holes])
         filled = {name: np.insert(column, holes + 1, np.nan) for name, column in filled.items()}

@@ -97,7 +97,7 @@ def _cut_samples_u_j(cells: Cells, start_ns: int, end_ns: int, place_s: float, s
         cut(first, 1, bounds_ns[1] - bounds_ns[0], bounds_ns[1] - start_ns),
         cut(last, -1, bounds_ns[3] - bounds_ns[2], end_ns - bounds_ns[2]),
     )
-    found_j = [edge.missing_j if seen_fraction >= 1.0 else edge.unseen_j for edge in both]
-    lacking_j = sum(energy_j for energy_j in found_j if energy_j > 0)
-    too_much_j = -sum(energy_j for energy_j in found_j if energy_j < 0)
+    edges_j = [edge.missing_j if seen_fraction >= 1.0 else edge.unseen_j for edge in both]
+    lacking_j = sum(energy_j for energy_j in edges_j if energy_j > 0)
+    too_much_j = -sum(energy_j for energy_j in edges_j if energy_j < 0)
     return max(lacking_j, too_much_j) / SQRT3

@@ -219,9 +219,8 @@ class Capture:
             if self.summary.samples > before:
                 self._heard_s = now_s(self._clock)
             elif now_s(self._clock) - self._heard_s > SILENCE_LIMIT_S:
-                raise MeterFault(
-                    f"the meter sent no sample for {SILENCE_LIMIT_S:g} s: reset it, check its sensor"
-                )
+                silent = f"the meter sent no sample for {SILENCE_LIMIT_S:g} s"
+                raise MeterFault(f"{silent}: reset it, check its sensor")
 
     def _record(self, events: list[MeterEvent]) -> None:
         for event in events:
@@ -257,9 +256,5 @@ class Capture:
         self.summary.clipped_samples += int(np.count_nonzero(event.clipped))
         self.summary.voltage_ended_samples += event.voltage_ended
         self.history.add(event.meter_ns, event.current_a * event.voltage_v)
-        self.latest = Latest(
-            int(event.meter_ns[-1]),
-            float(event.current_a[-1]),
-            float(event.voltage_v[-1]),
-            self.summary.samples,
-        )
+        last = int(event.meter_ns[-1]), float(event.current_a[-1]), float(event.voltage_v[-1])
+        self.latest = Latest(*last, self.summary.samples)

@@ -110,26 +110,20 @@ def refusal(kind: str, error: Any) -> MeterFault:
 def open_usb(
     kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, interface_class: int
 ) -> tuple[UsbModel, UsbLink]:
-    """The one device of these models, its interface claimed.
+    """The one device of these models, or the one with the serial number that is wanted; its interface is claimed.
 
-    Args:
-        kind: for messages; `models`: (vendor, product) -> model; `wanted`: its serial number, empty for the only one.
     Raises: MeterFault: none there, a library missing, not allowed, held by another program. BadInput: several, and
         none was named.
     """
     usb = _library(kind)
     try:
-        devices = list(
-            usb.core.find(find_all=True, custom_match=lambda d: (d.idVendor, d.idProduct) in models)
-        )
+        known = usb.core.find(find_all=True, custom_match=lambda d: (d.idVendor, d.idProduct) in models)
+        devices = list(known)
     except usb.core.NoBackendError:
         raise MeterFault(f"{kind}: {LIBUSB}") from None
     links = [UsbLink(kind, device, _interface(usb, kind, device, interface_class), usb) for device in devices]
-    chosen = [
-        (device, link)
-        for device, link in zip(devices, links, strict=True)
-        if wanted in {"", link.serial_number}
-    ]
+    pairs = zip(devices, links, strict=True)
+    chosen = [(device, link) for device, link in pairs if wanted in {"", link.serial_number}]
     if len(chosen) != 1:
         raise _not_one(kind, models, wanted, [link.serial_number for link in links], len(chosen))
     device, link = chosen[0]
@@ -152,9 +146,8 @@ def _interface(usb: Any, kind: str, device: Any, interface_class: int) -> Any:
         interfaces = list(device.get_active_configuration())
     except (usb.core.USBError, NotImplementedError) as error:
         raise refusal(kind, error) from None
-    return next(
-        (interface for interface in interfaces if interface.bInterfaceClass == interface_class), interfaces[0]
-    )
+    fitting = (interface for interface in interfaces if interface.bInterfaceClass == interface_class)
+    return next(fitting, interfaces[0])
 
 
 def _not_one(

@@ -65,12 +65,12 @@ class EnginePower(LoadModel):
         self._drawn_ns = 0
 
     def begin(self, folder: Path) -> None:
-        """As of every model."""
+        """Opens the files of the loaders, and of the parts' energies."""
         self._files = LoaderFiles(folder)
         self._course = PartCourseWriter(folder / PARTS)
 
     def end(self) -> None:
-        """As of every model."""
+        """Ends the file of the parts' energies."""
         self._course.close()
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
@@ -124,13 +124,11 @@ class EnginePower(LoadModel):
         for name in made.counts():
             of_kind = made.of_kind(name)
             usual_s = self._usual(block, name, known)
-            energy_j = self._powers.operations_j(
-                self._rng, name, np.full(int(of_kind.sum()), usual_s), usual_s
-            )
+            works_s = np.full(int(of_kind.sum()), usual_s)
+            energy_j = self._powers.operations_j(self._rng, name, works_s, usual_s)
             by_kind[name] = Steady(start_s[of_kind], end_s[of_kind], energy_j)
-        self._work.append(
-            _Work(base_ns + late_ns, base_ns + late_ns + round(float(end_s[-1]) * 1e9) + 1, by_kind)
-        )
+        begin_ns = base_ns + late_ns
+        self._work.append(_Work(begin_ns, begin_ns + round(float(end_s[-1]) * 1e9) + 1, by_kind))
 
     def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
         """Usual core time of an operation of a kind, the loader's included [s].
@@ -142,20 +140,15 @@ class EnginePower(LoadModel):
         if key not in self._usual_s:
             made = block.operations
             first_ns, last_ns = int(made.board_ns[0]), int(made.board_ns[-1] + made.duration_ns[-1])
-            seen = [
-                interval
-                for interval in known
-                if interval.end_board_ns > first_ns and interval.start_board_ns < last_ns
-            ]
+            seen = [one for one in known if one.end_board_ns > first_ns and one.start_board_ns < last_ns]
             span_s = sum(interval.end_board_ns - interval.start_board_ns for interval in seen) * 1e-9
             busy_s = sum(interval.cpu_s for interval in seen) / len(self._threads[block.phase])
             busy = min(max(busy_s / span_s, LEAST_BUSY), 1.0) if seen else 1.0
-            each_s = busy * (last_ns - first_ns) * 1e-9 / len(made)
-            usual_ns = {
-                name: float(np.median(made.duration_ns[made.of_kind(name)])) for name in made.counts()
-            }
+            mean_s = busy * (last_ns - first_ns) * 1e-9 / len(made)
+            durations_ns = {name: made.duration_ns[made.of_kind(name)] for name in made.counts()}
+            usual_ns = {name: float(np.median(duration_ns)) for name, duration_ns in durations_ns.items()}
             mean_ns = sum(usual_ns[name] * count for name, count in made.counts().items()) / len(made)
-            self._usual_s[key] = each_s * (usual_ns[kind] / mean_ns if mean_ns else 1.0)
+            self._usual_s[key] = mean_s * (usual_ns[kind] / mean_ns if mean_ns else 1.0)
         return self._usual_s[key]
 
     def _operations(self, edge_ns: np.ndarray) -> dict[str, Float64Array]:

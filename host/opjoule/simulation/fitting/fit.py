@@ -203,11 +203,9 @@ def _systematic_u_w(
     sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False
 ) -> float:
     """Standard uncertainty of a power from gain, and of a whole one from offset [W]; of the least known sensor."""
-    found_w = []
-    for sensor in sensors:
-        errors = systematic(sensor, Integrals(power_w, volts if offset else 0.0, power_w / volts))
-        found_w.append(math.hypot(errors.gain_u, errors.offset_u if offset else 0.0))
-    return max(found_w, default=0.0)
+    integrals = Integrals(power_w, volts if offset else 0.0, power_w / volts)
+    errors = [systematic(sensor, integrals) for sensor in sensors]
+    return max((math.hypot(one.gain_u, one.offset_u if offset else 0.0) for one in errors), default=0.0)
 
 
 BETWEEN: Final = "between phases"

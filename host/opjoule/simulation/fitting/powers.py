@@ -227,15 +227,15 @@ def _signatures(
     seen: Observed, records: Sequence[Recorded], width: int
 ) -> list[tuple[Float64Array, float, float]]:
     """(columns, step [W], for how many windows it counts) of each load signature."""
-    found_w, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
+    steps, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
     for one in records:
         if one.signature:
             pattern = np.zeros(width)
             cores = np.array(one.signature.busy_cores(rest_w))
             pattern[: width - 2] = -np.diff(core_columns(cores, width - 2), axis=0)[0]
             count = max(float(np.sum(seen.weight)) / 10, 50.0)
-            found_w.append((pattern, one.signature.busy_w - one.signature.idle_w, count))
-    return found_w
+            steps.append((pattern, one.signature.busy_w - one.signature.idle_w, count))
+    return steps
 
 
 def _covariances(
@@ -255,7 +255,7 @@ def _covariances(
     score = columns * (weight * best.residual_w)[:, None]
     # an error of the baselines' mean shifts every coefficient
     shift = bread @ (columns * weight[:, None]).sum(axis=0) * idle_u_w
-    found_w2 = []
+    covariances = []
     for group in (seen.block, seen.phase):
         _, place = np.unique(group[~seen.baseline], return_inverse=True)
         clusters = int(place.max(initial=-1)) + 1
@@ -263,8 +263,8 @@ def _covariances(
             meat = np.zeros((clusters, columns.shape[1]))
             np.add.at(meat, place, score[~seen.baseline])
             scale = clusters / (clusters - columns.shape[1] - 1)
-            found_w2.append(scale * bread @ (meat.T @ meat) @ bread + np.outer(shift, shift))
-    return tuple(found_w2)
+            covariances.append(scale * bread @ (meat.T @ meat) @ bread + np.outer(shift, shift))
+    return tuple(covariances)
 
 
 def _mean_u_w(seen: Observed) -> float:
