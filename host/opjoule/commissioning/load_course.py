@@ -178,8 +178,10 @@ def _line(
     read = [reading.read for reading in readings]
     points = [
         LinePoint(
-            *(mean.current_a, max(mean.current_u_a, bounds.current_step_a / 4)),
-            *(mean.voltage_v, max(mean.voltage_u_v, bounds.voltage_step_v / 4)),
+            mean.current_a,
+            max(mean.current_u_a, bounds.current_step_a / 4),
+            mean.voltage_v,
+            max(mean.voltage_u_v, bounds.voltage_step_v / 4),
         )
         for mean in read
     ]

@@ -246,8 +246,11 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     ordered = sorted(
         by_group.items(),
         key=lambda item: (
-            *(stratum_ranks[item[0][0]], item[0][0]),
-            *(name_ranks[item[0][1]], item[0][1] != BEFORE, item[0][1]),
+            stratum_ranks[item[0][0]],
+            item[0][0],
+            name_ranks[item[0][1]],
+            item[0][1] != BEFORE,
+            item[0][1],
         ),
     )
     groups = [

@@ -246,7 +246,11 @@ class CalibrationSetup:
         voltage = (other.voltage_v, other.voltage_u_v) if other and self.same_voltage else typed_v
         assert current  # one of the two is always there
         return ReferencePoint(
-            *(read.current_a, read.current_u_a, *current, read.voltage_v, read.voltage_u_v),
+            read.current_a,
+            read.current_u_a,
+            *current,
+            read.voltage_v,
+            read.voltage_u_v,
             reference_v=voltage[0] if voltage else None,
             reference_u_v=voltage[1] if voltage else 0.0,
             warmth_a2=course.kept_warmth_a2(Heating()) if course else None,
@@ -359,7 +363,12 @@ def _with_person(
     options: CalibrateOptions,
 ) -> CalibrationSetup:
     return CalibrationSetup(
-        *(sensor, reference, typed, meter, options.same_voltage, options.seconds),
+        sensor,
+        reference,
+        typed,
+        meter,
+        options.same_voltage,
+        options.seconds,
         next_load=lambda number: DONE[0] if (load := line_of_stdin(_load_question(number))) is None else load,
         ask=lambda question, _: line_of_stdin(question),
     )

@@ -115,7 +115,9 @@ def _run_here(
 
     with alone_here():
         return run_conditions(
-            *([plan for plan, _ in cells], folder, measure_one),
+            [plan for plan, _ in cells],
+            folder,
+            measure_one,
             seed=file.seed,
             json=json,
             retries=file.retries,

@@ -181,8 +181,13 @@ class _RealDesk:
             second = meter_called(second_name) if second_name else None
             self.certificate.meter = meter_words(meter)
             yield OpenDesk(
-                *(self.set_up, folder, REAL_PACE, self.certificate.parts, self.board.profile),
-                *(self.certificate.figure("zero", ZERO_A), meter),
-                lambda: closing(open_board(self.rig, self.board, builds=ROOT / "build")),
-                second,
+                self.set_up,
+                folder,
+                REAL_PACE,
+                self.certificate.parts,
+                self.board.profile,
+                zero_a=self.certificate.figure("zero", ZERO_A),
+                rig=meter,
+                open_board=lambda: closing(open_board(self.rig, self.board, builds=ROOT / "build")),
+                second=second,
             )

@@ -60,8 +60,14 @@ class BlockDevices:
         devices = {}
         for name, number, whole, slaves, backing, sectors, model, serial in answers.get("block", []):
             devices[name] = BlockDevice(
-                *(name, number, whole, tuple(slaves.split()), device_number(backing)),
-                *(int(sectors or 0) * 512, model.strip(), serial.strip()),
+                name,
+                number,
+                whole,
+                tuple(slaves.split()),
+                device_number(backing),
+                int(sectors or 0) * 512,
+                model.strip(),
+                serial.strip(),
             )
         mounts: dict[str, list[str]] = {}
         for number, point in answers.get("mount", []):
