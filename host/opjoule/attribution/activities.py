@@ -45,7 +45,7 @@ class Intervals:
 
     @classmethod
     def joined(cls, runs: Sequence[Mapping[str, Intervals]]) -> dict[str, Intervals]:
-        """Those of several runs, by activity."""
+        """Intervals of several runs, by activity."""
         names = dict.fromkeys(name for run in runs for name in run)
         by_name = {name: [run[name] for run in runs if name in run] for name in names}
         return {

@@ -70,7 +70,7 @@ class SeenClock:
         )
 
     def at(self, board_ns: Int64Array) -> Int64Array:
-        """Its readings at moments of the board's clock; beyond the cells it equals that clock."""
+        """Readings of this clock at moments of the board's clock; beyond the cells both are equal."""
         origin_ns = self.board_ns[0]
         shown_ns = np.interp(board_ns - origin_ns, self.board_ns - origin_ns, self.seen_ns - origin_ns)
         beyond = (board_ns < origin_ns) | (board_ns > self.board_ns[-1])

@@ -41,7 +41,7 @@ class Groups:
     near: IntArray
     """Neighbours of each window, numbered, shape (n,)."""
     of_window: IntArray
-    """Those at about the same time, numbered from 0, shape (n,)."""
+    """Number of the group of windows at about the same time, from 0, shape (n,)."""
     state: IntArray
     """Number of the background work in each window, shape (n,)."""
     settling: BoolArray

@@ -62,13 +62,13 @@ class ReferencePoint:
 
     @property
     def current(self) -> LinePoint:
-        """Its currents [A]."""
+        """Current of sensor and reference [A]."""
         readings = self.current_a, self.current_u_a, self.reference_a, self.reference_u_a
         return LinePoint(*readings, self.warmth_a2 or 0.0)
 
     @property
     def voltage(self) -> LinePoint | None:
-        """Its voltages [V]; None where the reference measured none."""
+        """Voltage of sensor and reference [V]; None if the reference measured none."""
         if self.reference_v is None:
             return None
         return LinePoint(self.voltage_v, self.voltage_u_v, self.reference_v, self.reference_u_v)

@@ -92,9 +92,9 @@ class Reference:
     """The reference of the points."""
 
     name: str
-    """As a reader knows it: model and serial number."""
+    """Name that a reader knows: model and serial number."""
     stated: str
-    """Its stated uncertainty, in words."""
+    """The reference's stated uncertainty, in words."""
     common: tuple[CommonError, ...]
     measures_voltage: bool = True
 

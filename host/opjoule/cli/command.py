@@ -94,7 +94,7 @@ class Command:
     """One command."""
 
     name: str
-    """Its words on the command line; empty for the main job, which has none."""
+    """The command's words on the command line; empty for the main job, which has none."""
     options: type[Options]
     run: str
     """`module:function` that takes what `checked` gives; a name, since loading it takes the Python environment."""

@@ -203,7 +203,7 @@ class _Way:
         return _Line(int(source[-1]), int(target[-1]) + round(height), 1.0 + slope, u_rate)
 
     def _inside(self, block: IndexArray, line: _Line) -> IndexArray:
-        """Those of the next edges that the target's list may hold."""
+        """Next edges that the target's list may hold."""
         source_ns = self._source.ns[block]
         predicted_ns = line.predicted_ns(source_ns)
         inside: IndexArray = block[predicted_ns <= self._target.ns[-1] + line.slack_ns(source_ns)]

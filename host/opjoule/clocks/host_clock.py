@@ -9,7 +9,7 @@ class Readable(Protocol):
     """An open file, port or socket."""
 
     def fileno(self) -> int:
-        """Its descriptor."""
+        """File descriptor to wait for."""
 
 
 class HostClock(Protocol):

@@ -36,7 +36,7 @@ class Finished(Struct, frozen=True):
     words: str
     advice: str = ""
     folder: str = ""
-    """Its recordings."""
+    """Folder of the step's recordings."""
     figures: dict[str, CheckedFigure] = {}
     picture: Picture | None = None
 

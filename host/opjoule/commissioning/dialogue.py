@@ -108,7 +108,7 @@ def say(line: str) -> None:
 
 @dataclass(frozen=True)
 class Parts:
-    """As the person at the desk names them; an empty text is a part that is not there, or not known."""
+    """Parts as the person at the desk names them; an empty text is a part that is not there, or not known."""
 
     supply: str = ""
     sensor: str = ""
@@ -117,7 +117,7 @@ class Parts:
     """The known resistor: "10,0.1%"."""
     resistor_certificate: str = ""
     second_meter: str = ""
-    """As a meter's name in rig.toml."""
+    """Meter's name, as in rig.toml."""
     second_certificate: str = ""
     second_side: str = SUPPLY_SIDE
     """On which side of the rig's shunt the second meter reads the voltage."""

@@ -33,7 +33,7 @@ class FoundMedium:
     """What the board's kernel says of the medium."""
 
     name: str
-    """As --storage takes it."""
+    """Name that --storage takes."""
     path: str
     path_number: str = ""
     """MAJOR:MINOR of the device that the path lies on; empty where that is none, or not known."""

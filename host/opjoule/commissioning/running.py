@@ -41,7 +41,7 @@ class DeskRecording:
     """What meter and board have left of one recording."""
 
     trace: PowerTrace
-    """As it was read, no calibration applied."""
+    """Trace as it was read, without a calibration."""
     bounds: ErrorBounds
     """Bounds of the sensor, with its calibration where there is one."""
     captured: CaptureSummary = field(default_factory=CaptureSummary)

@@ -45,7 +45,7 @@ class ComparedRun:
     repeats: int | None = None
     """Number of whole cycles whose mean its numbers are."""
     too_short: bool = False
-    """Its own warning says that nothing can be concluded from it."""
+    """True if the run's own warning says that nothing can be concluded from it."""
     warnings: tuple[Banner, ...] = ()
     """Banners about its end, its faults and its notes."""
 

@@ -35,12 +35,12 @@ class ConditionRun:
     condition: Mapping[str, str]
     """Axis -> value."""
     folder: str
-    """Its record's directory below the common one."""
+    """Directory of the run's record, below the common one."""
     why: str = ""
     """Reason why there is no result; empty if there is one, or if it has not been measured yet."""
     status: str = NOT_MEASURED
     run: ComparedRun | None = field(default=None, repr=False)
-    """Its result; None where there is none."""
+    """The run's result; None where there is none."""
     rank: int = 0
     """Place of the condition among all, as they were asked for."""
 

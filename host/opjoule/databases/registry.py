@@ -34,7 +34,7 @@ class ServerCommands:
     own_account: bool = False
     """Root starts it as an account without rights."""
     password: bool = False
-    """It gets a password for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
+    """True if it gets a password for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class DrivenVersions:
 
     @property
     def words(self) -> str:
-        """As in "1 to 2"."""
+        """The range in words, as "1 to 2"."""
         if self.most is None:
             return f"{self.least} or later"
         return str(self.least) if self.most == self.least else f"{self.least} to {self.most}"
@@ -67,9 +67,9 @@ class Database:
     """One database."""
 
     name: str
-    """As --db and the loader know it."""
+    """Name that --db and the loader know."""
     title: str
-    """As it is written in prose."""
+    """Name in prose."""
     kind: Literal["loader", "server", "module", "library", "connection"]
     """Inside the loader; a process of its own on the board, started by the rig; a module of a job's Python; a library
     that the job loads; or what a connection string of the user's leads to."""

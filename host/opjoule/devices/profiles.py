@@ -57,11 +57,11 @@ class BoardAndMedium:
 
     profile: Profile
     medium: str
-    """Its name: one of the profile's."""
+    """Name of the medium: one of the profile's."""
 
     @property
     def name(self) -> str:
-        """Of both, as rpi4/sd."""
+        """Name of board and medium, as rpi4/sd."""
         return f"{self.profile.name}/{self.medium}"
 
 

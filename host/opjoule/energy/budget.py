@@ -66,7 +66,7 @@ class Budget:
         return Measured.from_standard(value_j, self.standard_u, "J", self._excess)
 
     def stated(self) -> dict[str, Any]:
-        """As it stands in result.json: each part's contribution to u [J] and its share of the variance."""
+        """The budget as in result.json: each part's contribution to u [J] and its share of the variance."""
         variance, k = self.standard_u**2, self.k
         entries: dict[str, Any] = {}
         for name in PARTS:

@@ -50,7 +50,7 @@ class AlignedRun:
 
     record: RunRecord
     phases: Sequence[Phase]
-    """Those of whole repeats, and the controls."""
+    """Phases of whole repeats, and of the controls."""
     aligned: AlignedTrace
     """Trace of the board's supply."""
     alignment: Alignment

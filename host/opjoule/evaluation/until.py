@@ -25,7 +25,7 @@ class Until:
     headline: str
     """Key of the study's headline in result.json."""
     wanted: float
-    """Its relative expanded uncertainty."""
+    """Relative expanded uncertainty that the headline is to reach."""
     limit: int
     """Most repeats."""
     result: Callable[[], Mapping[str, Any]]

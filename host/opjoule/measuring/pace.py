@@ -30,7 +30,7 @@ class Expected:
     name: str
     """Phases of one name take about as long as each other."""
     shown: str
-    """Its title begins with this word."""
+    """First word of the phase's title."""
     length_s: float | None = None
     """Where the plan says it [s]."""
 

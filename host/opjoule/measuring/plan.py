@@ -41,12 +41,12 @@ class TwinProfile:
 
     @classmethod
     def of(cls, path: Path) -> TwinProfile:
-        """That of a file. Raises: OSError: it cannot be read."""
+        """Digest of a file. Raises: OSError: it cannot be read."""
         return cls(str(path), file_sha256(path))
 
     @property
     def checked(self) -> Path:
-        """Its path. Raises: BadInput: the file is not there any more, or is another one by now."""
+        """Path of the file. Raises: BadInput: the file is gone, or is another one by now."""
         path = Path(self.path)
         if not path.is_file() or file_sha256(path) != self.sha256:
             used = f"was used (SHA-256 {self.sha256:.12}...)"

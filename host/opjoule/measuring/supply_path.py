@@ -105,7 +105,7 @@ class SupplyPath:
         return replace(self, shunt_ohm=shunt.ohm, shunt_tolerance=shunt.tolerance, shunt_from=origin)
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
+        """The supply path as it stands in run.json."""
         return {
             **{
                 name: getattr(self, name)

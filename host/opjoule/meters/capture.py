@@ -92,7 +92,7 @@ class CaptureSummary:
         return voltage if self.voltage_ended_samples >= self.clipped_samples else f"{voltage}; {current}"
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in the run record."""
+        """The summary as it stands in the run record."""
         return {
             "samples": self.samples,
             **({"further_samples": self.further_samples} if self.further_samples else {}),

@@ -83,7 +83,7 @@ class UsbLink:
             self._usb.util.dispose_resources(self._device)
 
     def _serial_number(self) -> str:
-        """Its serial number; empty without one. Raises: MeterFault: this user may not open it."""
+        """Serial number of the device; empty without one. Raises: MeterFault: this user may not open it."""
         try:
             return str(self._device.serial_number or "").strip("\0 ")
         except (self._usb.core.USBError, NotImplementedError) as error:

@@ -55,7 +55,7 @@ class _Read:
 
     folder: Path
     row: Mapping[str, Any]
-    """Its row of the results."""
+    """The run's row of the results."""
     correction: Mapping[str, float]
     """Correction of its samples."""
 

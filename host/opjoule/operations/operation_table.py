@@ -55,7 +55,7 @@ LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", 
 ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
 """Background activity of an engine, by the names of the loader's events; a stall is none."""
 KINDS_MAX: Final = 127
-"""As many as the column of operations.parquet can number."""
+"""Most kinds that the column of operations.parquet can number."""
 PART_ROWS: Final = 1 << 16
 """Rows of one part."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")

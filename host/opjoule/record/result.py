@@ -25,7 +25,7 @@ class StatedAlignment(Struct, frozen=True):
     method: str | None = None
     """Evidence that the map is made from."""
     map: str = ""
-    """Its key among the clock maps of run.json."""
+    """Key among the clock maps of run.json."""
     checks: tuple[Check, ...] = ()
 
 

@@ -91,7 +91,7 @@ class Simulation(Struct, frozen=True):
     """Settings of the simulated rig."""
 
     load_step_s: float = 0.0
-    """Its load follows the board in steps of this length [s]."""
+    """Length of the steps in which the simulated load follows the board [s]."""
 
 
 class Imported(Struct, frozen=True):

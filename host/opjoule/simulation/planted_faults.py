@@ -13,7 +13,7 @@ from opjoule.simulation.power_model import PowerModel, Supply
 from opjoule.suggestion import unknown
 
 SHUNT_OHM: Final = 0.02
-"""As the simulated rig.toml says it: the part that docs/how-to/wire-the-rig.md advises."""
+"""Shunt of the simulated rig.toml: the one that docs/how-to/wire-the-rig.md advises."""
 USUAL_OHM: Final = 0.1
 """R100, as most breakouts carry it; of it a sensor's imperfections are drawn."""
 ADVISED_TOLERANCE: Final = 0.5

@@ -111,7 +111,7 @@ class Activity:
 
     @property
     def span_s(self) -> float:
-        """Its length."""
+        """Length of the activity [s]."""
         return max((self.end_board_ns - self.start_board_ns) * 1e-9, 1e-9)
 
 

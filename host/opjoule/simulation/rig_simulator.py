@@ -63,7 +63,7 @@ class RigSimulator:
             time.sleep(0.01)
 
     def status(self, wait_s: float = 0.0) -> int | None:
-        """Its exit status; None while it runs, and after `wait_s` still does."""
+        """Exit status of the simulator; None if it still runs after `wait_s`."""
         try:
             return self._process.wait(wait_s)
         except subprocess.TimeoutExpired:

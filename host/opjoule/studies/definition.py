@@ -38,7 +38,7 @@ class Counterpart:
     """A figure or table of the paper, and what stands for it here."""
 
     paper: str
-    """Its name in the paper: Figure 2."""
+    """Name in the paper: Figure 2."""
     shows: str
     state: str
     """EXACT, NEAR (`differs` says in what) or MISSING (`differs` says why)."""

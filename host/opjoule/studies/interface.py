@@ -23,7 +23,7 @@ class Workload:
     marks: tuple[str, str] | None = None
     """Names of the JSON lines on its output that begin and end the phase; None: from its start to its end."""
     operations: int = 0
-    """That it will do, for the progress shown; 0 where they are not known."""
+    """Operations that it will do, for the progress shown; 0 where they are not known."""
     lasts_s: float | None = None
     """How long it will take, where that is known."""
     bad_input_status: int | None = None

@@ -26,7 +26,7 @@ class PowerFile:
 
     @classmethod
     def of(cls, directory: Path) -> PowerFile | None:
-        """That of a record whose trace is read from the journal, and has the voltages that belong into the file."""
+        """Power file to make for a record whose trace is in its journal, voltages included; None for any other."""
         raw = directory / "raw"
         read_otherwise = (directory / "power.parquet").exists() or (raw / "bus.arrows").exists()
         return cls(directory) if (raw / "power.arrows").exists() and not read_otherwise else None

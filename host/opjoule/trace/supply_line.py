@@ -73,7 +73,7 @@ class SupplyLine:
     """Standard uncertainty."""
     meter_ns: Int64Array
     reading_v: Float64Array
-    """As converted."""
+    """Voltage of each reading, as converted."""
     current_a: Float64Array
     """Predicted during the reading."""
     weight: Float64Array

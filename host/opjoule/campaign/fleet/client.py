@@ -130,7 +130,7 @@ class FleetRig:
     failures: int = 0
     """Number of cells in a row that left no record through a fault of the rig."""
     aside: bool = False
-    """It gets no cell any more."""
+    """True if the rig gets no further cell."""
 
 
 @dataclass

@@ -53,7 +53,7 @@ def run_databases(options: ListingOptions) -> int:
 
 
 def study_availability(study: StudyFolder, database: Database) -> Availability:
-    """As availability(), for the job of one study on this computer, which may need more or other things."""
+    """Availability for the job of one study on this computer, which may need more or other things."""
     inside = bool(study.workload) or any("{loader}" in part for part in study.command)
     state = availability(database) if inside or not database.clients else _client(database)
     packages = study.packages.get(database.name)
@@ -180,7 +180,7 @@ def run_studies(options: ListingOptions) -> int:
 
 
 def missing(study: StudyFolder) -> dict[str, str]:
-    """Those of a study's databases that this computer lacks, with how to get them."""
+    """Databases of a study that this computer lacks, with how to get them."""
     states = {database.name: study_availability(study, database) for database in _databases(study)}
     return {name: state.words for name, state in states.items() if not state.there}
 

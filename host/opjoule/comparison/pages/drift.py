@@ -22,7 +22,7 @@ class TimedRun:
     time_s: float
     """Since the first of all began."""
     share: float
-    """Its figure over the mean of its cell, less 1."""
+    """The run's figure over the mean of its cell, less 1."""
 
 
 @dataclass(frozen=True)

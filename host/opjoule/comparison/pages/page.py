@@ -134,7 +134,7 @@ def _head(page: Page, mark: str) -> Element:
 
 
 def _about_campaign(index: Sequence[ConditionRun]) -> str:
-    """Its axes with their values, its blocks, and how far it is."""
+    """The campaign's axes with their values, its blocks, and how far it is."""
     axes: dict[str, dict[str, None]] = {}
     for run in sorted(index, key=lambda run: run.rank):
         for axis, value in run.condition.items():

@@ -30,7 +30,7 @@ class Best:
     differs: bool | None
     """True if it differs from the second best; None if either is a single run."""
     single: bool
-    """It rests on a single run of a system: no winner."""
+    """True if a system has a single run: no winner is named."""
     too_short: tuple[tuple[str, float], ...] = ()
     """System -> how long its phase lasts [s], of those that were too quick for joules: any of them may be better."""
 

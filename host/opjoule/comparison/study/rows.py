@@ -104,7 +104,7 @@ class StudyTable:
     grid: Mapping[str, Any] = field(default_factory=dict)
     """Axes of the grid of best systems."""
     runs: tuple[tuple[Answer, ...], ...] = ()
-    """Its records by what they measured: those of one cell, block by block, together."""
+    """The study's records by what they measured: those of one cell together, block by block."""
 
     @property
     def systems(self) -> list[str]:
@@ -167,12 +167,12 @@ class _Measured:
 
     @property
     def run(self) -> tuple[str, str]:
-        """Its cell and block; the same again counts once."""
+        """Cell and block of the record; the same again counts once."""
         return self.cell, str(self.record.document.get("asked", {}).get("block"))
 
     @cached_property
     def answer(self) -> Answer:
-        """Its result."""
+        """The record's result."""
         return open_answer(self.record)
 
 

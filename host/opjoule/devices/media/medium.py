@@ -41,7 +41,7 @@ class Medium:
     device: Annotated[
         str, Meta(pattern="^(/dev/|$)", description='a name under /dev, for example "/dev/disk/by-id/..."')
     ] = ""
-    """Its block device; empty for a directory on whatever is mounted there."""
+    """Block device; empty for a directory on whatever is mounted there."""
     expendable: Annotated[bool, Meta(description="true or false")] = False
     """True if the user allows everything on the device to be lost."""
     sensor: Annotated[

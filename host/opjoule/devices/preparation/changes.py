@@ -71,7 +71,7 @@ class PreparePlan:
     kept: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """As printed by --dry-run and kept in run.json."""
+        """The change in words, as --dry-run prints it and run.json keeps it."""
         return [step.about for step in self.steps] + [f"left alone: {line}" for line in self.kept]
 
 

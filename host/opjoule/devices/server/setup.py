@@ -159,7 +159,7 @@ class ServerSetup:
         _check_port(shell, database, database.server.port)
         account, folder = self._make_data()
         self._place = f"{data}/server" if account else folder
-        """Its folder, as everybody knows it."""
+        """The server's folder, by the path that all users see."""
         try:
             places = {"data": folder, "port": self.port, "secret": f"{folder}/../secret", **programs}
             for command in self._commands.prepare:
@@ -187,7 +187,7 @@ class ServerSetup:
             remove_sessions(self._shell, [self._data, self._access, *more])
 
     def _make_data(self) -> tuple[list[str], str]:
-        """Its data folder, and what clients need. Gives what it is started through, and the folder."""
+        """Makes the server's data folder, and what clients need. Returns what it is started through, and the folder."""
         account = ACCOUNT if self._commands.own_account else ""
         password = secrets.token_hex(16) if self._commands.password else ""
         made = self._shell.run(

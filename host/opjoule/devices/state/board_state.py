@@ -89,7 +89,7 @@ class BoardFacts:
 
     values: dict[str, str]
     machine: str
-    """As uname -m gives it."""
+    """Architecture, as uname -m gives it."""
     boot_id: str
     rights: str
     """root, sudo (without a password), helper (sudo for opjoule-root alone) or none."""

@@ -115,7 +115,7 @@ class StateReading:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """As it stands in run.json."""
+        """The outcome as it stands in run.json."""
         return {key: value for key, value in asdict(self).items() if key not in ("busy_ticks", "total_ticks")}
 
 

@@ -29,7 +29,7 @@ class Image:
     """What image.py has built, in one cache folder."""
 
     def __init__(self, folder: Path, start: str) -> None:
-        """Its files' paths; `start` is a hash of the machine that its snapshot belongs to."""
+        """Paths of the machine's files; `start` is a hash of the machine that its snapshot belongs to."""
         self.folder = folder
         self.kernel = folder / "vmlinuz"
         self.initrd = folder / "initrd"

@@ -53,7 +53,7 @@ class Definition:
     label: str = ""
     meaning: str = ""
     formula: Formula | None = None
-    """Its figure in one repeat; None where it is no figure of a repeat, and the measurement states it."""
+    """Figure of one repeat; None where a repeat has none, and the measurement states it."""
     over: Callable[[Sequence[Figure | Missing]], Quantity] = over_repeats
     """Combines the figures of all repeats."""
     rests_on: tuple[str, ...] = ()
@@ -65,15 +65,15 @@ class Definition:
     headline: str = ""
     """Words after the number in the answer; empty: it is no part of the answer."""
     tile: str = ""
-    """Its name among the report's tiles, if it is one of them."""
+    """Name among the report's tiles, if it is one of them."""
     column: str = ""
-    """Its heading in the table of repeats, if it has a column there."""
+    """Heading in the table of repeats, if it has a column there."""
     line: tuple[str, str] | None = None
-    """Its name and note in the terminal's table; a {path} in the note stands for another quantity's text."""
+    """Name and note in the terminal's table; a {path} in the note stands for another quantity's text."""
     traced: str = ""
-    """Its name in the summary of a power trace on its own, if such a trace has it."""
+    """Name in the summary of a power trace on its own, if such a trace has it."""
     compared: bool = False
-    """It is compared between conditions."""
+    """True if conditions are compared by it."""
     budget: str = ""
     """Key of its uncertainty budget in result.json, if it has one."""
     rank: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))

@@ -55,7 +55,7 @@ def _command(run: Run) -> Sequence[str]:
 
 
 def _subject(run: Run) -> str:
-    """Its given name, or the program's."""
+    """Name that was given, or the program's."""
     return run.plan.study.called or next(iter(_command(run)), "unknown command")
 
 

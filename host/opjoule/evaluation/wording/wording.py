@@ -31,7 +31,7 @@ class Wording:
     apart: Callable[[Run], str] = lambda run: ""
     """Option that makes kinds of operation identifiable; empty if none does."""
     always_counted: bool = True
-    """Its work is made of operations; if not, a result without any is not spoken of in terms of them."""
+    """True if the work is made of operations; if not, a result without any is not spoken of in terms of them."""
 
     def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
         """The quantities that one of its results has."""

@@ -62,7 +62,7 @@ class Source(ABC):
         """Error bounds."""
 
     def counts(self) -> dict[str, int]:
-        """Its counters since it was opened, by name, for the record."""
+        """Counters since the source was opened, by name, for the record."""
         return {}
 
     def close(self) -> None:  # most have nothing to release

@@ -65,7 +65,7 @@ def _usb_device(root: Path, tty: str) -> Path | None:
 
 
 def _brltty(root: Path, device: Path | None) -> Obstacle | None:
-    """Its udev rule claims the converter for a Braille display, and the port goes away a second after it came.
+    """Claim of brltty on the converter, as a Braille display: the port goes away a second after it came.
 
     Without a port every converter on the bus is looked at: it may be the one that was taken.
     """
@@ -155,7 +155,7 @@ def _name(port: str) -> Obstacle | None:
 
 
 def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
-    """It may send AT commands to a port that just came, unless udev's entry of port or device tells it not to."""
+    """ModemManager may send AT commands to a port that just came, unless udev's entry of port or device forbids it."""
     running = any(_text(process_name) == "ModemManager" for process_name in root.glob("proc/[0-9]*/comm"))
     if not running:
         return None

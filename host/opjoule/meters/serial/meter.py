@@ -70,9 +70,9 @@ class SerialMeter:
     """Settings in place of those that suit controller and chip."""
     sensors: tuple[int, ...] = (0,)
     shunts: tuple[Shunt, ...] = (Shunt(),)
-    """Of the sensors in their order; the last one counts for those that follow."""
+    """Shunts of the sensors in their order; the last one counts for those that follow."""
     genuine: bool = False
-    """Its chips are known to be their maker's."""
+    """True if the chips are known to be their maker's."""
     clock: HostClock = MONOTONIC
 
     def __post_init__(self) -> None:

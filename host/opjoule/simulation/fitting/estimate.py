@@ -17,7 +17,7 @@ class Estimate:
     """A parameter of the twin."""
 
     key: str
-    """Its place in the profile, as `medium.active_w`."""
+    """Place in the profile, as `medium.active_w`."""
     value: float
     """Value for the profile: fitted, or assumed if the record does not determine it."""
     u: float | None

@@ -91,7 +91,7 @@ class Interpreter:
     """For example "3.11"."""
     machine: str
     glibc: int
-    """Its minor version: 36 of 2.36."""
+    """Minor version of glibc: 36 of 2.36."""
 
     @classmethod
     def of(cls, shell: Shell) -> Interpreter:

@@ -27,7 +27,7 @@ _OPERATION = re.compile(r"(READ|UPDATE|INSERT|SCAN) ")
 _PROBLEM = re.compile(r"(?:Exception|Error): (.*)")
 _TRIAL_S = 120
 _DEFAULTS = {"recordcount": "0", "fieldcount": "10", "fieldlength": "100"}
-"""As YCSB has them (CoreWorkload)."""
+"""Defaults of YCSB's CoreWorkload."""
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
 FASTEST_PER_S = 1_000_000
