@@ -56,8 +56,9 @@ LONG_FIRST = [
 """A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
 which takes two processors, lie apart, so that they do not run side by side."""
 
-REAL_TIME = {"sshd", "fleet", "browser"}
-"""Fixtures whose tests are end to end: a board behind a real sshd, a scheduler with its rigs, a real browser."""
+REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
+"""Fixtures whose tests are end to end: a board behind a real sshd, a scheduler with its rigs, a real browser, loads
+that are set while the simulated sensor runs."""
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def of_bench(current_a):
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def bench_runs(tmp_path_factory):
     """A calibration with typed readings, a check, one of a sensor that has drifted, and one by a meter in series."""
     folder = tmp_path_factory.mktemp("bench")
     found = {"folder": folder}
@@ -106,8 +106,8 @@ def done(tmp_path_factory):
 
 
 @pytest.mark.parametrize(("what", "sensor"), [("typed", "bench-1@0x40"), ("series", "bench-3@0x40")])
-def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states(done, what, sensor):
-    status, out, told = done[what]
+def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states(bench_runs, what, sensor):
+    status, out, told = bench_runs[what]
     assert status == 0, told
     told = json.loads(out)
     file = read_calibration(Path(told["file"]))
@@ -125,30 +125,30 @@ def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states
     assert Path(told["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
 
 
-def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of_their_own(done):
+def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of_their_own(bench_runs):
     for which in ("sensor", "reference"):
-        contents = json.loads((done["folder"] / "series" / which / "run.json").read_text())
+        contents = json.loads((bench_runs["folder"] / "series" / which / "run.json").read_text())
         assert contents["status"] == "complete" and contents["simulated"]
         assert contents["capture"]["samples"] > 3000
 
 
-def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(done):
-    status, out, told = done["check"]
+def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(bench_runs):
+    status, out, told = bench_runs["check"]
     assert status == 0, told
     assert not json.loads(out)["drifted"] and len(json.loads(out)["points"]) == 4
-    status, out, told = done["drift"]
+    status, out, told = bench_runs["drift"]
     assert status == 6, told
     assert json.loads(out)["drifted"]
 
 
-def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(done):
+def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(bench_runs):
     """The file is found by the sensor's name; what was recorded stays raw."""
-    recorded = done["folder"] / "check" / "sensor"
+    recorded = bench_runs["folder"] / "check" / "sensor"
     raw = read_trace(recorded)
     kept = raw.current_a.copy()
     bounds = RunRecord.open(recorded).run.sensor
     assert bounds.sensor_id == "bench-1@0x40" and bounds.calibration is None
-    found = find_calibration(done["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0)
+    found = find_calibration(bench_runs["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0)
     corrected = CorrectedTrace.of(raw, found.of(bounds, 23.0))
     assert not corrected.refusal and corrected.sensor.calibration is not None
     high = raw.current_a > 0.5 * raw.current_a.max()
@@ -158,9 +158,9 @@ def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(done):
 
 
 def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_another_sensors(
-    done, tmp_path, capsys, monkeypatch
+    bench_runs, tmp_path, capsys, monkeypatch
 ):
-    folder = done["folder"] / "calibration"
+    folder = bench_runs["folder"] / "calibration"
     monkeypatch.setattr(record, "CALIBRATIONS", folder)
     (folder / "bench-7@0x40.toml").write_text((folder / "bench-1@0x40.toml").read_text(encoding="utf-8"))
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
@@ -277,10 +277,10 @@ def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firm
     assert abs(held["calibrated_error"]) < held["calibrated_u"] < 3e-3 < abs(held["delivered_error"])
 
 
-def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(done, tmp_path):
+def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_question(bench_runs, tmp_path):
     """Also where the file bears the sensor's name and is another's."""
     (tmp_path / "bench-9@0x40.toml").write_text(
-        (done["folder"] / "calibration/bench-1@0x40.toml").read_text(encoding="utf-8")
+        (bench_runs["folder"] / "calibration/bench-1@0x40.toml").read_text(encoding="utf-8")
     )
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         found = [
