@@ -202,7 +202,8 @@ def test_rigs_share_the_cells_of_a_study_and_a_block_stays_on_one(fleet):
 )
 def test_a_rig_plans_a_cell_of_a_study_as_the_campaigns_computer_does(tmp_path, study):
     from opjoule.campaign.campaign import Campaign
-    from opjoule.cli.campaign.command import _plans, jobs_of, plan_of_job
+    from opjoule.cli.campaign.command import _plans
+    from opjoule.cli.campaign.fleet import jobs_of, plan_of_job
     from opjoule.cli.commands import parse
 
     options = parse(["--study", *study, "--scheduler", "tcp://127.0.0.1:1"]).options

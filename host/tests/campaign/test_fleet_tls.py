@@ -84,7 +84,7 @@ def connected(address, security, timeout_s=5):
 
 def of(files):
     """What the product makes of TLS's options."""
-    from opjoule.cli.campaign.command import security
+    from opjoule.cli.campaign.fleet import security
     from opjoule.cli.campaign.options import TlsOptions
 
     return security(TlsOptions(**files))

@@ -43,7 +43,7 @@ def serve() -> None:
 def rig(argv: list[str]) -> int:
     """A worker whose cells are measured by the other half of this file."""
     import opjoule
-    from opjoule.cli.campaign.command import run_worker
+    from opjoule.cli.campaign.fleet import run_worker
     from opjoule.cli.campaign.options import WorkerOptions
     from opjoule.cli.failures import reporting_failures
 

@@ -7,17 +7,13 @@ What is done is what the records in the folder say. A rig that has gone gives it
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import os
-import shutil
 import signal
 import sys
 import time
 import uuid
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Final
 
 from distributed import Security
@@ -25,98 +21,18 @@ from distributed import Security
 from opjoule import __version__
 from opjoule.campaign.campaign import Campaign, Cell, program_words, save_index, warn_of_programs
 from opjoule.campaign.fleet.blocks import Blocks, Names
-from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, ParcelFile, Waiting, campaign_id
+from opjoule.campaign.fleet.gathering import Gathering, Range
+from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
 from opjoule.campaign.fleet.rig_service import RigService
 from opjoule.campaign.measurement import program_commit
-from opjoule.errors import Interrupted, OpJouleError, RecordFault, RigFault
-from opjoule.files import file_sha256
+from opjoule.errors import Interrupted, OpJouleError, RigFault
 from opjoule.measuring.pace import in_words
-from opjoule.record.directory import RUN
 from opjoule.record.run_record import RunRecord
 from opjoule.units import counted
 
-COMING: Final = ".coming"
-"""Folder below the campaign's for records that are not whole yet."""
-PART_BYTES: Final = 4 << 20
-"""Greatest size of a message; small files share one."""
-Range = tuple[str, int, int]
-"""(path below the record, first byte, number of bytes)."""
-Fetch = Callable[[Parcel, Sequence[Range]], Awaitable[Sequence[bytes]]]
 ASK_S: Final = 0.5
 """Interval at which the scheduler is asked for its rigs [s]."""
-
-
-class Gathering:
-    """The records of a campaign's folder, each content once.
-
-    A record comes from a rig's disk in parts, checked file by file, whole or not at all.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._contents = {file_sha256(path): path.parent for path in folder.glob(f"*/{RUN}")}
-        shutil.rmtree(folder / COMING, ignore_errors=True)
-
-    def has(self, parcel: Parcel) -> bool:
-        """True if this very record is here already."""
-        return parcel.sha256 in self._contents
-
-    async def take(self, parcel: Parcel, fetch: Fetch, free_place: Callable[[str], Path]) -> Path:
-        """Fetches a record that is not here; gives its directory.
-
-        Args:
-            free_place: where a record of a name can go.
-        Raises: RecordFault: a file came otherwise than the rig has it, or has a path that leads out of the record.
-        """
-        coming = self.folder / COMING / f"{parcel.job}-{parcel.name}"
-        shutil.rmtree(coming, ignore_errors=True)
-        coming.mkdir(parents=True)
-        try:
-            await _copy(parcel, coming, fetch)
-            place = free_place(parcel.name)
-            coming.rename(place)
-        finally:
-            shutil.rmtree(coming, ignore_errors=True)
-            with suppress(OSError):  # where others are on their way
-                coming.parent.rmdir()
-        self._contents[parcel.sha256] = place
-        return place
-
-
-async def _copy(parcel: Parcel, place: Path, fetch: Fetch) -> None:
-    hashes = {file.path: hashlib.sha256() for file in parcel.files}
-    for file in parcel.files:
-        if PurePosixPath(file.path).is_absolute() or ".." in PurePosixPath(file.path).parts:
-            raise RecordFault(f"{parcel.name}: a file called {file.path} does not belong to a record")
-        (place / file.path).parent.mkdir(parents=True, exist_ok=True)
-        (place / file.path).touch()
-    for ranges in _messages(parcel.files):
-        for (path, _, _), part in zip(ranges, await fetch(parcel, ranges), strict=True):
-            hashes[path].update(part)
-            with (place / path).open("ab") as file_here:
-                file_here.write(part)
-                file_here.flush()
-                os.fsync(file_here.fileno())
-    for file in parcel.files:
-        if hashes[file.path].hexdigest() != file.sha256:
-            raise RecordFault(f"{parcel.name}/{file.path} differs from the rig's copy")
-
-
-def _messages(files: Sequence[ParcelFile]) -> Iterator[list[Range]]:
-    ranges: list[Range] = []
-    room = PART_BYTES
-    for file in files:
-        at = 0
-        while at < file.size:
-            size = min(file.size - at, room)
-            ranges.append((file.path, at, size))
-            at, room = at + size, room - size
-            if not room:
-                yield ranges
-                ranges, room = [], PART_BYTES
-    if ranges:
-        yield ranges
 
 
 @dataclass

@@ -202,7 +202,7 @@ def _read_cell(parser: Parser, options: CellOptions) -> RigCell:
 SCHEDULER: Final = Command(
     "campaign scheduler",
     SchedulerOptions,
-    "opjoule.cli.campaign.command:run_scheduler",
+    "opjoule.cli.campaign.fleet:run_scheduler",
     "Runs the scheduler (of Dask's distributed) that connects campaigns and workers, until Ctrl-C. Whoever can reach "
     "its port can run programs on this computer and on all workers.",
     checked=_checked,
@@ -211,7 +211,7 @@ SCHEDULER: Final = Command(
 WORKER: Final = Command(
     "campaign worker",
     WorkerOptions,
-    "opjoule.cli.campaign.command:run_worker",
+    "opjoule.cli.campaign.fleet:run_worker",
     "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. Waits for its scheduler whenever "
     "that is away. Keeps each record until its campaign has fetched it.",
     checked=_checked,
@@ -222,7 +222,7 @@ WORKER: Final = Command(
 CELL: Final = Command(
     "campaign cell",
     CellOptions,
-    "opjoule.cli.campaign.command:run_cell",
+    "opjoule.cli.campaign.fleet:run_cell",
     "Measures the job in a worker's folder.",
     checked=_read_cell,
     needs=lambda cell: replace(needs_of_cells([cell.options]), fleet=True),

@@ -1,0 +1,260 @@
+"""`host/campaign.py scheduler`, `worker` and `cell`, and a campaign on the rigs of a scheduler."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+import tempfile
+import threading
+import zlib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from opjoule.campaign.campaign import Campaign, concluded, in_condition, save_index
+from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
+from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, Spool, serve
+from opjoule.cli.campaign.file import CampaignFile, written_cell
+from opjoule.cli.campaign.options import (
+    CampaignOptions,
+    RigCell,
+    SchedulerOptions,
+    StudyOptions,
+    TlsOptions,
+    WorkerOptions,
+)
+from opjoule.cli.failures import ENDING
+from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
+from opjoule.cli.measure.options import PlanningOptions
+from opjoule.cli.measure.planning import make_plan, rig_warnings
+from opjoule.comparison.pages.page import write_campaign_page
+from opjoule.devices.rig.file import read_rig
+from opjoule.errors import BadInput, Interrupted, OpJouleError
+from opjoule.files import write_whole
+from opjoule.measuring.plan import Plan
+from opjoule.record.directory import held
+from opjoule.scripts import HOST, MEASURE, ROOT, script_name
+
+AGAIN_S: Final = 2.0
+"""Between two tries of a worker to reach its scheduler [s]."""
+
+
+def run_scheduler(options: SchedulerOptions) -> int:
+    """Becomes distributed's own scheduler."""
+    scheme = "tls" if options.tls_files else "tcp"
+    print(f"{scheme}://{options.host}:{options.port}, until Ctrl-C", file=sys.stderr, flush=True)
+    words = ["--host", f"{scheme}://{options.host}", "--port", str(options.port)]
+    words += ["--no-dashboard", "--no-show"]
+    if options.tls_files:
+        words += ["--tls-ca-file", str(options.tls_ca_file)]
+        words += ["--tls-cert", str(options.tls_cert), "--tls-key", str(options.tls_key)]
+    os.environ.setdefault("DASK_LOGGING__DISTRIBUTED", "warning")
+    os.execv(sys.executable, [sys.executable, "-m", "distributed.cli.dask_scheduler", *words])
+
+
+def security(options: TlsOptions) -> Any:
+    """TLS as the options have it; None without. Raises: BadInput: its files cannot be read."""
+    if not options.tls_files:
+        return None
+    from distributed import Security  # noqa: PLC0415  # not before it is needed
+
+    cert, key = str(options.tls_cert), str(options.tls_key)
+    roles = {f"tls_{role}_cert": cert for role in ("client", "worker")}
+    roles |= {f"tls_{role}_key": key for role in ("client", "worker")}
+    for path in options.tls_files:
+        if not path.is_file():
+            raise BadInput(f"{path} is not there: give PEM files to --tls-ca-file, --tls-cert and --tls-key")
+    made: Any = Security
+    return made(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **roles)
+
+
+def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
+    """Measures for campaigns until Ctrl-C.
+
+    Args:
+        command: measures the job in the folder that is its last argument; empty: measure.py.
+    Raises: BadInput: rig.toml, or an address that means nothing.
+    """
+    rig = read_rig(options.rig) if options.rig else None
+    spool = Spool(options.spool or ROOT / "build" / "spool" / options.name)
+    spool.folder.mkdir(parents=True, exist_ok=True)
+
+    def say(line: str) -> None:
+        print(f"{options.name}: {line}", file=sys.stderr, flush=True)
+
+    measures = command or (sys.executable, str(HOST / MEASURE), "campaign", "cell")
+    cell_command = [*measures, "--name", options.name]
+    if options.rig:
+        cell_command += ["--rig", str(options.rig.absolute())]
+    service = RigService(options.name, spool, cell_command, say)
+    has = rig_has(rig)
+    say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.folder.iterdir())}")
+    with held(spool.folder):
+        asyncio.run(_work(options, service, has))
+    raise Interrupted("ended; its records will be fetched when it is started again")
+
+
+async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
+    """A worker after another, since one ends with its scheduler; what is measured goes on meanwhile."""
+    stop = asyncio.Event()
+    for number in ENDING:
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    serve(service)
+    ended = asyncio.create_task(stop.wait())
+    shown = ""
+    while not stop.is_set():
+        working = asyncio.create_task(_work_once(options, service, has))
+        await asyncio.wait({working, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if stop.is_set():
+            await service.stop()
+        working.cancel()
+        [result] = await asyncio.gather(working, return_exceptions=True)
+        why = f" ({result})" if isinstance(result, Exception) and str(result) else ""
+        line = f"the scheduler at {options.scheduler} is away{why}: waiting for it"
+        if not stop.is_set():
+            if line != shown:
+                service.say(line)
+            shown = line
+            await asyncio.wait({ended}, timeout=AGAIN_S)
+
+
+async def _work_once(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
+    from distributed import Worker  # noqa: PLC0415  # not before it is needed
+    from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
+    from distributed.utils import get_ip  # noqa: PLC0415
+
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    where: Any = get_address_host_port
+    host = options.host or get_ip(*where(options.scheduler))  # type: ignore[no-untyped-call]
+    with tempfile.TemporaryDirectory(prefix="opjoule-worker-") as scratch:
+        worker: Any = Worker(
+            options.scheduler,
+            nthreads=1,
+            name=service.name,
+            resources=dict(resources(has)),
+            security=security(options),
+            host=host,
+            local_directory=scratch,
+            memory_limit=0,
+        )
+        try:
+            await worker
+            service.say(f"works for {options.scheduler}")
+            await worker.finished()
+        finally:
+            with suppress(Exception):  # of a connection that has gone
+                await worker.close(timeout=1)
+
+
+def run_cell(cell: RigCell) -> int:
+    """Measures a worker's job in its folder; ends, as by Ctrl-C, when the worker has gone."""
+    _end_with_worker()
+    job = msgspec.json.decode((cell.place / JOB).read_bytes(), type=Job)
+    try:
+        outcome = Outcome(_measure_cell(job, cell))
+    except Interrupted:
+        raise
+    except OpJouleError as error:
+        outcome = Outcome(error.exit_code, str(error))
+    write_whole(cell.place / OUTCOME, msgspec.json.encode(outcome))
+    return outcome.status
+
+
+def _measure_cell(job: Job, cell: RigCell) -> int:
+    options = replace(cell.options, rig_seed=zlib.crc32(f"{job.seed} {cell.name}".encode()))
+    plan = plan_of_job(job, options, cell.name)
+    [rig] = check_plans([(plan, options)])
+    for line in rig_warnings(plan, rig, options):
+        print(f"{script_name()}: warning: {line}", file=sys.stderr)
+    check_here(plan)
+    with alone_here():
+        return exit_status(measure_again(plan, rig, options, cell.place / job.name)[0])
+
+
+def plan_of_job(job: Job, options: PlanningOptions, name: str) -> Plan:
+    """The plan of a job, on the rig of this name. Raises: BadInput: it is not that of the campaign's computer."""
+    plan = in_condition(make_plan(options), job.condition)
+    asked = {**plan.asked, "repeats": 1, "block": job.block, "rig_name": name}
+    plan = replace(plan, repeats=1, asked=asked)
+    if plan.sha256 != job.plan_sha256:
+        raise BadInput(
+            f"{job.title}: its plan is different on this computer: bring OpJoule and the files of the "
+            "workload or study to the version of the campaign's computer"
+        )
+    return plan
+
+
+def _end_with_worker() -> None:
+    """The worker holds the other end of standard input, and nobody else."""
+    worker = os.dup(0)
+    with open(os.devnull, "rb") as nothing:  # noqa: PTH123
+        os.dup2(nothing.fileno(), 0)
+
+    def watch() -> None:
+        with suppress(OSError):
+            while os.read(worker, 1):
+                pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
+    """What rigs are told of the cells of a campaign, one by one."""
+    written_cells = {tuple(cell.condition.items()): written_cell(cell.options) for cell in file.cells}
+    name = campaign_id(campaign.folder)
+    return [
+        Job(
+            job_id(name, *cell.identity),
+            name,
+            f"{file.name}, block {cell.block}, {cell.plan.condition_name}",
+            *written_cells[tuple(cell.plan.condition.items())],
+            dict(cell.plan.condition),
+            cell.block,
+            file.seed,
+            cell.plan.sha256,
+            cell.runs[-1].folder,
+        )
+        for cell in campaign.cells
+    ]
+
+
+def campaign_of(file: CampaignFile, cells: Sequence[tuple[Plan, PlanningOptions]], folder: Path) -> Campaign:
+    """State of a file's campaign, from the records of its folder."""
+    plans = [plan for plan, _ in cells]
+    return Campaign.of(plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared)
+
+
+def run_on_fleet(
+    file: CampaignFile,
+    options: CampaignOptions | StudyOptions,
+    cells: Sequence[tuple[Plan, PlanningOptions]],
+    folder: Path,
+) -> int:
+    """Measures what is missing of a campaign on the rigs of --scheduler.
+
+    Raises: RigFault: no scheduler, or no rig for what is left. Interrupted: Ctrl-C.
+    """
+    from opjoule.campaign.fleet.client import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
+
+    assert options.scheduler
+    folder.mkdir(parents=True, exist_ok=True)
+    with held(folder):
+        campaign = campaign_of(file, cells, folder)
+        jobs = jobs_of(file, campaign)
+        needs = [cell_needs(cell.plan, cell.plan.asked["meter"]) for cell in campaign.cells]
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)
+        try:
+            Fleet(campaign, jobs, needs, options.scheduler, security(options), options.wait).run()
+        finally:
+            save_index(campaign)
+            write_campaign_page(folder)
+        return concluded(campaign, json=options.json)
