@@ -9,8 +9,23 @@
 #include <cerrno>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 
 namespace opjoule {
+namespace {
+
+// The thread has ended, and may wait for being reaped: ptrace(2) then gives EPERM, as where it is
+// forbidden.
+bool has_ended(pid_t tid, pid_t pid) {
+  const std::string path =
+      "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/stat";
+  ProcFile file(path.c_str());
+  const std::string_view stat = file.read();
+  const size_t state = stat.rfind(") ");
+  return state == std::string_view::npos || stat.substr(state + 2, 1).find_first_of("ZX") == 0;
+}
+
+}  // namespace
 
 std::vector<ThreadGrowth> ThreadAmounts::grown(const std::vector<pid_t>& pids) {
   for (auto& [tid, thread] : threads_) thread.seen = false;
@@ -48,7 +63,7 @@ void Holds::hold(pid_t tid, pid_t pid) {
     ++held_;
     return;
   }
-  if (errno == ESRCH || !guardian_->note_stopped(pid)) return;
+  if (errno == ESRCH || has_ended(tid, pid) || !guardian_->note_stopped(pid)) return;
   ::kill(pid, SIGSTOP);
   stopped_.push_back(pid);
   ++held_;

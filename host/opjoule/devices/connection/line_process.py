@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import queue
 import select
@@ -185,7 +186,11 @@ class LineProcess:
             if self._log:
                 self._log.close()
                 self._log_path = None
-        return self._process.wait()
+        status = self._process.wait()
+        if self._process.stdin:
+            with contextlib.suppress(OSError):  # what it has not read is lost with it
+                self._process.stdin.close()
+        return status
 
     def complaint(self) -> str:
         """The last plain line, without the program's name."""

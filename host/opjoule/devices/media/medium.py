@@ -140,7 +140,7 @@ def read_free_bytes(shell: Shell, medium: Medium) -> int | None:
     return blocks * block_bytes
 
 
-def _command(*arguments: str) -> list[str]:
+def _kept_script(*arguments: str) -> list[str]:
     return ["sh", "-c", _KEPT, "sh", *arguments]
 
 
@@ -153,7 +153,7 @@ class KeptDatabases:
 
     def size_bytes(self, name: str) -> int | None:
         """What one takes up on the medium [B]; None if there is none of this name. Raises: LinkFault: no connection."""
-        text = self.shell.run(_command("size", self._path(name)), limit_s=_KEPT_LIMIT_S).text().strip()
+        text = self.shell.run(_kept_script("size", self._path(name)), limit_s=_KEPT_LIMIT_S).text().strip()
         return int(text) if text.isdecimal() else None
 
     def keep(self, database: str, name: str) -> None:
@@ -161,12 +161,12 @@ class KeptDatabases:
 
         Raises: DeviceFault: it cannot be kept. LinkFault: no connection.
         """
-        ran = self.shell.run(_command("keep", database, self._path(name)), limit_s=_KEPT_LIMIT_S)
+        ran = self.shell.run(_kept_script("keep", database, self._path(name)), limit_s=_KEPT_LIMIT_S)
         ran.checked(self.shell.target, "; use --reset load")
 
     def copy_command(self, name: str, database: str) -> tuple[str, ...]:
         """The board's command that copies one; it fails where the copy is not whole."""
-        return tuple(_command("copy", self._path(name), database))
+        return tuple(_kept_script("copy", self._path(name), database))
 
     def _path(self, name: str) -> str:
         return f"{self.folder}/{name}"
@@ -174,7 +174,7 @@ class KeptDatabases:
 
 def find_kept(shell: Shell, storage: list[str]) -> list[str]:
     """Paths of the kept databases on media, by the media's paths. Raises: LinkFault: no connection."""
-    return shell.run(_command("find", *storage)).text().split("\0")[:-1]
+    return shell.run(_kept_script("find", *storage)).text().split("\0")[:-1]
 
 
 def remove_kept(shell: Shell, kept: list[str]) -> list[str]:
@@ -182,5 +182,5 @@ def remove_kept(shell: Shell, kept: list[str]) -> list[str]:
 
     Raises: DeviceFault: one of them cannot be removed; the others are gone. LinkFault: no connection.
     """
-    ran = shell.run(_command("remove", *kept), limit_s=_KEPT_LIMIT_S)
+    ran = shell.run(_kept_script("remove", *kept), limit_s=_KEPT_LIMIT_S)
     return ran.checked(shell.target).text().split("\0")[:-1]
