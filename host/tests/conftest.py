@@ -57,8 +57,8 @@ LONG_FIRST = [
 which takes two processors, lie apart, so that they do not run side by side."""
 
 REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
-"""Fixtures whose tests are end to end: a board behind a real sshd, a scheduler with its rigs, a real browser, loads
-that are set while the simulated sensor runs."""
+"""Fixtures whose tests are end to end, as those are that run the rig simulator: a board behind a real sshd, a
+scheduler with its rigs, a real browser, loads that are set while the simulated sensor runs."""
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def pytest_collection_modifyitems(config, items):
     long = {name: place for place, name in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: long.get(item.path.name, len(long)))
     for item in items:
-        if REAL_TIME & set(getattr(item, "fixturenames", ())):
+        if item.get_closest_marker("rig") or REAL_TIME & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.end_to_end)
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:

@@ -286,7 +286,7 @@ def _iterated(
         x = non_negative(*summed, sets.free, x != 0)
         variance = equations.variance(x)
         strayed_j = sets.strays * float(total[sets.count] @ x[sets.count])
-        significant = (total > 0.0) & (strayed_j > _NO_POWER * whole_j * total)
+        significant = (total > 0.0) & (strayed_j > _NO_POWER * abs(whole_j) * total)
         known = np.where(significant, (total / np.where(significant, strayed_j, 1.0)) ** 2, 0.0)
     return x, variance, known
 

@@ -31,7 +31,9 @@ def test_columns_that_stray_are_in_the_interval_of_an_activity_that_hardly_goes_
 
 
 @pytest.mark.parametrize(
-    ("each_j", "noise_j"), [(1e-3, 1e-5), (0.0, 0.0)], ids=["work in one block", "no energy"]
+    ("each_j", "noise_j"),
+    [(1e-3, 1e-5), (0.0, 0.0), (-1e-3, 1e-5)],
+    ids=["work in one block", "no energy", "less than the idle energy"],
 )
 def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
     """Blocks are drawn again and again, some draws without the only one that has work; a meter may say zero."""

@@ -53,6 +53,19 @@ def test_the_covariance_is_that_of_repeated_calibrations():
     np.testing.assert_allclose(np.cov(np.array(found).T), fit.covariance[:2, :2], rtol=0.12)
 
 
+def test_a_line_without_a_rise_has_a_variance_of_its_gain_and_none_below_zero():
+    """The first guess of the gain must not send the fit away to a line that stands upright."""
+    fit = fit_line(of([0.6117, 0.6157, 0.6343], [4.951, 4.950, 4.950], 1e-3, 1e-3))
+    assert abs(fit.gain) < 2 * fit.covariance[0, 0] ** 0.5 < 0.2
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_pure_scatter_gives_no_negative_variance(seed):
+    rng = np.random.default_rng(seed)
+    fit = fit_line(of(0.6 + rng.normal(0, 1e-3, 5), 5.0 + rng.normal(0, 1e-3, 5), 1e-3, 1e-3))
+    assert (np.linalg.eigvalsh(fit.covariance) >= -1e-12 * np.abs(fit.covariance).max()).all()
+
+
 def test_a_narrow_range_is_known_in_its_middle_and_nowhere_else():
     """Volts of a 5 V supply: gain and offset are hardly known, the voltage is."""
     readings = np.array([5.02, 5.05, 5.08, 5.1])

@@ -129,6 +129,20 @@ def test_another_users_folder_is_left_alone(tmp_path):
     assert kept.exists()
 
 
+def test_a_file_that_a_killed_program_made_during_the_removal_is_removed_as_well(tmp_path, monkeypatch):
+    """A stand-in for rm that leaves a file behind the first time, as if a program's last call had made it."""
+    ours = keep(tmp_path / new_session()).parent
+    tool = tmp_path / "tools" / "rm"
+    tool.parent.mkdir()
+    tool.write_text(
+        f'#!/bin/sh\n/bin/rm "$@"\n[ -e {tmp_path}/once ] || {{ mkdir {ours}; >{ours}/late; >{tmp_path}/once; exit 1; }}\n'
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
+    assert remove_sessions(SHELL, [str(ours)]) == [str(ours)]
+    assert (tmp_path / "once").exists() and not ours.exists()
+
+
 # --- block devices ------------------------------------------------------------------------------------------------
 
 EXPENDABLE = Medium("/mnt/ssd", "/dev/loop0", expendable=True)

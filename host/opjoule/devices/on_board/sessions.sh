@@ -22,8 +22,18 @@ remove() {
     refuse "$1" "its name is no measurement's"
   elif [ ! -e "$1" ] && [ ! -h "$1" ]; then :
   elif ! is_ours "$1"; then refuse "$1" "it is a symbolic link, no directory, or another user's"
-  elif rm -rf --one-file-system -- "$1" >&2 && [ ! -e "$1" ]; then printf '%s\0' "$1"
+  elif remove_whole "$1"; then printf '%s\0' "$1"
   else refuse "$1" "it cannot be removed wholly"; fi
+}
+
+# A program that was killed may finish a call first, and so make a file while its folder is removed.
+remove_whole() {
+  for pause_s in 1 2 0; do
+    if message=$(rm -rf --one-file-system -- "$1" 2>&1) && [ ! -e "$1" ]; then return 0; fi
+    sleep "$pause_s"
+  done
+  printf '%s\n' "$message" >&2
+  return 1
 }
 
 action=$1 failed=0
