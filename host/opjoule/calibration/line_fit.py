@@ -79,7 +79,9 @@ def fit_line(
     x = x - centre  # so that a narrow range far from zero loses no digits
     gain, heating = 1.0, 0.0
     if gain_prior_u is None:
-        gain = float(x @ y / (x @ x))  # as if readings were exact; from a start far off, the rounds may run away
+        gain = float(
+            x @ y / (x @ x)
+        )  # as if readings were exact; from a start far off, the rounds may run away
     level = float((y - gain * x).mean())
     priors = [prior_u for prior_u in (gain_prior_u, heating_prior_u) if prior_u is not None]
     for _ in range(ROUNDS_MAX):
@@ -105,7 +107,9 @@ def fit_line(
             break
     covariance = np.zeros((3, 3))
     known = design.shape[1]
-    root = np.linalg.inv(np.linalg.qr(design, mode="r"))  # a product of roots has no negative variance by rounding
+    root = np.linalg.inv(
+        np.linalg.qr(design, mode="r")
+    )  # a product of roots has no negative variance by rounding
     covariance[:known, :known] = root @ root.T
     turn = np.array([[1.0, 0.0, 0.0], [-centre, 1.0, 0.0], [0.0, 0.0, 1.0]])  # offset = level - gain * centre
     residual_u = np.sqrt(y_u**2 + slope**2 * x_u**2)
