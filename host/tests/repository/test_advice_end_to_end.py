@@ -13,7 +13,7 @@ LIMIT_S = 600
 """Guards against waiting without end."""
 SHORT = ("--records", "2000", "--idle", "1", "--repeats", "1", "--no-blocks")
 
-pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
+pytestmark = [pytest.mark.rig, pytest.mark.end_to_end, pytest.mark.thorough]
 
 
 def summary(out: Path, *options: str) -> str:
@@ -41,11 +41,10 @@ def summary(out: Path, *options: str) -> str:
             "too short to be representative",
             r"--seconds \d+",
         ),
-        pytest.param(
+        (
             (*SHORT, "--no-harness", "--seconds", "2"),
             "one run does not show how much runs differ",
             r"--repeats \d+",
-            marks=pytest.mark.thorough,
         ),
     ],
     ids=["too-short", "one-run"],
