@@ -134,9 +134,8 @@ def test_a_file_that_a_killed_program_made_during_the_removal_is_removed_as_well
     ours = keep(tmp_path / new_session()).parent
     tool = tmp_path / "tools" / "rm"
     tool.parent.mkdir()
-    tool.write_text(
-        f'#!/bin/sh\n/bin/rm "$@"\n[ -e {tmp_path}/once ] || {{ mkdir {ours}; >{ours}/late; >{tmp_path}/once; exit 1; }}\n'
-    )
+    late = f"mkdir {ours}; >{ours}/late; >{tmp_path}/once; exit 1"
+    tool.write_text(f'#!/bin/sh\n/bin/rm "$@"\n[ -e {tmp_path}/once ] || {{ {late}; }}\n')
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tool.parent}:{os.environ['PATH']}")
     assert remove_sessions(SHELL, [str(ours)]) == [str(ours)]
