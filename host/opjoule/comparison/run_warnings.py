@@ -11,7 +11,7 @@ from rich.console import Console
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.opened.answer import Answer, Banner
-from opjoule.record.result import says_too_short
+from opjoule.record.result import says_too_short, stands_in_for
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
@@ -75,6 +75,8 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
     made = []
     for banner, runs in by_text.values():
         title = SHORT_TITLE if says_too_short(banner.text) else banner.title
+        if name := stands_in_for(banner.text):
+            title = f"not {name}"
         made.append(RunWarning(banner.kind, title, banner.text, tuple(runs)))
     if single := sum(map(is_single, known)):
         text = _SINGLE.format(single=single, all=len(known))
@@ -100,7 +102,7 @@ def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
     parts = [
         f"{title.lower()}: {sum(map(is_single, known))} of {len(known)} cells"
         if title == SINGLE_TITLE
-        else f"{title.lower()}: {len(names)} of {count} runs"
+        else f"{title.lower() if title.isupper() else title}: {len(names)} of {count} runs"
         for title, names in runs_of.items()
     ]
     return f"WARNING  {'; '.join(parts)}" if parts else ""

@@ -36,6 +36,7 @@ from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.job_results import job_results
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
+from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.parquet_file import write_parquet
@@ -125,7 +126,7 @@ def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: S
     with suppress(RecordFault):  # of a killed job, cut anywhere
         for software in job_results(record)[1]:
             if name := software.stand_in:
-                stand_ins.append(f"{software.name} stands in for {name}: these are not {name}'s figures")
+                stand_ins.append(stand_in_words(software.name, name))
     near_range = near_range_warnings(aligned.cells, aligned.sensor, spans)
     return [*wording.notes(record.run), *stand_ins, *near_range]
 

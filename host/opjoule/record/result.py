@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -17,6 +18,7 @@ TOO_SHORT: Final = "too short to be representative"
 """In the warning of a run from which nothing can be concluded."""
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
+_STAND_IN: Final = re.compile(r"[Ii]n place of (.+?): .+; these are not \1's figures")
 
 
 class StatedAlignment(Struct, frozen=True):
@@ -70,6 +72,17 @@ class Conclusion(Struct, frozen=True):
 def says_too_short(line: str) -> bool:
     """True for the warning of a run from which nothing can be concluded."""
     return TOO_SHORT in line
+
+
+def stand_in_words(software: str, name: str) -> str:
+    """The warning of a run in which other software answered in the place of `name`."""
+    return f"in place of {name}: {software}; these are not {name}'s figures"
+
+
+def stands_in_for(line: str) -> str:
+    """Name of what other software stood in for, by the warning that says so; empty for another warning."""
+    found = _STAND_IN.search(line)
+    return found[1] if found else ""
 
 
 def read_result(directory: Path) -> Conclusion:

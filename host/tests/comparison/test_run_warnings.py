@@ -9,8 +9,11 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli.commands import main
+from opjoule.comparison.index import gather
 from opjoule.comparison.pages.page import write_campaign_page
+from opjoule.comparison.run_warnings import summary_of
 from opjoule.plots import figures
+from opjoule.record.result import stand_in_words
 from opjoule.record.run_record import RunRecord
 from plotted_runs import make_campaign
 from report_record import make_record, put_result
@@ -54,6 +57,15 @@ def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothi
     assert text.index("TOO SHORT: leveldb-sd-1 and 1 more run: The run is too short") < text.index("6.")
     assert "No medium is named best: the runs are too short for a conclusion." in text
     assert "p <" not in text.split("Intervals")[0] and "p =" not in text and "used the least" not in text
+
+
+def test_what_stood_in_for_a_database_is_named_in_a_figures_one_line(tmp_path: Path) -> None:
+    """Another run's note does not hide it."""
+    made = make_campaign(tmp_path / "campaign")
+    warn(made / "sqlite-sd-1", stand_in_words("FerretDB: not mongod, speaks its protocol", "MongoDB"))
+    warn(made / "sqlite-sd-2", NOTE)
+    runs, _ = gather([str(made)])
+    assert "not MongoDB: 1 of" in summary_of([runs]) and "note: 1 of" in summary_of([runs])
 
 
 def test_runs_that_are_too_short_are_judged_if_that_is_asked_for(

@@ -12,6 +12,7 @@ from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS
 from opjoule.evaluation.wording.wording import Wording
 from opjoule.record.phases import Role
+from opjoule.record.result import stand_in_words
 from opjoule.record.run import Generator, Run
 from opjoule.studies.ycsb.properties import MIX_BLOCK
 
@@ -58,7 +59,7 @@ def _size(effective: Mapping[str, str]) -> str:
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     server = summary.settings.get("mongodb.server", "mongod")
-    notes = [] if server.startswith("mongod") else [f"the server is {server}: its figures are not MongoDB's"]
+    notes = [] if server.startswith("mongod") else [stand_in_words(server, "MongoDB")]
     if summary.mix_blocks:
         notes.append(
             f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each with another "
