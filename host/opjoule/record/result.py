@@ -18,7 +18,7 @@ TOO_SHORT: Final = "too short to be representative"
 """In the warning of a run from which nothing can be concluded."""
 NUMBER_MAX: Final = 1e300
 """No quantity comes near it; a damaged file may."""
-_STAND_IN: Final = re.compile(r"[Ii]n place of (.+?): .+; these are not \1's figures")
+_STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
 
 
 class StatedAlignment(Struct, frozen=True):
@@ -76,7 +76,7 @@ def says_too_short(line: str) -> bool:
 
 def stand_in_words(software: str, name: str) -> str:
     """The warning of a run in which other software answered in the place of `name`."""
-    return f"in place of {name}: {software}; these are not {name}'s figures"
+    return f"{software} stands in for {name}: these are not {name}'s figures"
 
 
 def stands_in_for(line: str) -> str:

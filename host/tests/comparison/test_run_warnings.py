@@ -62,7 +62,7 @@ def test_a_comparison_of_runs_that_are_too_short_warns_first_and_concludes_nothi
 def test_what_stood_in_for_a_database_is_named_in_a_figures_one_line(tmp_path: Path) -> None:
     """Another run's note does not hide it."""
     made = make_campaign(tmp_path / "campaign")
-    warn(made / "sqlite-sd-1", stand_in_words("FerretDB: not mongod, speaks its protocol", "MongoDB"))
+    warn(made / "sqlite-sd-1", stand_in_words("FerretDB", "MongoDB"))
     warn(made / "sqlite-sd-2", NOTE)
     runs, _ = gather([str(made)])
     assert "not MongoDB: 1 of" in summary_of([runs]) and "note: 1 of" in summary_of([runs])

@@ -387,7 +387,9 @@ def test_three_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path,
     assert "answers    the same in all of influxdb, mongodb, questdb" in said.out
     assert "measured   InfluxDB 1." in said.out and "measured   QuestDB " in said.out
     assert "a stand-in: not mongod (in place of MongoDB)" in said.out
-    assert "not MongoDB: " in said.out and "; these are not MongoDB's figures" in said.out
+    assert (
+        "not MongoDB: " in said.out and "stands in for MongoDB: these are not MongoDB's figures" in said.out
+    )
     (found,) = read_studies([path.parent for path in (tmp_path / "records").glob("*/run.json")])
     assert not found.faults
     rows = {(row.system, row.phase): row for row in found.rows}

@@ -59,7 +59,7 @@ def _size(effective: Mapping[str, str]) -> str:
 def _notes(run: Run) -> list[str]:
     summary = run.summary
     server = summary.settings.get("mongodb.server", "mongod")
-    notes = [] if server.startswith("mongod") else [stand_in_words(server, "MongoDB")]
+    notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
     if summary.mix_blocks:
         notes.append(
             f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each with another "
