@@ -153,11 +153,14 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
   const std::string family = lower(key.substr(0, key.find('.') + 1));
   const auto is_kin = [&family](const PropertyRule& rule) { return rule.key.starts_with(family); };
   const bool has_kin = std::any_of(rules.begin(), rules.end(), is_kin);
+  const std::string lower_key = lower(key);
   const PropertyRule* nearest = nullptr;
   size_t least = SIZE_MAX;
   for (const PropertyRule& rule : rules) {
     if (has_kin && !is_kin(rule)) continue;
-    const size_t distance = edit_distance(lower(key), lower(rule.key));
+    const auto [shorter, longer] = std::minmax({key.size(), rule.key.size()});
+    if (longer - shorter >= least) continue;  // so many edits it takes at least
+    const size_t distance = edit_distance(lower_key, lower(rule.key));
     if (distance >= least) continue;
     least = distance;
     nearest = &rule;
