@@ -46,8 +46,8 @@ ROOT = Path(__file__).resolve().parents[2]
 ONE_FIELD = "1 x 1000 B"
 SECTIONS = ["engines", "operation log", "memory", "threads", "start"]
 INPUTS = {
-    "drawn": "draw the same keys and values with the\nloader's own code, one at a time",
-    "ready": "have keys and values ready before their\nclock starts",
+    "drawn": "draw the same keys and values with the\n  loader's own code, one at a time",
+    "ready": "have keys and values ready before their\n  clock starts",
 }
 
 
@@ -226,8 +226,8 @@ def threads(bench: Bench, engines: list[str], targets: Targets) -> str:
             progress(f"  threads: {engine}, {name}")
         fresh(database)
     about = (
-        f"{bench.operations:,} operations on {bench.records:,} records. Where other work shares the processors, four\n"
-        "threads also get a larger share of them than one: ratios above 1 then say less than they seem to.\n\n"
+        f"{bench.operations:,} operations on {bench.records:,} records. If other work shares the processors, four threads\n"
+        "also get a larger share of them than one thread. Ratios above 1 then overstate the gain.\n\n"
     )
     return about + "\n".join(rows)
 
@@ -264,28 +264,31 @@ def introduction(bench: Bench, peers: list[Peer]) -> str:
     """How it was measured, and on what."""
     load_average = os.getloadavg()[2]
     company = (
-        "others worked on it too: throughput ratios scatter, processor-time ratios are the ones to read"
+        "shared with other work: throughput ratios scatter, so read the ratios of processor time"
         if load_average > 0.5
-        else "nobody else worked on it"
+        else "nothing else ran on it"
     )
     asked = " ".join(sys.argv[1:])
     whole = (
-        f"\nThe processor time of {', '.join(peer.name for peer in peers)} is that of its whole process, opening included."
+        f"\n- The processor time of {', '.join(peer.name for peer in peers)} is that of its whole process, including opening."
         if peers
         else ""
     )
     return (
-        f"Written by `loader-cpp/bench/run.py {asked}`. Tools take turns on one computer; a ratio is the median\n"
-        "of the pairs' ratios (their range in brackets), above 1 the tool is the faster or the cheaper one. The\n"
-        "absolute figures are this computer's alone.\n\n"
+        f"Written by `loader-cpp/bench/run.py {asked}`. The tools run alternately on one computer. A ratio is the\n"
+        "median of the pairs' ratios (their range in brackets); above 1 the tool is faster or cheaper. The absolute\n"
+        "figures hold for this computer only.\n\n"
         f"Computer: {platform.machine()}, {os.cpu_count()} processors, Linux {platform.release()}, load average of\n"
         f"the 15 minutes before: {load_average:.1f} ({company}).\n\n"
-        f"{bench.records:,} records, {bench.operations:,} reads or updates by YCSB's Zipfian, 1 thread, {bench.pairs} pairs, the\n"
-        "loader's default engine settings. `null` is no database, ten times the amounts: its bare loop makes keys and\n"
-        f"values the plain way, with the standard library. The other bare loops {INPUTS[bench.inputs]};\n"
-        "they move one value of 1000 B, on SQLite as many columns as the record has fields, and read and update the\n"
-        "database the loader wrote. `update` is YCSB's: get, merge, put (SQLite: its statement), of whole records; `blind` is\n"
-        f"a put alone.{whole}"
+        f"- {bench.records:,} records, {bench.operations:,} reads or updates by YCSB's Zipfian, 1 thread, {bench.pairs} pairs, the\n"
+        "  loader's default engine settings.\n"
+        "- `null` is no database, with ten times the amounts. Its bare loop makes keys and values the plain way, with the\n"
+        "  standard library.\n"
+        f"- The other bare loops {INPUTS[bench.inputs]}. They\n"
+        "  move one value of 1000 B, on SQLite as many columns as the record has fields. They read and update the database\n"
+        "  that the loader wrote.\n"
+        "- `update` is YCSB's: get, merge, put (SQLite: its statement), of whole records; `blind` is a put alone."
+        f"{whole}"
     )
 
 
