@@ -345,7 +345,8 @@ def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_pa
     ):
         main(argv)
         said = [line for line in capsys.readouterr().out.splitlines() if words in line]
-        assert len(said) == 1 and said[0].endswith("python3-bsddb3"), argv
+        remedy = "python3-bsddb3 for /usr/bin/python3 alone: put /usr/bin first on PATH"
+        assert len(said) == 1 and said[0].endswith(remedy), argv
     main(["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--only", "system=sqlite"])
     assert "missing" not in capsys.readouterr().out
     main(["--study", "s2", "--device", "rpi4", "--simulate", "--dry-run", "--only", "system=berkeleydb"])

@@ -22,6 +22,8 @@ from opjoule.studies.folder import known_studies
 from opjoule.units import counted
 
 LOADER = ROOT / "build" / "loader" / "loader"
+DEBIAN_PYTHON = "/usr/bin/python3"
+"""What Debian's packages of Python modules are for."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +61,10 @@ def study_availability(study: StudyFolder, database: Database) -> Availability:
     packages = study.packages.get(database.name)
     if state.there or not packages:
         return state
-    return Availability(
-        False, f"{state.words}; --study {study.name} --simulate installs {' '.join(packages)}"
-    )
+    words = f"{state.words}; --study {study.name} --simulate installs {' '.join(packages)}"
+    if any(package.startswith("python3-") for package in packages) and DEBIAN_PYTHON not in state.words:
+        words += f" for {DEBIAN_PYTHON} alone: put /usr/bin first on PATH"
+    return Availability(False, words)
 
 
 def _client(database: Database) -> Availability:
