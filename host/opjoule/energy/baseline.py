@@ -1,4 +1,4 @@
-"""Idle power before and after a run, and the marginal energy that is left when it is taken away."""
+"""Idle power before and after a run, and the marginal energy: the run's energy above idle."""
 
 from __future__ import annotations
 
@@ -29,23 +29,23 @@ class IdlePower:
     standard_u_w: float
     """Standard uncertainty from noise, ripple, lost samples and drift alone [W]."""
     noise_w_root_s: float
-    """Idle noise and ripple [W s^0.5]: over the square root of a stretch's length, how far its mean power strays."""
+    """Idle noise and ripple [W s^0.5]. Over the root of a stretch's length: standard deviation of its mean power."""
     steps_u_w: float
-    """Standard uncertainty from the converter's steps [W]."""
+    """Standard uncertainty from the converter's quantisation steps [W]."""
     drift_w: float
     """Power after minus power before [W]."""
     mean: Integrals
-    """Means over the windows of what errors of the sensor multiply."""
+    """Mean over the windows of each integral that an error of the sensor multiplies."""
     watt_per_ohm: float
-    """Change of the power with the supply's resistance [W/ohm]; an error of it is common with the run's."""
+    """Change of the power with the supply's resistance [W/ohm]; its error is common with the run's."""
     windows: tuple[Window, ...]
     clipped_samples: int = 0
-    """Samples of the windows at the end of the meter's range: the power is then a lower bound."""
+    """Samples of the windows at the end of the meter's range; if there are any, the power is a lower bound."""
 
 
 @dataclass(frozen=True)
 class MarginalEnergy:
-    """Energy of a window beyond idle power times its duration, or times a part of it."""
+    """Energy of a window above idle power times its duration, or times a part of the duration."""
 
     energy: Measured | Unstated
     """[J], expanded; without an uncertainty if samples of the window or of idle are clipped."""
@@ -55,8 +55,8 @@ class MarginalEnergy:
 def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: ErrorBounds) -> IdlePower:
     """Mean idle power of one or two windows (before, after), in the same state as the run.
 
-    The standard error of each mean respects the noise's autocorrelation (averages of long blocks); the difference
-    between the windows enters as drift: idle power during the run lay anywhere between them.
+    The standard error of each mean includes the noise's autocorrelation (averages of long blocks). The difference
+    between the windows enters as drift: idle power during the run may have had any value between them.
 
     Raises: WindowError, GapError: as `window_energy_j`, or windows other than one or two.
     """
@@ -99,11 +99,11 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
 def marginal_energy(
     run: EnergyResult, idle: IdlePower, sensor: ErrorBounds, idle_s: float | None = None
 ) -> MarginalEnergy:
-    """Energy of a window less idle power times `idle_s`: the window's whole duration, or a part of it.
+    """Energy of a window less idle power times `idle_s`: the window's duration (default), or a part of it.
 
     Errors common to run and idle act on their difference only: a gain on the energy above idle, an offset of the
-    current on the change of the supply voltage, truncated codes of the voltage on the change of the current, the
-    supply's resistance. Idle power in this stretch would differ from its mean as idle power varies.
+    current on the change of the supply voltage, truncated codes of the voltage on the change of the current, and the
+    supply's resistance. Idle power during the window differs from its mean as much as idle power varies.
     """
     duration_s = run.window.duration_s if idle_s is None else idle_s
     value_j = run.energy.value - idle.power.value * duration_s
@@ -132,7 +132,7 @@ def marginal_energy(
 
 
 def _mean_u_w(cells: Cells, results: Sequence[EnergyResult]) -> list[float]:
-    """Standard error of the mean power of each window [W]: noise, and what was lost."""
+    """Standard error of the mean power of each window [W], from noise and lost samples."""
     inside = [cells.inside(result.window.start_ns, result.window.end_ns) for result in results]
     errors_a = long_block_errors([cells.of_samples(cells.current_a, some) for some in inside])
     return [

@@ -26,10 +26,10 @@ class Budget:
     parts: Mapping[str, float]
     absent: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     shared: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """What other figures of the same sensor, or reference, have in common with this one, as it is in gain and offset:
-    source -> contribution of one standard uncertainty [J], with sign."""
+    """Contributions of the sources that other figures of the same sensor or reference share, such as its gain and
+    offset: source -> contribution of one standard uncertainty [J], with sign."""
     excess: Mapping[str, float] = field(default_factory=lambda: MappingProxyType({}))
-    """Excess kurtosis by part: below 0 where bounds make most of it; the others count as normal."""
+    """Excess kurtosis by part: below 0 where rectangular bounds dominate; the other parts count as normal."""
 
     def __post_init__(self) -> None:
         unknown = set(self.parts) | set(self.absent)

@@ -1,4 +1,4 @@
-"""The trace cut into cells: every sample holds from midpoint to midpoint, every gap is a cell of its own."""
+"""The trace as cells: each sample is constant from midpoint to midpoint, and each gap is a cell of its own."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array, 
 from opjoule.trace.supply_line import SupplyLine
 
 AROUND_SAMPLES: Final = 32
-"""Samples on either side of a gap that bound what can have flowed in it, at least."""
+"""Least number of samples on either side of a gap that bound the current in it."""
 AROUND_FACTOR: Final = 4
-"""... or this many times the gap's own length, if that is more."""
+"""Least length of these samples on either side, in lengths of the gap."""
 STRETCH: Final = 4
 QUIETEST: Final = 0.05
 QUIETEST_OF_NOISE: Final = 0.117
-"""Variance in the quietest twentieth of stretches of 4, of white noise of variance 1 (chi squared, 3 degrees)."""
+"""5 % quantile of the variances of stretches of 4 values, for white noise of variance 1 (chi squared, 3 degrees)."""
 _TOGETHER: Final = 1 << 12
-"""Stretches that are looked at together: their arrays stay in the processor's cache."""
+"""Stretches per step of the calculation: the arrays stay in the processor's cache."""
 _Number = TypeVar("_Number", bound=np.generic)
 
 
 @dataclass(frozen=True)
 class LostCell:
-    """A gap as a cell, with what is known of the current in it."""
+    """A gap as a cell, with the bounds of its current."""
 
     gap: Gap
     cell: int
     """Index among the cells."""
     current_min_a: float
-    """Least current among the samples around; -inf where too few samples are around."""
+    """Least current among the samples around; -inf if too few samples are around."""
     current_max_a: float
-    """Greatest current among the samples around; +inf where too few samples are around."""
+    """Greatest current among the samples around; +inf if too few samples are around."""
     voltage_step_v: float
     """Voltage after the gap minus voltage before it; 0 at the ends of the trace."""
 
@@ -53,19 +53,19 @@ class Cells:
     bounds_ns: Int64Array
     """shape (m + 1,)"""
     current_a: Float64Array
-    """shape (m,); in a gap the mean from its charge, or else the mean of the samples next to it"""
+    """shape (m,); in a gap the mean from its charge if that is known, else the mean of the adjacent samples"""
     voltage_v: Float64Array
-    """shape (m,); in a gap the mean of the samples next to it"""
+    """shape (m,); in a gap the mean of the adjacent samples"""
     lost: tuple[LostCell, ...]
     period_ns: int
     clipped: BoolArray
-    """shape (m,); True where the meter stood at the end of its range, in a gap: for one of its samples at least"""
+    """shape (m,); True where the meter was at the end of its range; in a gap: for at least one of its samples"""
     supply: SupplyLine | None = None
-    """The load line that the voltages lie on; None where each current has a voltage of its own."""
+    """The load line that gives the voltages; None if each current was measured with its own voltage."""
 
     @classmethod
     def of(cls, trace: PowerTrace) -> Cells:
-        """The cells of a trace. Raises: WindowError: it holds fewer than two good samples."""
+        """The cells of a trace. Raises: WindowError: the trace has fewer than two good samples."""
         bad = np.flatnonzero(~trace.good)
         good = len(trace) - bad.size
         if good < 2:
@@ -104,11 +104,11 @@ class Cells:
         return StepIntegral(self.bounds_ns, self.clipped.astype(np.float64))
 
     def clipped_s(self, start_ns: int, end_ns: int) -> float:
-        """Part of a window in cells at the end of the meter's range [s]."""
+        """Time within a window in cells at the end of the meter's range [s]."""
         return float(self._clipped_time.between(start_ns, end_ns)) if self.clipped.any() else 0.0
 
     def clipped_samples(self, start_ns: int, end_ns: int) -> int:
-        """Samples at the end of the range whose cells a window touches, lost ones of the gaps it touches among them."""
+        """Samples at the end of the range in all cells that a window touches, lost samples of gaps included."""
         inside = self.inside(start_ns, end_ns)
         arrived = int(np.count_nonzero(self.of_samples(self.clipped, inside)))
         gaps = [one.gap for one in self.lost if inside.start <= one.cell < inside.stop]
@@ -125,9 +125,9 @@ class Cells:
 
     @cached_property
     def moving(self) -> MovingCurrent:
-        """Variance of the current within each conversion, shape (m,); 0 where voltages are not on a load line.
+        """Variance of the current within each conversion, shape (m,); 0 if the voltages are not from a load line.
 
-        The voltage falls while the current rises, so that mean current times mean voltage has R times this too much.
+        The voltage falls while the current rises, so mean current times mean voltage is too large by R times this.
         """
         if self.supply is None:
             none = np.zeros(self.current_a.size)
@@ -136,7 +136,7 @@ class Cells:
 
     @cached_property
     def noise_a(self) -> float:
-        """Noise of the sensor [A], r.m.s. of a sample: what the quietest stretches of the whole trace show."""
+        """Noise of the sensor [A], r.m.s. of a sample, from the quietest stretches of the whole trace."""
         current_a = self.of_samples(self.current_a, slice(None))
         count = current_a.size // STRETCH
         if count == 0:
@@ -147,7 +147,8 @@ class Cells:
 
     @cached_property
     def kept(self) -> dict[tuple[Hashable, ...], Any]:
-        """Results for the cells from one on, reused by a longer window from there: run, and run with settle."""
+        """Cached results for the cells from a given one on, reused by longer windows with the same start: run, and run
+        with settle."""
         return {}
 
     @cached_property
@@ -155,13 +156,13 @@ class Cells:
         return np.array([lost.cell for lost in self.lost], np.intp)
 
     def lost_cells(self, some: slice) -> npt.NDArray[np.intp]:
-        """Which of some cells are gaps, counted from the first of the cells."""
+        """Indices of the gaps within a slice of cells, counted from the slice's first cell."""
         first, last, _ = some.indices(self.current_a.size)
         of_gaps = self._cells_of_gaps
         return of_gaps[slice(*np.searchsorted(of_gaps, [first, last]))] - first
 
     def of_samples(self, column: npt.NDArray[_Number], some: slice) -> npt.NDArray[_Number]:
-        """What a column, shape (m,), holds for those of some cells that are samples; not copied where all are."""
+        """Values of a column, shape (m,), for the samples within a slice of cells; not copied if all are."""
         return without(column[some], self.lost_cells(some))
 
     def inside(self, start_ns: int, end_ns: int) -> slice:
@@ -170,7 +171,7 @@ class Cells:
         return slice(first, last + 1)
 
     def sample_power_w(self, some: slice) -> Float64Array:
-        """Power [W] of those of some cells that are samples."""
+        """Power [W] of the samples within a slice of cells."""
         return self.of_samples(self.current_a, some) * self.of_samples(self.voltage_v, some)
 
     @property
@@ -185,7 +186,7 @@ class Cells:
 
 
 def without(column: npt.NDArray[_Number], places: npt.NDArray[np.intp]) -> npt.NDArray[_Number]:
-    """A column less some places; not copied where there is none."""
+    """A column without the values at some places; not copied if there are no such places."""
     return np.delete(column, places) if places.size else column
 
 
@@ -210,7 +211,7 @@ class _Samples:
     clipped: BoolArray
 
     def around(self, after: int, length_ns: int, least: int, factor: int) -> slice:
-        """Samples before and behind the space after sample `after`, as far as factor times a length."""
+        """Samples before and after the space behind sample `after`, within `factor` times `length_ns`."""
         count = max(least, factor * round(length_ns / max(self.period_ns, 1)))
         return slice(max(after + 1 - count, 0), after + 1 + count)
 
@@ -218,7 +219,7 @@ class _Samples:
 def _gaps_by_sample(
     trace: PowerTrace, bad: npt.NDArray[np.intp], samples: _Samples
 ) -> Iterator[tuple[int, list[Gap]]]:
-    """Gaps grouped by the good sample before them; lost rows that no gap explains are gaps too."""
+    """Gaps grouped by the good sample before them; lost rows without a recorded gap are gaps too."""
     centre_ns = samples.centre_ns
     middles_ns = [gap.start_meter_ns + gap.duration_ns // 2 for gap in trace.gaps]
     before = np.searchsorted(centre_ns, np.array(middles_ns, np.int64), side="right") - 1
@@ -237,7 +238,7 @@ def _gaps_by_sample(
 
 
 def _between_samples(gap: Gap, last_ns: int | None, next_ns: int | None) -> Gap:
-    """The gap, kept from reaching over the centres of the good samples around it; None at the trace's ends."""
+    """The gap, cut at the centres of the adjacent good samples; None at the trace's ends."""
     start_ns = gap.start_meter_ns if last_ns is None else max(gap.start_meter_ns, last_ns)
     end_ns = gap.end_meter_ns if next_ns is None else min(gap.end_meter_ns, next_ns)
     if (start_ns, end_ns) == (gap.start_meter_ns, gap.end_meter_ns):
@@ -247,7 +248,7 @@ def _between_samples(gap: Gap, last_ns: int | None, next_ns: int | None) -> Gap:
 
 
 def _as_one(gaps: list[Gap]) -> Gap:
-    """Neighbouring gaps without a good sample between them as one; its charge is known if every part's is."""
+    """Adjacent gaps without a good sample between them as one gap; its charge is known if every part's is."""
     if len(gaps) == 1:
         return gaps[0]
     ordered = sorted(gaps, key=lambda gap: gap.start_meter_ns)

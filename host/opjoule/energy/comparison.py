@@ -1,9 +1,9 @@
 """Comparison of two figures, without their common errors.
 
 A common source (one sensor, one calibration, two calibrations against one reference) moves both figures together: only
-the difference of its two contributions remains, and a common gain cancels in their ratio. All else is independent and
-adds in quadrature. The spread of repeats is estimated from a few of them: Student's t widens the intervals, for the
-effective degrees of freedom of both figures together (Welch and Satterthwaite).
+the difference of its two contributions remains, and a common gain cancels in the ratio. All other errors are
+independent and add in quadrature. The spread is estimated from a few repeats, so Student's t widens the intervals, with
+the effective degrees of freedom of both figures together (Welch and Satterthwaite).
 Source: JCGM 100:2008, 5.2.2 (correlated inputs), F.1.2.3 (covariance of figures that share an input), G.4 (effective
 degrees of freedom).
 """
@@ -34,17 +34,17 @@ class Side:
 
     value: float
     standard_u: float
-    """All of it; of a mean with the standard error of its repeats as it is, not yet widened for their number."""
+    """From all sources; for a mean, the standard error of its repeats is included as it is, without Student's t."""
     unit: str
     shared: Mapping[str, float] = field(default_factory=dict)
     """Source -> contribution of one standard uncertainty, with sign, in `unit`: a part of `standard_u`."""
     spread_u: float = 0.0
     """Standard error of the mean, from how much repeats differ: a part of `standard_u`."""
     freedom: float = math.inf
-    """Degrees of freedom of `spread_u`; infinite for one run, whose spread is not known at all."""
+    """Degrees of freedom of `spread_u`; infinite for one run, whose spread is unknown."""
     excess: float = 0.0
-    """Excess kurtosis of all but the spread: what the figure's own interval needs. What is left of a difference counts
-    as normal."""
+    """Excess kurtosis of all errors but the spread; used for the figure's own interval. The remaining error of a
+    difference counts as normal."""
 
     @classmethod
     def of(
@@ -53,10 +53,11 @@ class Side:
         shared: Mapping[str, float] | None = None,
         values: Sequence[float] = (),
     ) -> Side:
-        """From a number of result.json, what its `shared` entry lists of it, and its values repeat by repeat.
+        """From a number of result.json, its contributions in the `shared` entry, and its value in each repeat.
 
-        The number's u is expanded; of several repeats it holds their spread, widened. Without values that spread is
-        taken for known exactly. Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
+        The number's u is expanded; with several repeats it includes their spread, widened. Without `values` the spread
+        counts as known exactly. Raises: ValueError: the number is absent or has no uncertainty; the message gives the
+        reason.
         """
         if number.get("value") is None or number.get("u") is None:
             raise ValueError(str(number.get("reason") or "no value with an uncertainty"))
@@ -72,8 +73,8 @@ class Side:
 
     @classmethod
     def mean(cls, runs: Sequence[Side]) -> Side:
-        """The mean of several runs of the same. How much they differ is known from them. What else each gets wrong may
-        be alike in all of them and does not average out. Raises: ValueError: no run, or they have different units.
+        """Mean of several runs of one setting, with the spread between the runs. The other errors may be alike in all
+        runs, so they do not average out. Raises: ValueError: no run, or different units.
         """
         units = {run.unit for run in runs}
         if len(units) != 1:
@@ -88,23 +89,23 @@ class Side:
         return common._repeated(values)
 
     def _repeated(self, values: Sequence[float]) -> Side:
-        """The figure with the spread of its values, besides what they have in common."""
+        """The figure with the spread of its values added to their common errors."""
         spread_u = stdev(values) / math.sqrt(len(values))
         standard_u = math.hypot(self.standard_u, spread_u)
         return replace(self, standard_u=standard_u, spread_u=spread_u, freedom=len(values) - 1.0)
 
     @property
     def own_u(self) -> float:
-        """Standard uncertainty without spread and without what may be shared."""
+        """Standard uncertainty without the spread and without shared sources."""
         shared_u2 = sum(contribution**2 for contribution in self.shared.values())
         return math.sqrt(max(self.standard_u**2 - self.spread_u**2 - shared_u2, 0.0))
 
     @property
     def expanded_u(self) -> float:
-        """Half of the figure's own interval for 95.45 %, made as result.json makes that of its repeats.
+        """Half-width of the figure's own interval for 95.45 %, computed as result.json does for repeats.
 
-        The spread alone is widened by Student's t: one run of several repeats has here the interval that its record
-        states.
+        Student's t widens the spread alone, so that one run of several repeats has the same interval here as in its
+        record.
         """
         common_u = math.sqrt(max(self.standard_u**2 - self.spread_u**2, 0.0))
         t = COVERAGE_FACTOR if math.isinf(self.freedom) else student_t(max(self.freedom, 1.0))
@@ -114,7 +115,7 @@ class Side:
 
     @property
     def repeated(self) -> bool:
-        """Is it known how much runs of it differ?"""
+        """Whether the spread between runs is known."""
         return math.isfinite(self.freedom)
 
     def scale(self, factor: float, unit: str | None = None) -> Side:
@@ -131,7 +132,7 @@ class Side:
 
 
 def difference(a: Side, b: Side) -> Measured:
-    """a - b, with an interval for 95.45 %. Raises: ValueError: they have different units."""
+    """a - b, with an interval for 95.45 %. Raises: ValueError: different units."""
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     return Measured(a.value - b.value, _difference_u(a, b), a.unit)
@@ -141,9 +142,9 @@ def ratio(a: Side, b: Side, beyond: float | None = None) -> Measured:
     """a / b, to first order, with an interval for 95.45 %.
 
     Args:
-        beyond: probability with which the interval does not hold the ratio, in the place of 4.55 %: of several
-            ratios, each with its part of that, all intervals hold together (Bonferroni).
-    Raises: ValueError: they have different units. ZeroDivisionError: b is zero.
+        beyond: probability that the interval misses the ratio, instead of 4.55 %. If several ratios share 4.55 %
+            between them, all their intervals hold together (Bonferroni).
+    Raises: ValueError: different units. ZeroDivisionError: b is zero.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
@@ -153,12 +154,12 @@ def ratio(a: Side, b: Side, beyond: float | None = None) -> Measured:
 
 
 def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, float]:
-    """Ends of the interval of a / b: the ratios r at which a and r times b are just found different.
+    """Ends of the interval of a / b: the ratios r at which a and r b just differ significantly.
 
-    So it holds 1 exactly where a and b are not found different. It lies unevenly about the quotient, the more so the
-    less certain b is; the upper end is infinite where b may be zero.
+    The interval contains 1 exactly if a and b do not differ significantly. It is asymmetric about the quotient, the
+    more so the less certain b is; the upper end is infinite if b may be zero.
 
-    Both values are above 0; `beyond` as of ratio(). Raises: ValueError: they have different units.
+    Both values must be above 0; `beyond` as in ratio(). Raises: ValueError: different units.
     Source: E. C. Fieller, Some problems in interval estimation, J. R. Statist. Soc. B 16 (1954), 175-185.
     """
     if a.unit != b.unit:
@@ -185,9 +186,9 @@ def _crossing(excess: Callable[[float], float], inside: float, outside: float) -
 
 
 def differ(a: Side, b: Side) -> bool | None:
-    """Whether the two differ significantly: a - b lies outside of its interval around 0. Under the null hypothesis that
-    happens in 4.55 of 100 comparisons. None if either is a single run, whose spread is unknown.
-    Raises: ValueError: they have different units.
+    """Whether the two differ significantly: a - b lies outside its interval around 0, which under the null hypothesis
+    happens in 4.55 % of comparisons. None if either is a single run, whose spread is unknown.
+    Raises: ValueError: different units.
     """
     gap = difference(a, b)
     return abs(gap.value) > gap.u if a.repeated and b.repeated else None
@@ -196,7 +197,7 @@ def differ(a: Side, b: Side) -> bool | None:
 def same_probability(a: Side, b: Side) -> float | None:
     """Two-sided p-value of the difference under the null hypothesis, for Holm's rule. None if either is a single run,
     whose spread is unknown.
-    Raises: ValueError: they have different units.
+    Raises: ValueError: different units.
     """
     apart = difference(a, b).value
     if not (a.repeated and b.repeated):
@@ -208,7 +209,7 @@ def same_probability(a: Side, b: Side) -> float | None:
 
 
 def holm(probabilities: Sequence[float]) -> list[float]:
-    """The p-values adjusted for multiple comparisons, in their order: if those below a limit are taken for differences,
+    """p-values adjusted for multiple comparisons, in the given order. If all those below a limit count as differences,
     the probability of any false one is at most the limit.
 
     Source: S. Holm, A simple sequentially rejective multiple test procedure, Scand. J. Statist. 6 (1979), 65-70.
@@ -221,13 +222,13 @@ def holm(probabilities: Sequence[float]) -> list[float]:
 
 
 def correlation(a: Side, b: Side) -> float:
-    """Correlation of the two figures, -1 to 1: how much of their uncertainty a comparison is spared."""
+    """Correlation of the two figures, -1 to 1: the share of their uncertainty that cancels in a comparison."""
     both = sum(a.shared[name] * b.shared[name] for name in a.shared.keys() & b.shared.keys())
     return both / (a.standard_u * b.standard_u) if a.standard_u and b.standard_u else 0.0
 
 
 def _difference_u(a: Side, b: Side, beyond: float | None = None) -> float:
-    """Half of the interval of a - b for 95.45 %, or for 1 less another probability."""
+    """Half-width of the interval of a - b for 95.45 %, or for 1 - `beyond`."""
     standard_u, freedom = _difference_spread(a, b)
     if beyond is not None:
         return standard_u * student_t_of(beyond, freedom)
@@ -235,11 +236,11 @@ def _difference_u(a: Side, b: Side, beyond: float | None = None) -> float:
 
 
 def _difference_spread(a: Side, b: Side) -> tuple[float, float]:
-    """Standard uncertainty of a - b, and the degrees of freedom that it has."""
+    """Standard uncertainty of a - b, and its degrees of freedom."""
     names = a.shared.keys() | b.shared.keys()
     left = [a.shared.get(name, 0.0) - b.shared.get(name, 0.0) for name in names]
     standard_u = math.hypot(a.own_u, b.own_u, a.spread_u, b.spread_u, *left)
     if standard_u == 0.0:
         return 0.0, math.inf
     inverse = sum((side.spread_u / standard_u) ** 4 / side.freedom for side in (a, b))
-    return standard_u, max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may leave less than 1
+    return standard_u, max(1.0 / inverse, 1.0) if inverse else math.inf  # rounding may give less than 1

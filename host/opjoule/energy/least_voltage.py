@@ -1,4 +1,4 @@
-"""The least voltage that a board was given in a trace."""
+"""The least supply voltage of the board in a trace."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opjoule.trace.power_trace import Float64Array, Int64Array, PowerTrace
 from opjoule.trace.supply_line import SupplyLine
 
 AROUND: Final = 8
-"""Readings before and behind whose median is the source's voltage: about a second."""
+"""Number of readings before and after whose median is the source's voltage: about a second."""
 
 
 @dataclass(frozen=True)
@@ -22,24 +22,24 @@ class LeastVoltage:
 
     voltage_v: float
     standard_u_v: float
-    """Standard uncertainty [V]: gain, steps, and the load line where it is not a reading itself."""
+    """Standard uncertainty [V]: gain, steps, and the load line unless the least voltage is a reading."""
     meter_ns: int
     line_u_v: float = 0.0
-    """The load line's part of it [V]; 0 for a reading."""
+    """The load line's contribution [V]; 0 for a reading."""
 
     def is_under(self, limit_v: float) -> bool:
-        """Whether it is under a limit, and by more than the load line's own doubt (k = 2)."""
+        """Whether it is under a limit by more than the load line's expanded uncertainty (k = 2)."""
         return self.voltage_v + 2 * self.line_u_v < limit_v
 
 
 def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None:
     """The least voltage of all samples and readings; None if there is none.
 
-    If the voltage is read only now and then, the load line gives it between readings: that counts if it lies below
-    every reading by more than its own uncertainty (k = 2). That uncertainty combines R's uncertainty times the
-    current's distance from that of the readings around, and the scatter of V0 from reading to reading. A current that
-    changed during a reading gives a wrong V0, so the median of those around is used. Dips shorter than a conversion are
-    not seen.
+    If the voltage is read only now and then, the load line gives it between readings. Such a value counts if it is
+    below every reading by more than its own uncertainty (k = 2). That uncertainty combines R's uncertainty times the
+    difference between the current and that of the readings around, and the scatter of V0 from reading to reading. A
+    current that changed during a reading gives a wrong V0, so the median of the readings around is used. Dips shorter
+    than a conversion are not seen.
     """
     good = trace.good
     if not good.any():
@@ -61,7 +61,7 @@ def least_voltage(trace: PowerTrace, sensor: ErrorBounds) -> LeastVoltage | None
 def _on_line(
     supply: SupplyLine, times_ns: Int64Array, current_a: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Voltage of each sample by the load line, and its standard uncertainty [V], shape (n,) each."""
+    """Voltage of each sample from the load line, and its standard uncertainty [V], shape (n,) each."""
     places = np.clip(np.arange(-AROUND, AROUND + 1) + np.arange(supply.meter_ns.size)[:, None], 0, None)
     around_v = supply.source_v[np.minimum(places, supply.meter_ns.size - 1)]
     source_v = np.median(around_v, axis=1)

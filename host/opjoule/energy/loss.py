@@ -1,9 +1,9 @@
 """Charge while samples were lost, and its uncertainty.
 
-A gap whose charge the meter recovered is exact when it lies inside the window. Of any other gap the current is
-taken as the mean of the samples next to it, and bounded in two ways, of which the wider counts: by the least and
-greatest current around it, clipped to the sensor's range (rectangular distribution), and by how wrong
-the same filling is on stretches of the same length elsewhere in the window, where the samples did arrive.
+A gap whose charge the meter recovered is exact if it lies inside the window. In any other gap, the current is assumed
+to be the mean of the adjacent samples. Its uncertainty is the wider of two bounds: the least and greatest current
+around the gap, clipped to the sensor's range (rectangular distribution), and the error of the same filling on stretches
+of the same length elsewhere in the window, where the samples did arrive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.energy.step_integral import NS
 
 TRIALS_MIN: Final = 20
-"""Stretches needed to say how wrong the filling of a gap is."""
+"""Least number of stretches for an estimate of the filling error."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Loss:
     """Time in gaps without a known charge [s]."""
     lost_samples: int
     bounds_j: tuple[float, float]
-    """Least and greatest energy in the gaps without a known charge [J], all gaps at their worst together."""
+    """Least and greatest energy in the gaps without a known charge [J], all gaps at their bounds together."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ def _cut_charge_u_c(
 
 
 class _FillingError:
-    """How wrong a gap filled from its neighbours is, tried where the samples did arrive."""
+    """Error of a gap filled from its neighbours, estimated where the samples did arrive."""
 
     def __init__(self, cells: Cells, start_ns: int, end_ns: int) -> None:
         power_w = cells.sample_power_w(cells.inside(start_ns, end_ns))

@@ -1,13 +1,13 @@
 """Variance of the current within one conversion, estimated from the conversions themselves.
 
-Behind a supply of R the voltage falls while the current rises, so that mean current times mean voltage has R times the
-variance of the current within a conversion too much. Two things tell that variance:
+Behind a supply of resistance R the voltage falls while the current rises, so mean current times mean voltage is too
+large by R times the variance of the current within a conversion. Two things show that variance:
 
-* levels: a current between two of them has (upper - mean) (mean - lower). They are seen where a burst is longer than a
-  conversion: the extremes of the samples around;
-* what is faster leaves only a small part of itself in the conversions, which then differ from each other at random.
-  How small depends on how fast: a current of correlation time x (in conversions) has the lag-1 and lag-2 differences
-  that follow from the autocovariance of its averages, and their ratio tells x as far as it is above CORRELATION_MIN_S.
+* levels: a mean between two levels has a variance of at most (upper - mean) (mean - lower). The levels, the extremes of
+  the samples around, are visible if a burst is longer than a conversion;
+* random differences between conversions: of a faster current only a small part remains in the conversions. That part
+  depends on the correlation time x (in conversions): the autocovariance of the averages gives the lag-1 and lag-2
+  differences, and their ratio gives x as long as it is above CORRELATION_MIN_S.
 
 Source: averages of an exponentially correlated process, for example Vanmarcke, Random Fields (1983), 5.1; the
 greatest variance between two levels is Bhatia and Davis, Am. Math. Mon. 107, 353 (2000).
@@ -22,15 +22,15 @@ import numpy as np
 from opjoule.trace.power_trace import Float64Array
 
 CORRELATION_MIN_S: Final = 0.5e-6
-"""Least correlation time that is reckoned with. On and off at random for 20 us in the mean have 10 us; lengths that
-are alike within a half leave a twelfth of it, so that regular bursts of 20 us are in it, and random ones of 1 us. What
-is faster yet the board's own capacitors feed: 100 uF behind 0.2 ohm of supply, cable and shunt need 20 us."""
+"""Least correlation time that is assumed. A random on-off current with a mean of 20 us has 10 us; if the lengths are
+alike within a half, a twelfth of that remains, so that regular bursts of 20 us are covered, and random ones of 1 us.
+The board's own capacitors supply anything faster: 100 uF behind 0.2 ohm of supply, cable and shunt need 20 us."""
 SWING_MAX: Final = 4.0
-"""Greatest ratio of a board's currents, all cores busy over idle, between which it could switch unseen."""
+"""Greatest ratio of a board's currents (all cores busy over idle) between which it could switch unseen."""
 BLOCK: Final = 512
-"""Samples whose differences are looked at together."""
+"""Samples per block of differences."""
 BLOCKS_AROUND: Final = 4
-"""The ratio of differences is taken over this many blocks on either side: it needs many."""
+"""Blocks on either side over which the ratio of differences is taken: it needs many."""
 MEDIAN_OF_SQUARE: Final = 0.4549
 """Median of the square of a normal deviate."""
 _X: Final = np.geomspace(1e-4, 100.0, 400)
@@ -40,17 +40,17 @@ class MovingCurrent(NamedTuple):
     """Variance of the current within each conversion [A^2], shape (m,)."""
 
     a2: Float64Array
-    """Correction: the middle of its range."""
+    """Correction: the middle of the variance's range."""
     half_a2: Float64Array
-    """Half of the range that it can have, rectangular."""
+    """Half of that range, rectangular."""
 
 
 def moving_current(current_a: Float64Array, period_ns: int) -> MovingCurrent:
-    """The variance within conversions of a period, from their values [A], shape (m,)."""
+    """Variance within conversions of a period, from the conversions' values [A], shape (m,)."""
     above_a = _greatest_around(current_a) - current_a
     below_a = current_a + _greatest_around(-current_a)
     of_levels = above_a * below_a
-    # The greatest variance of what stays between two values of a given ratio (Kantorovich's inequality).
+    # The greatest variance of a quantity between two values of a given ratio (Kantorovich's inequality).
     most_a2 = np.maximum(current_a, 0.0) ** 2 * ((SWING_MAX - 1) ** 2 / (4 * SWING_MAX))
     fast_a2 = np.minimum(_fast_a2(current_a, period_ns), most_a2)
     unseen = np.maximum(fast_a2 - of_levels, 0.0) / 2
@@ -58,14 +58,14 @@ def moving_current(current_a: Float64Array, period_ns: int) -> MovingCurrent:
 
 
 def _fast_a2(current_a: Float64Array, period_ns: int) -> Float64Array:
-    """Most that moves faster than the conversions can show [A^2], shape (m,); held over blocks."""
+    """Greatest variance of movement faster than the conversions [A^2], shape (m,); constant within blocks."""
     if current_a.size < BLOCK:
         return np.zeros(current_a.size)
     starts = np.arange(0, current_a.size - 2, BLOCK)
     one = np.add.reduceat((current_a[1:-1] - current_a[:-2]) ** 2, starts)
     two = np.add.reduceat((current_a[2:] - current_a[:-2]) ** 2, starts)
     bend = (current_a[1:-1] - (current_a[:-2] + current_a[2:]) / 2) ** 2
-    # The median passes over the edges of longer bursts, which are in few of the differences.
+    # The median ignores the edges of longer bursts, which affect few of the differences.
     seen = np.array([np.median(bend[at : at + BLOCK]) for at in starts.tolist()])
     around = np.ones(2 * BLOCKS_AROUND + 1)
     columns = one, two, np.full(starts.size, float(BLOCK))

@@ -1,8 +1,8 @@
 """Warns of bursts shorter than a conversion that may have exceeded the meter's range, which no sample shows.
 
-A converter cuts such a burst off at every moment, so that the conversion's mean is too small although it lies inside
-the range. Its peak is estimated as two standard deviations of the unseen variation above the mean, as for a burst that
-is on for a fifth of the time.
+A converter clips such a burst at every moment, so the conversion's mean is too small although it is inside the range.
+The burst's peak is estimated as two standard deviations of the unseen variation above the mean, as for a burst that is
+on for a fifth of the time.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.moving_current import moving_current
 
 PEAK: Final = 2.0
-"""Standard deviations of the movement within a conversion from its mean to its peak."""
+"""Standard deviations between a conversion's mean and its estimated peak."""
 SHARE_MIN: Final = 0.001
-"""Least share of the time that is warned of; less does not affect a figure."""
+"""Least share of the time for a warning; a smaller one does not affect a figure."""
 
 
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
-    """One line where unseen peaks may have been cut off in some stretches of the meter's clock [ns]; else none."""
+    """One line if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
     moving = moving_current(cells.current_a, cells.period_ns)
     peak_a = cells.current_a + PEAK * np.sqrt(moving.a2 + moving.half_a2)
     near = (peak_a >= sensor.current_max_a) & ~cells.clipped

@@ -42,8 +42,8 @@ def student_t(degrees_of_freedom: float) -> float:
 def student_probability(t: float, degrees_of_freedom: float) -> float:
     """Two-sided tail probability of `t` in Student's distribution.
 
-    By the angle whose tangent is t over the root of the degrees of freedom, of which the distribution's density is a
-    power of the cosine; with infinitely many degrees of freedom it is the normal distribution.
+    Computed from the angle whose tangent is t over the root of the degrees of freedom: its density is a power of the
+    cosine. With infinitely many degrees of freedom it is the normal distribution.
     Source: Abramowitz, Stegun, Handbook of Mathematical Functions, 26.7.1 and 26.7.3.
     """
     if math.isinf(degrees_of_freedom) or degrees_of_freedom > _NORMAL_FROM:
@@ -58,7 +58,7 @@ def student_probability(t: float, degrees_of_freedom: float) -> float:
 
 
 def student_t_of(probability: float, degrees_of_freedom: float) -> float:
-    """How far from 0 a value of Student's distribution lies with this probability at least, either way."""
+    """The absolute value that a variable of Student's distribution reaches or exceeds with this probability."""
     low, high = 0.0, 1.0
     while student_probability(high, degrees_of_freedom) > probability and high < _T_MAX:
         high *= 2.0
@@ -71,11 +71,11 @@ def student_t_of(probability: float, degrees_of_freedom: float) -> float:
 
 @functools.cache
 def _quadrature() -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights of Gauss and Legendre on -1 to 1."""
+    """Nodes and weights of Gauss-Legendre quadrature on -1 to 1."""
     return np.polynomial.legendre.leggauss(200)
 
 
 _NORMAL_FROM: Final = 1e5
-"""Degrees of freedom from which on the normal distribution is as good to 5 digits."""
+"""Degrees of freedom from which the normal distribution agrees to 5 digits."""
 _T_MAX: Final = 1e9
 _T_RESOLUTION: Final = 1e-6

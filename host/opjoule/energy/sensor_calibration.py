@@ -1,12 +1,12 @@
 """Calibration of one sensor: the correction of its readings and its uncertainty.
 
-    true = (offset + gain * reading) / (1 + heating * warmth)        of the current
-    true = offset + gain * reading                                   of the voltage
+    true = (offset + gain * reading) / (1 + heating * warmth)        for the current
+        true = offset + gain * reading                                   for the voltage
 
-`opjoule.energy.shunt_heat` says what warmth is. The five parameters are known together: their covariance comes from the
-fit, and a reference that is wrong by the same share in every point moves them in step. Both are kept apart by their
-source, so that two energies that rest on one calibration, or on two against one reference, can be compared without what
-they share (JCGM 100:2008, 5.2.2, F.1.2).
+`opjoule.energy.shunt_heat` defines warmth. The five parameters are correlated: the fit gives their covariance, and a
+reference with the same relative error in every point moves them together. The two are kept apart by source. Two
+energies from one calibration, or from two against one reference, can then be compared without the common errors
+(JCGM 100:2008, 5.2.2, F.1.2).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from opjoule.energy.shunt_heat import Heating, warmth
 from opjoule.trace.power_trace import Float64Array, PowerTrace
 
 PARAMETERS: Final = ("current_gain", "voltage_gain", "current_offset_a", "voltage_offset_v", "heating_per_a2")
-"""Order of every vector and matrix of parameters. One that lacks the last has no heating: a calibration of before."""
+"""Order of every vector and matrix of parameters. Without the last, heating is 0: an older calibration."""
 CALIBRATION: Final = "calibration"
-"""How the names of its own sources begin."""
+"""Prefix of the names of the fit's own sources."""
 _OFFSETS: Final = (2, 3)
-"""Places of the offsets."""
+"""Indices of the offsets."""
 HEATING_PLACE: Final = 4
 OUTSIDE_SHARE_MAX: Final = 0.01
-"""Most of a trace's charge that may have flowed at currents beyond what was calibrated."""
+"""Largest share of a trace's charge that may have flowed at currents outside the calibrated range."""
 UNLIMITED: Final = 1e9
 BEYOND: Final = 0.05
-"""A calibrated range counts as wider by this share of its span at either end."""
+"""Extension of a calibrated range at either end, as a share of its span."""
 
 
 Readings = TypeVar("Readings", float, Float64Array)
@@ -43,7 +43,7 @@ Matrix = tuple[Row, ...]
 
 @dataclass(frozen=True)
 class Correction:
-    """From a reading to the value: offset + gain * reading, of a reading between `least` and `most`."""
+    """Correction of a reading: offset + gain * reading, for a reading between `least` and `most`."""
 
     gain: float = 1.0
     offset: float = 0.0
@@ -56,63 +56,63 @@ class Correction:
         return self.offset + self.gain * reading
 
     def before(self, value: float) -> float:
-        """The reading that a corrected value comes from; of an integral take `offset` times the length off first."""
+        """The reading that gives a corrected value; for an integral, subtract `offset` times the duration first."""
         return (value - self.offset) / self.gain
 
     def holds(self, reading: Float64Array) -> bool:
-        """Whether no reading is beyond what was calibrated; NaN is none."""
+        """Whether no reading is outside the calibrated range; NaN counts as inside."""
         ends = [np.fmin.reduce(reading), np.fmax.reduce(reading)] if reading.size else []
         return not self.outside(np.array(ends)).any()
 
     def outside(self, reading: Float64Array) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """True where a reading is beyond what was calibrated, and 5 % of its span; same shape."""
+        """True where a reading is outside the calibrated range by more than 5 % of its span; same shape."""
         margin = BEYOND * (self.most - self.least)
         return (reading < self.least - margin) | (reading > self.most + margin)
 
 
 @dataclass(frozen=True)
 class CommonSource:
-    """An error of a reference that is common to all points, and to all calibrations against it."""
+    """A reference's error that is common to all points and to all calibrations against it."""
 
     name: str
-    """The reference and its quantity."""
+    """Reference and quantity."""
     effect: Row
-    """Change of the parameters [PARAMETERS] by one standard uncertainty of it, with sign."""
+    """Change of the parameters [PARAMETERS] by one standard uncertainty of this source, with sign."""
 
 
 @dataclass(frozen=True)
 class SensorCalibration:
-    """The corrections of one sensor and their uncertainty; as they stand in a file under calibration/."""
+    """Corrections of one sensor and their uncertainty, as in a file under calibration/."""
 
     identity: str
-    """Sensor, time and digest: no other calibration has it."""
+    """Sensor, time and digest: unique to this calibration."""
     current: Correction = field(default_factory=Correction)
     voltage: Correction | None = field(default_factory=Correction)
-    """None: the voltage was not calibrated; what the meter states of it still holds."""
+    """None: the voltage was not calibrated, and the meter's stated bounds apply."""
     covariance: Matrix = ((0.0, 0.0, 0.0, 0.0),) * 4
-    """Covariance of the parameters, shape (5, 5) or (4, 4), by the fit alone, without the reference's own error."""
+    """Covariance of the parameters, shape (5, 5) or (4, 4), from the fit alone, without the reference's error."""
     common: tuple[CommonSource, ...] = ()
     gain_drift_u: float = 0.0
-    """Relative standard uncertainty of the power since then: temperature. No other run shares it."""
+    """Relative standard uncertainty of the power from temperature changes since the calibration; not shared by runs."""
     heating: Heating = field(default_factory=Heating)
-    """How the shunt heats up; a calibration of before, which has no bow, has 0 of it."""
+    """Self-heating of the shunt; 0 in older calibrations."""
 
     def __post_init__(self) -> None:
         as_matrix(self.covariance)
 
     @property
     def heats(self) -> bool:
-        """Whether heat of the shunt, or doubt about it, is in its figures."""
+        """Whether self-heating of the shunt, or its uncertainty, is in the figures."""
         known = [row[HEATING_PLACE] for row in self.covariance if len(row) > HEATING_PLACE]
         return bool(self.heating.per_a2 or any(known) or any(source.effect[4:] for source in self.common))
 
     def contributions(self, sensitivity: Float64Array) -> dict[str, tuple[bool, float]]:
-        """Contribution of each source to a figure, one standard uncertainty with sign, and whether it is a gain's.
+        """Contribution of each source to a figure: one standard uncertainty with sign, and whether it is a gain's.
 
-        The fit's own sources are independent combinations of the parameters (Cholesky): the gains with whatever of the
-        offsets goes with them, then the rest of the offsets, which is the line's error in the middle of its points.
+        The fit's own sources are independent combinations of the parameters (Cholesky): the gains with the correlated
+        part of the offsets, then the rest of the offsets, which is the line's error in the middle of its points.
 
-        `sensitivity` is the change of the figure with each parameter, shape (5,).
+        `sensitivity`: change of the figure with each parameter, shape (5,).
         Returns: source -> (gain, contribution in the figure's unit); the contributions are independent of each other.
         """
         sources = {}
@@ -130,15 +130,15 @@ class SensorCalibration:
         return np.array([reading_a, 0.0, 1.0, 0.0, -value_a * warmth_a2]) / [hotter, 1, hotter, 1, hotter]
 
     def steady_current_a(self, reading_a: float) -> float:
-        """Corrected current of a steady reading, with the shunt as warm as it keeps it."""
+        """Corrected current of a steady reading, the shunt at the temperature of that current."""
         return self.current(reading_a) / (1.0 + self.heating.per_a2 * self.steady_warmth_a2(reading_a))
 
     def steady_warmth_a2(self, reading_a: float) -> float:
-        """Warmth by a steady reading: a warm shunt takes more power."""
+        """Warmth at a steady reading; a warm shunt dissipates more power."""
         return steady_warmth_a2(reading_a, self.heating.per_a2)
 
     def voltage_u_v(self, voltage_v: float) -> float:
-        """Standard uncertainty [V] of a corrected voltage from the calibration; 0 where the voltage has none."""
+        """Standard uncertainty [V] of a corrected voltage from the calibration; 0 if the voltage was not calibrated."""
         if self.voltage is None:
             return 0.0
         at = np.array([0.0, self.voltage.before(voltage_v), 0.0, 1.0, 0.0])
@@ -154,7 +154,7 @@ class SensorCalibration:
         return math.hypot(self.gain_drift_u, *parts)
 
     def apply(self, trace: PowerTrace, *, overwrite: bool = False) -> PowerTrace:
-        """The trace as it would be without the sensor's errors; `overwrite`: in the columns of the one given."""
+        """The trace corrected for the sensor's errors; `overwrite`: in the columns of the given trace."""
         current, voltage = self.current, self.voltage or Correction()
         bows = self.heating.per_a2 != 0.0 and len(trace) > 0
         warm = warmth(trace.meter_ns, trace.current_a, self.heating) if bows else None
@@ -165,9 +165,9 @@ class SensorCalibration:
         return made.scaled(lambda at_ns: 1.0 / (1.0 + self.heating.per_a2 * warm.at(at_ns)), overwrite=True)
 
     def refusal(self, trace: PowerTrace) -> str:
-        """Why the calibration does not hold for a trace as it was read; empty if it does.
+        """Reason why the calibration is not valid for a trace as read; empty if it is valid.
 
-        A straight line through points says nothing of what lies beyond them.
+        A straight line through points is not known beyond them.
         """
         if self.current.holds(trace.current_a) and (self.voltage or Correction()).holds(trace.voltage_v):
             return ""
@@ -191,13 +191,13 @@ class SensorCalibration:
 
 
 def steady_warmth_a2(reading_a: float, per_a2: float) -> float:
-    """Warmth that a steady reading ends at: w = reading^2 / (1 + per_a2 w)."""
+    """Warmth at a steady reading in equilibrium: w = reading^2 / (1 + per_a2 w)."""
     hotter = (1.0 + math.sqrt(max(1.0 + 4.0 * per_a2 * reading_a**2, 0.0))) / 2.0
     return reading_a**2 / hotter
 
 
 def as_matrix(rows: Sequence[Sequence[float]]) -> Matrix:
-    """Rows of numbers as a matrix of the parameters. Raises: ValueError: not of shape (5, 5), nor (4, 4)."""
+    """Rows of numbers as a matrix of the parameters. Raises: ValueError: shape other than (5, 5) and (4, 4)."""
     if [len(row) for row in rows] not in [[size] * size for size in (HEATING_PLACE, len(PARAMETERS))]:
         raise ValueError("its covariance is not of shape 5 x 5")
     return tuple(tuple(row) for row in rows)

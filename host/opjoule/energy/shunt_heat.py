@@ -1,9 +1,9 @@
-"""Self-heating of a shunt: the reading grows with the shunt's warmth.
+"""Self-heating of a shunt: the reading increases with the shunt's warmth.
 
     reading = (true - offset) / gain * (1 + per_a2 * warmth)      steady: a bow of per_a2 * I^3
 
-Warmth is the square of the current, followed with the shunt's thermal time constant; `per_a2` is temperature
-coefficient times thermal resistance times resistance. One thermal resistance and one heat capacity.
+Warmth is the square of the current, low-pass filtered with the shunt's thermal time constant. `per_a2` is temperature
+coefficient times thermal resistance times resistance. The model has one thermal resistance and one heat capacity.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ TAU_LEAST_S, TAU_MOST_S = 2.0, 30.0
 """Assumed limits of a chip resistor's thermal time constant on its board; no data sheet states it."""
 TAU_S: Final = math.sqrt(TAU_LEAST_S * TAU_MOST_S)
 LN_TAU_U: Final = math.log(TAU_MOST_S / TAU_LEAST_S) / math.sqrt(12.0)
-"""Standard uncertainty of its logarithm, any value between the limits as likely."""
+"""Standard uncertainty of its logarithm, any value between the limits equally likely."""
 BINS_PER_TAU: Final = 20
 _TOGETHER: Final = 1 << 18
 
 
 @dataclass(frozen=True)
 class Heating:
-    """How one shunt heats up."""
+    """Parameters of one shunt's self-heating."""
 
     per_a2: float = 0.0
-    """Relative change of the reading by a steady current, per squared reading [1/A^2]."""
+    """Relative change of the reading at a steady current, per squared reading [1/A^2]."""
     tau_s: float = TAU_S
     """Thermal time constant."""
     ln_tau_u: float = LN_TAU_U
@@ -43,7 +43,7 @@ class Heating:
 
 @dataclass(frozen=True)
 class Warmth:
-    """Square of the current, followed with a time constant."""
+    """Square of the current, low-pass filtered with a time constant."""
 
     edges_ns: Int64Array
     value_a2: Float64Array
@@ -57,9 +57,9 @@ class Warmth:
 
 
 def warmth(meter_ns: Int64Array, current_a: Float64Array, heating: Heating) -> Warmth:
-    """The warmth along a trace. Before it the shunt was as warm as the first time constant's current keeps it.
+    """Warmth along a trace. Before its start, the shunt has the steady warmth of the first time constant's current.
 
-    Where a current is NaN the warmth follows the readings before; there is at least one time, and times increase.
+    Where a current is NaN, the warmth follows the readings before it. There is at least one time, and times increase.
     """
     step_ns = max(int(heating.tau_s / BINS_PER_TAU / NS), 1)
     squares_a2 = _mean_squares(meter_ns, current_a, step_ns)
@@ -68,7 +68,7 @@ def warmth(meter_ns: Int64Array, current_a: Float64Array, heating: Heating) -> W
 
 
 def _mean_squares(meter_ns: Int64Array, current_a: Float64Array, step_ns: int) -> Float64Array:
-    """Mean of the squares in each step; in one without a reading that of the step before."""
+    """Mean of the squares in each step; a step without a reading has that of the step before."""
     count = int((meter_ns[-1] - meter_ns[0]) // step_ns) + 1
     total, counts = np.zeros(count), np.zeros(count)
     for low in range(0, meter_ns.size, _TOGETHER):
@@ -85,7 +85,7 @@ def _mean_squares(meter_ns: Int64Array, current_a: Float64Array, step_ns: int) -
 
 
 def _followed(squares_a2: Float64Array, kept: float, per_a2: float) -> Float64Array:
-    """Warmth at the edges of the steps, one more than there are; a warm shunt takes more power."""
+    """Warmth at the edges of the steps, one more than steps; a warm shunt dissipates more power."""
     at_start_a2 = float(squares_a2[:BINS_PER_TAU].mean())
     value_a2 = at_start_a2 / (1.0 + per_a2 * at_start_a2)
     values = [value_a2]
@@ -96,7 +96,7 @@ def _followed(squares_a2: Float64Array, kept: float, per_a2: float) -> Float64Ar
 
 
 def heat_integral(cells: Cells, tau_s: float) -> StepIntegral:
-    """Integral of power times warmth [J A^2]: how an energy changes with `per_a2`, sign apart. Kept in the cells."""
+    """Integral of power times warmth [J A^2]: change of an energy with `per_a2` without sign. Cached in the cells."""
     key = ("heat", tau_s)
     if key not in cells.kept:
         centre_ns = cells.bounds_ns[:-1] + np.diff(cells.bounds_ns) // 2

@@ -1,4 +1,4 @@
-"""Integral of a step function of time, exact at any edge and free of cancellation over hours."""
+"""Integral of a step function of time, exact at any edge, without cancellation over hours."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 
 BLOCK: Final = 256
 PART: Final = 64 * BLOCK
-"""Cells that are looked at together: their arrays stay in the processor's cache."""
+"""Cells per step of the calculation: the arrays stay in the processor's cache."""
 NS: Final = 1e-9
 _Place = tuple[npt.NDArray[np.intp], Float64Array]
 
 
 class StepIntegral:
-    """Integral of values that hold between bounds.
+    """Integral of values that are constant between bounds.
 
     Sums run inside blocks of 256 cells; the blocks' totals are summed with their rounding errors kept
     (Knuth's two-sum), so that a millisecond after ten hours is as exact as one at the start. Times stay
-    int64; only differences inside a cell become floating point. The sums of the blocks alone are kept: those inside the
-    blocks of a window's edges are made again for it.
+    int64; only differences inside a cell become floating point. Only the sums of blocks are stored. The sums inside the
+    blocks at a window's edges are recomputed.
 
     Args:
         bounds_ns: int64, shape (m + 1,), strictly increasing.
@@ -40,12 +40,12 @@ class StepIntegral:
     def between(self, start_ns: npt.ArrayLike, end_ns: npt.ArrayLike) -> Float64Array:
         """Integral from start to end, for one window or arrays of them, for example [J] from [W].
 
-        Times outside the bounds are taken as the nearest bound.
+        Times outside the bounds count as the nearest bound.
         """
         return self._from_to(*(self._place(np.asarray(edge_ns, np.int64)) for edge_ns in (start_ns, end_ns)))
 
     def between_edges(self, edge_ns: Int64Array) -> Float64Array:
-        """Integral of each window between neighbouring edges, shape (n + 1,) to (n,): `between` in half the time."""
+        """Integral of each window between adjacent edges, shape (n + 1,) to (n,): `between` in half the time."""
         block, inside = self._place(edge_ns)
         return self._from_to((block[:-1], inside[:-1]), (block[1:], inside[1:]))
 
@@ -55,7 +55,7 @@ class StepIntegral:
         return np.asarray(whole + (rest + (end[1] - start[1])), np.float64)
 
     def cell_at(self, time_ns: npt.ArrayLike) -> npt.NDArray[np.intp]:
-        """Index of the cell that holds each time, in the shape of `time_ns`."""
+        """Index of the cell that contains each time, in the shape of `time_ns`."""
         cell = np.searchsorted(self._bounds_ns, np.asarray(time_ns, np.int64), side="right") - 1
         return np.clip(cell, 0, self._bounds_ns.size - 2)
 
@@ -64,14 +64,14 @@ class StepIntegral:
         return np.asarray(math.prod(factor[cells] for factor in self._factors), np.float64)
 
     def _place(self, time_ns: Int64Array) -> _Place:
-        """Block of each time, and the integral from the block's start to it."""
+        """Block of each time, and the integral from the block's start to that time."""
         clipped = np.clip(time_ns, self._bounds_ns[0], self._bounds_ns[-1])
         cell = self.cell_at(clipped)
         partial = self.values(cell) * ((clipped - self._bounds_ns[cell]) * NS)
         return cell // BLOCK, self._before(cell.ravel()).reshape(cell.shape) + partial
 
     def _before(self, cell: npt.NDArray[np.intp]) -> Float64Array:
-        """Integral over the cells of its block that lie before each cell, shape (k,)."""
+        """Integral from the start of the block to the start of each cell, shape (k,)."""
         before = np.zeros(cell.size)
         wanted = np.flatnonzero(cell % BLOCK)
         wanted = wanted[np.argsort(cell[wanted], kind="stable")]

@@ -1,9 +1,9 @@
-"""The uncertainty of a window's energy that comes from the voltage between two of its readings.
+"""Uncertainty of a window's energy from the unknown voltage between two voltage readings.
 
-Three things: how far the readings stray from the load line (ripple, a current that changed while it was converted), the
-line's resistance, and current that moves within one conversion, which the line cannot follow: what is taken off for it
-(`energy/moving_current.py`) is the middle of what it can be. A meter that converts the voltage with every current
-has none of them.
+It has three sources: the scatter of the readings about the load line (ripple, a current that changed during the
+conversion), the line's resistance, and current that moves within one conversion, which the line cannot follow. The
+correction for the last (`energy/moving_current.py`) is the middle of its range. A meter that converts the voltage with
+every current has none of these.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.supply_line import SupplyLine
 
 READINGS_MIN: Final = 64
-"""A window with fewer readings takes their spread from this many around it."""
+"""A window with fewer readings takes their scatter from this many readings around it."""
 SURE_WEIGHT: Final = 0.25
-"""A reading whose current is known worse than this carries nothing in the line, nor here."""
+"""Least weight of a reading in the line and here: below it, the reading's current is too uncertain."""
 RIPPLE_U_V: Final = 0.018
-"""Taken where fewer than 4 readings tell: 50 mV from crest to crest, what USB supplies may show at most."""
+"""Assumed if there are fewer than 4 readings: 50 mV peak to peak, the most that USB supplies may show."""
 
 
 @dataclass(frozen=True)
 class VoltageDoubt:
-    """Doubt about the voltage of one window. Its parts are independent, but all windows share the resistance."""
+    """Uncertainty of the voltage of one window. Its parts are independent, but all windows share the resistance."""
 
     spread_u_j: float
-    """Standard uncertainty [J] from the readings' spread about the line, and from currents that moved too fast."""
+    """Standard uncertainty [J] from the readings' scatter about the line, and from current too fast for it."""
     joule_per_ohm: float
     """Change of the energy with the resistance, signed [J/ohm]."""
     resistance_u_ohm: float
 
     @property
     def standard_u_j(self) -> float:
-        """All of it [J]."""
+        """From all sources [J]."""
         return math.hypot(self.spread_u_j, self.joule_per_ohm * self.resistance_u_ohm)
 
 
@@ -48,7 +48,7 @@ NO_DOUBT: Final = VoltageDoubt(0.0, 0.0, 0.0)
 
 
 def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
-    """The doubt about the voltage in one window [meter_ns]; in seconds of the meter."""
+    """Uncertainty of the voltage in one window [meter_ns], in seconds of the meter."""
     supply = cells.supply
     if supply is None:
         return NO_DOUBT
@@ -61,7 +61,7 @@ def voltage_doubt(cells: Cells, start_ns: int, end_ns: int) -> VoltageDoubt:
 
 
 def mean_spread_u_v(supply: SupplyLine | None, start_ns: int, end_ns: int) -> float:
-    """Standard uncertainty [V] of the mean of V0 over a window, by charge; block averages, for ripple that beats."""
+    """Standard uncertainty [V] of V0's mean over a window, weighted by charge; block averages, as ripple may beat."""
     if supply is None:
         return 0.0
     first, last = np.searchsorted(supply.meter_ns, [start_ns, end_ns]).tolist()
@@ -74,7 +74,7 @@ def mean_spread_u_v(supply: SupplyLine | None, start_ns: int, end_ns: int) -> fl
         return RIPPLE_U_V
     share = np.abs(supply.current_a[some][sure])
     mean_a = float(share.mean())
-    # Less the straight line through them: a source that warms up is followed by the load line.
+    # Less the straight line through them: the load line follows a source that warms up.
     place = np.arange(stray_v.size) - (stray_v.size - 1) / 2
     slope = float(place @ stray_v) / float(place @ place)
     products_v = (stray_v - stray_v.mean() - slope * place) * (share / mean_a if mean_a > 0 else 1.0)

@@ -23,19 +23,19 @@ _BOW = PARAMETERS[-1]
 
 @dataclass(frozen=True)
 class Integrals:
-    """Factors of a sensor's errors: integrals over a window, or the difference of two, or their means."""
+    """Factors of a sensor's errors: integrals over a window, differences of two windows, or means."""
 
     energy_j: float
     voltage_time_vs: float
-    """Integral of the voltage: what an offset of the current multiplies."""
+    """Integral of the voltage: factor of a current offset."""
     charge_c: float
-    """Integral of the current: what an offset of the voltage multiplies."""
+    """Integral of the current: factor of a voltage offset."""
     square_a2s: float = 0.0
-    """Integral of the current's square: what a wire's resistance multiplies."""
+    """Integral of the current's square: factor of a wire's resistance."""
     heat_ja2: float = 0.0
-    """Integral of power times the shunt's warmth: what its heating multiplies."""
+    """Integral of power times the shunt's warmth: factor of its self-heating."""
     later_heat_ja2: float = 0.0
-    """Change of that with the logarithm of the thermal time constant."""
+    """Change of `heat_ja2` with the logarithm of the thermal time constant."""
 
     @classmethod
     def between(cls, cells: Cells, start_ns: int, end_ns: int, rate: float, sensor: ErrorBounds) -> Integrals:
@@ -57,11 +57,11 @@ class Integrals:
         return cls(*plain, square, heat, (late - early) / 2.0 / (heating.ln_tau_u or 1.0))
 
     def less(self, other: Integrals, times: float) -> Integrals:
-        """These less `times` those of another."""
+        """These integrals less `times` another's."""
         return Integrals(*(a - times * b for a, b in zip(astuple(self), astuple(other), strict=True)))
 
     def scale(self, factor: float) -> Integrals:
-        """All times an exact factor."""
+        """All integrals times an exact factor."""
         return Integrals(*(factor * part for part in astuple(self)))
 
 
@@ -72,15 +72,15 @@ class Systematic:
     gain: Mapping[str, float]
     offset: Mapping[str, float]
     heating: Mapping[str, float] = field(default_factory=dict)
-    """Contributions of the shunt's own heat."""
+    """Contributions of the shunt's self-heating."""
     wire: Mapping[str, float] = field(default_factory=dict)
-    """Contributions of what lies between the sense point and the board."""
+    """Contributions of the wire between the sense point and the board."""
     bounded: bool = False
-    """Bounds are all that is known of each source: rectangular, as delivered."""
+    """Whether only bounds are known of each source (rectangular, as delivered)."""
     drift_u: float = 0.0
-    """Standard uncertainty of the gain since the calibration, of this figure alone."""
+    """Standard uncertainty from the gain's drift since the calibration; independent for each figure."""
     sensor_known: bool = False
-    """The sources have names that no other sensor's have."""
+    """Whether the sources' names are unique to this sensor."""
 
     @property
     def gain_u(self) -> float:
@@ -115,7 +115,7 @@ class Systematic:
 def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
     """Contributions of a sensor's systematic errors to an energy, or to a difference of energies.
 
-    Corrected integrals, or the differences of two, that are divided by a time give a power's errors.
+    Corrected integrals, or differences of two, divided by a time give a power's errors.
     """
     wire = {}
     if sensor.wire_max_ohm:
@@ -144,7 +144,7 @@ def systematic(sensor: ErrorBounds, integrals: Integrals) -> Systematic:
 
 
 def _sensitivity(calibration: SensorCalibration, integrals: Integrals) -> np.ndarray:
-    """Change of the energy with each parameter, shape (5,): of a gain the reading's share of the value."""
+    """Change of the energy with each parameter, shape (5,); for a gain, the reading's share of the value."""
     current, voltage = calibration.current, calibration.voltage or Correction()
     return np.array(
         [

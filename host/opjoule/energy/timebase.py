@@ -1,8 +1,8 @@
-"""Clock of an energy's seconds, and its uncertainty.
+"""Clock that gives the seconds of an energy, and its uncertainty.
 
-A sample's place is known on the meter's clock, and a microcontroller's resonator can be thousands of ppm off. So the
-length of a window is taken from a better clock wherever there is one: the board's, on which the window was
-defined, or the host's, to which round trips tie the meter. The mean power of a window needs no seconds at all.
+Samples are placed on the meter's clock, and a microcontroller's resonator can be thousands of ppm off. So the
+length of a window comes from a better clock if there is one: the board's, on which the window was defined, or the
+host's, which round trips relate to the meter's. The mean power of a window needs no seconds at all.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ class Timebase:
     """The seconds of one window."""
 
     clock: str
-    """Clock that gives them: "board", "host" or "meter"."""
+    """Clock that gives the seconds: "board", "host" or "meter"."""
     rate: float
     """Seconds of that clock per second of the meter's, over the window."""
     error_max: float
     """Relative bound of that clock's oscillator, rectangular."""
     u_rate: float = 0.0
-    """Standard uncertainty of `rate`; 0 where the window was defined on that clock itself."""
+    """Standard uncertainty of `rate`; 0 if the window was defined on that clock itself."""
 
     @property
     def relative_u(self) -> float:
@@ -35,12 +35,12 @@ class Timebase:
 
     @classmethod
     def defined_on(cls, clock: str, length_ns: int, meter_length_ns: int) -> Timebase:
-        """A window that was defined on a computer's clock: its length there is exact, whatever the map."""
+        """Timebase of a window defined on a computer's clock: its length there is exact, whatever the map."""
         return cls(clock, length_ns / meter_length_ns if meter_length_ns > 0 else 1.0, CRYSTAL_ERROR_MAX)
 
     @classmethod
     def through(cls, meter_to_other: ClockMap, start_meter_ns: int, end_meter_ns: int) -> Timebase:
-        """A window that was defined on the meter's clock, its length taken over to a computer's."""
+        """Timebase of a window defined on the meter's clock, its length converted to a computer's clock."""
         length_ns = meter_to_other.to_target(end_meter_ns) - meter_to_other.to_target(start_meter_ns)
         meter_length_ns = max(end_meter_ns - start_meter_ns, 1)
         u_rate = meter_to_other.u_duration_ns(start_meter_ns, end_meter_ns) / meter_length_ns

@@ -1,4 +1,4 @@
-"""Parts of the budget that come from the samples: their steps, what they leave unseen, the window's edges."""
+"""Parts of the budget that come from the samples: quantisation steps, unsampled time, and the window's edges."""
 
 from __future__ import annotations
 
@@ -16,50 +16,50 @@ from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
 
 BLOCK_SAMPLES: Final = 64
-"""Errors of neighbouring samples are summed over blocks of this length before they count as independent."""
+"""Length of the blocks over which errors of neighbouring samples are summed before they count as independent."""
 NOISE_SAMPLES: Final = 16
-"""Length of the stretches from which the noise of a constant current or voltage is estimated."""
+"""Length of the stretches that give the noise of a constant current or voltage."""
 SAMPLES_MIN: Final = 4 * BLOCK_SAMPLES
 """A shorter window takes its statistics from this many samples around it."""
 SLOT_PERIODS: Final = 1.3
-"""Two samples farther apart than this have a stretch between them that was not converted."""
+"""Distance of two samples, in periods, above which part of the time between them was not converted."""
 SQRT12: Final = math.sqrt(12.0)
 HARMONICS: Final = 32
 ROUNDING_2: Final = 0.25
-"""Most that rounding alone can show as variance of a constant value, in squared steps: it rests between two codes."""
+"""Greatest variance, in squared steps, that rounding alone can give a constant value: one between two codes."""
 PART_SAMPLES: Final = 1 << 14
 LEVELS_MAX: Final = 1 << 20
-"""Levels that are counted in a table; more are sorted."""
+"""Greatest number of levels that are counted in a table; more are sorted."""
 
 Spans = Sequence[tuple[int, int]]
 
 
 def parts(count: int, first: int = 0) -> Iterator[slice]:
-    """Values of one part: its arrays stay in the processor's cache. A part is a whole number of blocks of samples."""
+    """Slices of values whose arrays fit in the processor's cache, each a whole number of blocks of samples."""
     return (slice(at, min(at + PART_SAMPLES, count)) for at in range(first, count, PART_SAMPLES))
 
 
 @dataclass(frozen=True)
 class LevelCounts:
-    """Values on each level."""
+    """Histogram of values by level."""
 
     lowest: int
     """The first level."""
     counts: Float64Array
-    """Values, or the sum of their shares, on the levels from the lowest on, shape (levels,)."""
+    """Values, or the sum of their shares, per level from the lowest on, shape (levels,)."""
     in_whole_parts: Float64Array
-    """The counts that are in whole parts, from where counting goes on, shape (levels,)."""
+    """Counts of whole parts only, from which counting resumes, shape (levels,)."""
     values: int
-    """How many were counted; 0 where there are so many levels that counting cannot go on."""
+    """Number of values counted; 0 if there are too many levels to resume."""
 
     @classmethod
     def of(cls, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
-        """Counts of values on levels of a width, each as much as its `share`, or as 1."""
+        """Histogram of values on levels of a width, each value weighted by its `share`, or by 1."""
         nothing = np.zeros(0)
         return cls(0, nothing, nothing, 0).grown(values, width, share)
 
     def grown(self, values: Float64Array, width: float, share: Float64Array | None = None) -> LevelCounts:
-        """Counts of all values, where these are the counts of the first ones: only the others are looked at."""
+        """Histogram of all values, if this is the histogram of the first ones: only the others are counted."""
         if self.values > values.size:
             return LevelCounts.of(values, width, share)
         if self.values == values.size and values.size:
@@ -91,7 +91,7 @@ class LevelCounts:
 
     @property
     def same(self) -> float:
-        """Probability that two of the values lie on the same level."""
+        """Probability that two of the values are on the same level."""
         total = float(self.counts.sum())
         return float(np.sum((self.counts / total) ** 2)) if total > 0 else 1.0
 
@@ -116,7 +116,7 @@ def _joined(parts: Sequence[Float64Array]) -> Float64Array:
 
 
 def _counted(cells: Cells, first: int, name: str) -> Callable[..., LevelCounts]:
-    """Counts levels of cells from one on, once for all windows that begin there."""
+    """Function that counts levels of cells from `first` on, once for all windows that begin there."""
 
     def counts(values: Float64Array, width: float, share: Float64Array | None) -> LevelCounts:
         key = (name, first, width)
@@ -129,18 +129,18 @@ def _counted(cells: Cells, first: int, name: str) -> Callable[..., LevelCounts]:
 
 
 def current_step_u_a(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
-    """Standard uncertainty [A] of a window's mean current from the steps of its codes."""
+    """Standard uncertainty [A] of a window's mean current from quantisation."""
     return step_u(cells.current_a[_around(cells, *span)], sensor.current_step_a, cells.noise_a**2)
 
 
 def voltage_step_u_v(cells: Cells, span: tuple[int, int], sensor: ErrorBounds) -> float:
-    """Standard uncertainty [V] of a window's mean voltage from the steps of its codes."""
+    """Standard uncertainty [V] of a window's mean voltage from quantisation."""
     voltage_v, share_a, noise_v2 = _converted(cells, span, _around(cells, *span))
     return step_u(voltage_v, sensor.voltage_step_v, float(noise_v2[0]), share_a)
 
 
 def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
-    """Standard uncertainty [V] of a window's mean voltage: gain, cut or rounded codes, steps, the readings' spread."""
+    """Standard uncertainty [V] of a window's mean voltage: gain, truncated or rounded codes, steps, scatter."""
     span = start_ns, end_ns
     sensor_u_v = sensor.voltage_u_v(float(np.mean(cells.voltage_v[_around(cells, *span)])))
     return math.hypot(sensor_u_v, voltage_step_u_v(cells, span, sensor), mean_spread_u_v(cells.supply, *span))
@@ -149,7 +149,7 @@ def mean_voltage_u_v(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBoun
 def _converted(
     cells: Cells, span: tuple[int, int], some: slice
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Voltages as they were converted, of the bus readings or of every sample; currents there; their noise [V^2]."""
+    """Voltages as converted (bus readings, or every sample), currents at the same times, and their noise [V^2]."""
     if cells.supply is None:
         voltage_v = cells.voltage_v[some]
         variance_v2 = _grown_variances(cells, voltage_v, some.start)
@@ -170,16 +170,16 @@ def step_u(
     share: Float64Array | None = None,
     counts: Callable[[Float64Array, float, Float64Array | None], LevelCounts] = LevelCounts.of,
 ) -> float:
-    """Standard uncertainty of the mean of values that came in steps of `lsb`.
+    """Standard uncertainty of the mean of values quantised in steps of `lsb`.
 
-    Gaussian noise of sigma before the rounding leaves of the error of a value that could lie anywhere within a step
-    lsb / pi sqrt(1/2 sum_k exp(-(2 pi k sigma / lsb)^2) / k^2); without noise that is lsb / sqrt(12).
-    Values that rest on several levels have an error of its own on each.
+    With Gaussian noise of sigma before the rounding, the error of a value that could be anywhere within a step is
+    lsb / pi sqrt(1/2 sum_k exp(-(2 pi k sigma / lsb)^2) / k^2); without noise it is lsb / sqrt(12).
+    Values on several levels have an independent error on each level.
 
     Args:
-        noise_2: variance of the values about what they would be without noise, the rounding's own in it.
-        share: each value weighs as much as this is large, shape as `values`; None: the same for all.
-        counts: gives the values on levels of a width; some may have been counted before.
+        noise_2: variance of the values about their noise-free values, rounding included.
+            share: weight of each value, shape as `values`; None: equal weights.
+            counts: gives the values on levels of a width, possibly from earlier counts.
     Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
     if lsb <= 0 or values.size == 0:
@@ -194,12 +194,12 @@ def step_u(
 
 
 def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
-    """Standard uncertainty [J] of an integral that is made of samples: what they did not see, and the sensor's noise.
+    """Standard uncertainty [J] of an integral of samples: from unsampled time and from the sensor's noise.
 
-    Within the period of a sample (shunt+bus mode: half of it) what was not seen shows in the trace itself: energies
-    from even and from odd samples alone differ as two such halves would. Their differences are summed over blocks of
-    64 samples before they count as independent, so that errors of one sign add up. Between periods (the slots of bus
-    readings) it shows in how well each sample is predicted by its neighbours.
+    The unsampled part of a sample's period (shunt+bus mode: half of it) shows in the trace itself: the energies from
+    even and from odd samples alone differ as two such halves would. Their differences are summed over blocks of 64
+    samples before they count as independent, so that errors of one sign add up. Unsampled time between periods (the
+    slots of bus readings) shows in the error with which neighbours predict each sample.
     A load in step with the converter escapes this estimate: docs/method/energy.md, "What is not covered".
     """
     some = _around(cells, start_ns, end_ns)
@@ -220,7 +220,7 @@ def sampling_u_j(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) 
 
 
 def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) -> float:
-    """Part of a window in which the current was converted, by the samples that came."""
+    """Part of a window in which the current was converted, according to the samples that arrived."""
     inside = cells.inside(start_ns, end_ns)
     samples = int(inside.stop - inside.start) - int(cells.lost_cells(inside).size)
     length_ns = float(cells.bounds_ns[inside.stop] - cells.bounds_ns[inside.start])
@@ -228,9 +228,9 @@ def seen_share(cells: Cells, start_ns: int, end_ns: int, sensor: ErrorBounds) ->
 
 
 def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
-    """Root of the summed squares of the lengths that were not converted between two samples [s]."""
+    """Root of the summed squares of the unconverted times between two samples [s]."""
     inside = cells.inside(start_ns, end_ns)
-    # a slot widens the cells on both sides of it by half of what it is too long
+    # a slot widens the cells on both sides of it by half of its excess length
     shortest_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.period_ns
     wide = []
     for some in parts(inside.stop - inside.start):
@@ -245,14 +245,14 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
 
 
 class _Neighbours(NamedTuple):
-    """Squared differences of a part's samples from their neighbours, summed over the part [W^2]."""
+    """Squared differences between a part's samples and their neighbours, summed over the part [W^2]."""
 
     independent: float
-    """Every second sample less the mean of those beside it, squared: twice the variance of a half."""
+    """Every second sample less the mean of its neighbours, squared: twice the variance of a half."""
     blocks: float
-    """The same, with differences summed over each block of samples before squaring."""
+    """The same, with the differences summed over each block of samples before squaring."""
     predicted: float
-    """Every sample less the mean of those beside it, squared."""
+    """Every sample less the mean of its neighbours, squared."""
 
 
 @dataclass(frozen=True)
@@ -263,7 +263,7 @@ class _SamplePower:
     """shape (n,)"""
     voltage_v: Float64Array
     known: dict[tuple[int, int], _Neighbours]
-    """Results of parts, reused by windows that begin at the same sample."""
+    """Cached results of parts, reused by windows with the same first sample."""
 
     @property
     def size(self) -> int:
@@ -271,7 +271,7 @@ class _SamplePower:
         return int(self.current_a.size)
 
     def neighbours(self) -> Iterator[_Neighbours]:
-        """Parts that hold every sample with both its neighbours, in order."""
+        """Results for all parts in order; together they cover every sample that has both neighbours."""
         for some in parts(self.size - 2):
             key = some.start, some.stop
             if key not in self.known:
@@ -292,7 +292,7 @@ def _neighbours(own_w: Float64Array) -> _Neighbours:
 
 
 def _halves_variance(power: _SamplePower) -> float:
-    """Variance a sample of (energy from even samples minus energy from odd ones) [W^2]."""
+    """Variance per sample of (energy from even samples minus energy from odd ones) [W^2]."""
     independent = blocks = 0.0
     for neighbour in power.neighbours():
         independent += neighbour.independent
@@ -309,12 +309,12 @@ def _predicted_w2(power: _SamplePower) -> float:
 
 
 def _quiet(variance: Float64Array) -> float:
-    """Lower quartile of the variances of stretches, which are put in another order; 0 where there is none."""
+    """Lower quartile of the variances of stretches, which are reordered in place; 0 if there are none."""
     return float(np.quantile(variance, 0.25, overwrite_input=True)) if variance.size else 0.0
 
 
 def _grown_variances(cells: Cells, voltage_v: Float64Array, first: int) -> Float64Array:
-    """Variance within each stretch of 16 voltages from a cell on; those of a shorter window before are kept."""
+    """Variance within each stretch of 16 voltages from a cell on; reuses those of a shorter earlier window."""
     known = cells.kept.get(("variances", first), np.zeros(0))[: voltage_v.size // NOISE_SAMPLES]
     rest = voltage_v[known.size * NOISE_SAMPLES : voltage_v.size // NOISE_SAMPLES * NOISE_SAMPLES]
     variances = np.concatenate([known, stretch_variances(rest, NOISE_SAMPLES)])

@@ -21,7 +21,7 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
-"""Default limit: a window of which more than this was lost without its charge gives no energy."""
+"""Default limit for the part of a window that may be lost without its charge; above it there is no energy."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Window:
     start_ns: int
     end_ns: int
     u_ns: float
-    """Standard uncertainty of the window's place: both edges move together [ns]."""
+    """Standard uncertainty of the window's position: both edges move together [ns]."""
     u_duration_ns: float = 0.0
     """Standard uncertainty of the window's length on the meter's clock [ns]."""
     timebase: Timebase | None = None
-    """Clock of its seconds; None: the meter's own."""
+    """Clock of the window's seconds; None: the meter's own."""
 
     @property
     def duration_s(self) -> float:
-        """Length [s], by the best clock there is."""
+        """Length [s], by the best available clock."""
         rate = self.timebase.rate if self.timebase else 1.0
         return (self.end_ns - self.start_ns) * 1e-9 * rate
 
     @classmethod
     def on_meter(cls, board_to_meter: ClockMap, start_board_ns: int, end_board_ns: int) -> Window:
-        """The window between two times of the board's clock, whose seconds it has, with the map's uncertainty."""
+        """Window between two times of the board's clock, which gives its seconds, with the map's uncertainty."""
         u_ns = board_to_meter.u_ns((start_board_ns + end_board_ns) // 2)
         u_duration_ns = board_to_meter.u_duration_ns(start_board_ns, end_board_ns)
         start_ns, end_ns = board_to_meter.to_target(start_board_ns), board_to_meter.to_target(end_board_ns)
@@ -55,7 +55,7 @@ class Window:
 
     @classmethod
     def of_meter(cls, start_ns: int, end_ns: int, meter_to_host: ClockMap | None) -> Window:
-        """A stretch of the meter's clock, known exactly there; its seconds are the host's where a map leads to it."""
+        """Window exactly known on the meter's clock; its seconds are the host's if there is a map, else the meter's."""
         timebase = Timebase.through(meter_to_host, start_ns, end_ns) if meter_to_host else None
         return cls(start_ns, end_ns, 0.0, timebase=timebase)
 
@@ -65,27 +65,27 @@ class EnergyResult:
     """Energy of a window and where its uncertainty comes from; idle power is not subtracted."""
 
     energy: Measured | Unstated
-    """[J], expanded; without an uncertainty if samples of the window are clipped: it is then a lower bound."""
+    """[J], expanded. If samples of the window are clipped, it is a lower bound without an uncertainty."""
     budget: Budget
     window: Window
     timebase: Timebase
-    """Source of its seconds."""
+    """Source of the seconds."""
     integrals: Integrals
     """Factors of the sensor's errors."""
     voltage: VoltageDoubt
-    """Uncertainty of the voltage between its readings; its resistance is common to all windows of a trace."""
+    """Uncertainty of the voltage between its readings; the resistance is common to all windows of a trace."""
     seen_share: float
     """Part of the window in which the current was converted."""
     lost_s: float
-    """Part of the window that lies in gaps without a known charge [s]."""
+    """Time within the window in gaps without a known charge [s]."""
     lost_samples: int
-    """Lost conversions whose gap touches the window, those with a known charge included."""
+    """Lost conversions in all gaps that touch the window, including gaps with a known charge."""
     lost_bounds_j: tuple[float, float]
-    """Least and greatest energy that can have flowed in the gaps without a known charge [J]."""
+    """Least and greatest possible energy in the gaps without a known charge [J]."""
     clipped_samples: int = 0
-    """Samples of the window at the end of the meter's range, lost ones that are known to have been there included."""
+    """Samples of the window at the end of the meter's range, including lost ones known to have been there."""
     clipped_s: float = 0.0
-    """Part of the window in such samples, and in gaps that hold one [s]."""
+    """Time within the window in such samples and in gaps that contain one [s]."""
 
     @property
     def mean_power_w(self) -> float:
@@ -94,7 +94,7 @@ class EnergyResult:
 
     @property
     def power(self) -> Measured:
-        """Energy over duration [W], expanded. The timebase is in both, and so in neither part of the quotient."""
+        """Energy over duration [W], expanded. The timebase scales both and cancels in the quotient."""
         budget = self.budget.with_part("timebase", 0.0)
         return budget.energy(self.energy.value).scale(1.0 / self.window.duration_s, "W")
 
@@ -109,7 +109,7 @@ def window_energy_j(
     """Energy drawn inside one window, partial samples at both edges included.
 
     Args:
-        trace: samples on the meter clock; for many windows of one trace give `Cells.of(trace)`.
+        trace: samples on the meter clock; for many windows of one trace pass `Cells.of(trace)`.
         window: start and end on the meter clock [ns], with their standard uncertainty.
         sensor: error bounds and range of the sensor.
         lost_fraction_max: largest part of the window that may be lost without its charge being known.
@@ -159,9 +159,9 @@ def window_energy_j(
 
 
 def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Measured | Unstated:
-    """The energy with the budget's uncertainty, or without any where samples are clipped.
+    """The energy with the budget's uncertainty, or without any if samples are clipped.
 
-    How far beyond the end of the range the power went is not known: no interval around the value would hold.
+    The power beyond the end of the range is unknown, so that no interval would be valid.
     """
     if not clipped_samples:
         return budget.energy(energy_j)
@@ -170,7 +170,7 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
 
 
 def seen(results: Sequence[EnergyResult]) -> Unstated:
-    """Part of the time of some windows in which the current was converted, as result.json states it."""
+    """Part of the time of some windows in which the current was converted, for result.json."""
     share = sum(result.seen_share for result in results) / len(results)
     return Unstated(share, "1", "counted: the conversions that arrived, over the time that they cover")
 

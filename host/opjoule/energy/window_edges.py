@@ -1,4 +1,4 @@
-"""Part of the budget that comes from where a window begins and ends."""
+"""Part of the budget that comes from the position of a window's edges."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from opjoule.energy.step_integral import NS
 def alignment_u_j(
     cells: Cells, start_ns: int, end_ns: int, u_ns: float, u_duration_ns: float, seen_fraction: float = 1.0
 ) -> float:
-    """Standard uncertainty [J] from not knowing exactly where the window lies.
+    """Standard uncertainty [J] from the window's uncertain position.
 
-    Place: the energy of the window moved both ways by k = 2 times its uncertainty, halved.
-    Length: how far the power at the edges lies from the mean, times the uncertainty of the length. The seconds of the
-    window do not come from the meter, so that a window placed too long changes its mean power alone.
-    Resolution: a step of the load inside the sample that an edge cuts is known only to lie in that sample.
+    Position: half of the greater change of the energy if the window moves by k = 2 times its uncertainty, either way.
+    Length: difference between the power at the edges and the mean, times the uncertainty of the length. The seconds of
+    the window do not come from the meter, so that a window placed too long changes its mean power alone.
+    Resolution: the position of a load step within the sample that an edge cuts is unknown.
 
     Args:
-        u_ns, u_duration_ns: standard uncertainties of the window's place and of its length on the meter's clock.
+        u_ns, u_duration_ns: standard uncertainties of the window's position and length on the meter's clock.
         seen_fraction: part of a sample's period in which it is converted.
     """
     shift_ns = np.array([-1, 1], np.int64) * max(round(2 * u_ns), 1 if u_ns > 0 else 0)
@@ -39,26 +39,26 @@ def alignment_u_j(
 
 @dataclass(frozen=True)
 class _CutSample:
-    """The sample that an edge of the window cuts, and those beside it."""
+    """The sample that an edge of the window cuts, and its neighbours."""
 
     outside_w: float
     own_w: float
     inside_w: float
     length_s: float
     inside_s: float
-    """The part of it that lies in the window."""
+    """The part of it inside the window."""
 
     place_s: float
     """Expanded uncertainty of the edge's time (k = 2)."""
 
     @property
     def missing_j(self) -> float:
-        """Energy missing from the window if a single step of the load lies inside the sample; negative: excess. The
+        """Energy missing from the window if the sample contains a single step of the load; negative: excess. The
         sample's mean determines the position of the step. An even split of the sample gives the window too little, most
         of all if the step is at the edge.
         """
         above_w, below_w = self.own_w - self.outside_w, self.inside_w - self.own_w
-        if above_w * below_w <= 0:  # no one step makes such a sample
+        if above_w * below_w <= 0:  # a single step cannot make such a sample
             of_outside_j, of_inside_j = above_w * (self.length_s - self.inside_s), below_w * self.inside_s
             return max(of_outside_j, of_inside_j, key=abs)
         step_s = self.length_s * above_w / (above_w + below_w)
@@ -67,15 +67,15 @@ class _CutSample:
 
     @property
     def unseen_j(self) -> float:
-        """The same where the step may have been outside the conversion: at most a quarter of it, in the middle."""
+        """The same if the step may have been outside the conversion: at most a quarter of it, in the middle."""
         return (self.inside_w - self.outside_w) * self.length_s / 4
 
 
 def _cut_samples_u_j(cells: Cells, start_ns: int, end_ns: int, place_s: float, seen_fraction: float) -> float:
     """Standard uncertainty [J] from the samples at both edges, rectangular.
 
-    A window that draws more than what is around it lacks something at both of its ends, or has too much at both if it
-    draws less: the two add up. Where one has too much and the other too little, the larger counts.
+    A window that draws more than its surroundings misses energy at both ends, and one that draws less has excess at
+    both: the two errors add up. If one end has excess and the other misses energy, the larger counts.
     """
     first, last = cells.power.cell_at([start_ns, end_ns]).tolist()
     bounds_ns = cells.bounds_ns[[first, first + 1, last, last + 1]].tolist()
@@ -83,7 +83,7 @@ def _cut_samples_u_j(cells: Cells, start_ns: int, end_ns: int, place_s: float, s
     def power_w(cell: int) -> float:
         return float(cells.power.values(np.array([min(max(cell, 0), cells.current_a.size - 1)]))[0])
 
-    if last <= first + 1:  # no whole sample says what the window itself draws
+    if last <= first + 1:  # no whole sample shows the power inside the window
         whole_s, inside_s = (bounds_ns[3] - bounds_ns[0]) * NS, (end_ns - start_ns) * NS
         own_w = float(cells.power.between(bounds_ns[0], bounds_ns[3])) / whole_s
         around_w = (power_w(first - 1) + power_w(last + 1)) / 2
