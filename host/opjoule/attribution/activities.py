@@ -15,13 +15,13 @@ from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 SYNC: Final = "sync"
-"""An engine or the system waits until the medium has what was written."""
+"""An engine or the system waits for the medium to store what was written."""
 _NEVER: Final = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True)
 class Intervals:
-    """When one activity went on; at the same time as another of its kind, too."""
+    """Intervals of one activity; they may overlap."""
 
     start_ns: Int64Array
     """shape (n,), sorted"""
@@ -29,7 +29,7 @@ class Intervals:
 
     @classmethod
     def of(cls, start_ns: Int64Array, end_ns: Int64Array) -> Intervals:
-        """Intervals with these starts and ends, in any order."""
+        """Intervals from starts and ends, in any order."""
         order = np.argsort(start_ns, kind="stable")
         return cls(start_ns[order], end_ns[order])
 
@@ -38,7 +38,7 @@ class Intervals:
 
     @property
     def merged(self) -> Intervals:
-        """When at least one of them went on; no two of these overlap."""
+        """Union of the intervals; no two of the result overlap."""
         ends_ns = np.maximum.accumulate(self.end_ns)
         first = np.append(True, self.start_ns[1:] > ends_ns[:-1])[: self.start_ns.size]
         return Intervals(self.start_ns[first], np.maximum.reduceat(ends_ns, np.flatnonzero(first)))
@@ -69,7 +69,7 @@ def background(events: pa.Table) -> dict[str, Intervals]:
 
 
 def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
-    """Activities beside which bytes may go to the medium: the engine's own work in which it writes, and its syncs."""
+    """Activities during which bytes may be written to the medium: the engine's writing work and its syncs."""
     engine = [intervals for name, intervals in activities.items() if name != SYNC]
     beside = {SYNC: activities[SYNC]} if SYNC in activities else {}
     if engine:
@@ -79,7 +79,7 @@ def writing(activities: Mapping[str, Intervals]) -> dict[str, Intervals]:
 
 
 def changes_ns(activities: Mapping[str, Intervals], shortest_ns: int, most: int) -> Int64Array:
-    """Starts and ends of intervals that are not too short for a window of their own, the longest `most` of them."""
+    """Starts and ends of the longest `most` intervals of those long enough for a window of their own."""
     if not activities:
         return np.zeros(0, np.int64)
     start_ns = np.concatenate([intervals.start_ns for intervals in activities.values()])
@@ -97,8 +97,8 @@ def background_s(
     """Seconds of each activity in each window, shape (n,).
 
     A flush, compaction or checkpoint waits for the syncs inside it: those seconds count for the sync. Concurrent syncs
-    count once, for all of them wait for the same medium. In an engine with one thread for its background work, the
-    seconds of a flush inside a compaction are the flush's.
+    count once, because all of them wait for the same medium. In an engine with one background thread, the seconds of a
+    flush inside a compaction count for the flush.
     """
     seconds = {
         name: overlap_s(edge_board_ns, intervals.start_ns, intervals.end_ns)
@@ -118,7 +118,7 @@ def background_s(
 
 
 def _inside(activities: Mapping[str, Intervals], inner: str, outers: Sequence[str]) -> dict[str, Intervals]:
-    """The inner intervals by the outer activity that encloses them; of several that which began last."""
+    """Inner intervals by the outer activity that encloses them; if several do, by the one that began last."""
     if inner not in activities or not outers:
         return {}
     inner_intervals = activities[inner]
@@ -131,7 +131,7 @@ def _inside(activities: Mapping[str, Intervals], inner: str, outers: Sequence[st
 
 
 def _enclosing_start(inner: Intervals, outer: Intervals) -> Int64Array:
-    """When the last outer interval began that holds each inner one whole; _NEVER where none does."""
+    """Start of the last outer interval that encloses each inner one completely; _NEVER if none does."""
     begun = np.searchsorted(outer.start_ns, inner.start_ns, "right") - 1
     at = np.maximum(begun, 0)
     holds = (begun >= 0) & (inner.end_ns <= outer.end_ns[at])

@@ -1,4 +1,4 @@
-"""Energy of runs and their settle above idle, shared out by kind and activity. Source: docs/method/attribution.md."""
+"""Energy of runs and their settle above idle, divided by kind and activity. Source: docs/method/attribution.md."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from opjoule.operations.operation_table import narrow
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
-"""Shift in standard uncertainties from which on a part is in step; without step, few shift by 2."""
+"""Shift of a part, in standard uncertainties, from which it counts as in step; otherwise few shift by 2."""
 AT_ONCE: Final = 2
 """Number of concurrent fits."""
 STRETCHES: Final = 400
-"""Stretches that the course of a run is cut into."""
+"""Number of stretches that the course of a run is cut into."""
 
 
 def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
-    """Shares out the energy above idle of each repeat among its parts, whose powers are fitted to all together.
+    """Divides each repeat's energy above idle among its parts, whose powers are fitted to all repeats together.
 
     A part is identifiable in all runs or in none.
     """
-    if not all(work.storage for work in works):  # one fit holds all of them
+    if not all(work.storage for work in works):  # one fit contains all of them
         works = [replace(work, storage=None) for work in works]
     runs = [RunWindows.of(work, length_ns) for work, length_ns in zip(works, _window_ns(works), strict=True)]
     ends = np.cumsum([0, *(len(run.windows) for run in runs)]).tolist()
@@ -53,7 +53,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     matrix = columns.matrix * sound[:, None]
 
     def energies_of(other: PartColumns, windows_j: Float64Array = above_j) -> Float64Array:
-        """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts that the others lack."""
+        """Energies in the order of `columns`, shape (1 + runs, q); 0 for parts missing in `other`."""
         other_matrix = other.matrix * sound[:, None]
         found_j = part_energies_j(other_matrix, windows_j, other.group, other.sets, other.parts, windows_of)
         by_name = dict(zip(other.names, found_j.T, strict=True))
@@ -64,7 +64,7 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
         seen = [run.seen for run in runs if run.seen]
-        operations_seen = len(seen) == len(runs)  # else the meter saw all
+        operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
         fitted = first.result()
     whole, *by_run = [
@@ -107,7 +107,7 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
 
 
 def _budget(works: Sequence[Work], windows_j: float) -> FitBudget:
-    """Stated energy, and its uncertainty, of the windows that the fit shares out."""
+    """Stated energy of the windows that the fit divides, with its uncertainty."""
     taken = [storage.marginal() for work in works if (storage := work.storage) and storage.of_board]
     board = SensorBudget.of([work.marginal() for work in works])
     return FitBudget(board, SensorBudget.of(taken) if taken else None, windows_j)
@@ -131,7 +131,7 @@ def _attribution(
     tail_length_s: float | None,
     course: EnergyCourse,
 ) -> Attribution:
-    """The attribution of one run; `of_medium`: why write-back and tail are not identifiable by a sensor."""
+    """Attribution of one run; `of_medium`: why a sensor does not identify write-back and tail."""
     marginal, alone = work.marginal(), None
     whole = Share(marginal.energy.value, marginal.budget.standard_u)
     activities = {name: shares[name] for name in columns.of_activity}
@@ -173,7 +173,7 @@ def _course(columns: PartColumns, matrix: Float64Array, fit: Fit, run: RunWindow
 
 
 def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
-    """The fit of the best model of the medium, with the disagreement of its rivals, by assumption."""
+    """Fit of the best model of the medium, with the disagreement of its rivals, by assumption."""
     left = iter(rivals_j)
     alike, placed, held = (
         list(islice(left, len(models))) for models in (media.alike, media.placed, media.held)
@@ -182,7 +182,7 @@ def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]
 
 
 def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
-    """The fit, with the energy that may be write-back's or the tail's split at the middle of its range."""
+    """Fit with the energy that may be either write-back's or the tail's split at the middle of its range."""
     if TAIL not in columns.of_activity or WRITE_BACK not in columns.of_activity:
         return fit
     tail, write_back = columns.names.index(TAIL), columns.names.index(WRITE_BACK)
@@ -194,7 +194,7 @@ def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice
 def _media(
     works: Sequence[Work], runs: Sequence[RunWindows], columns: PartColumns, above_j: Float64Array
 ) -> MediumModels:
-    """Models of the medium; none if its counters are unknown, or if it has a sensor of its own."""
+    """Models of the medium; none if its counters are unknown, or if it has its own sensor."""
     if any(run.medium for run in runs):
         return MediumModels(MediumColumns.none(above_j.size))
     pairs = [(work, run.edge_ns) for work, run in zip(works, runs, strict=True)]
@@ -218,7 +218,7 @@ def _reasons(
     in_step: BoolArray,
     sensed: SensedParts | None,
 ) -> list[str]:
-    """Why each part is not identifiable, empty if it is; `in_step`: it shifts with the operations that were seen."""
+    """Reason why each part is not identifiable, empty if it is; `in_step`: shifts with the operations as seen."""
     reasons = verdicts(
         columns.names,
         len(columns.of_kind),

@@ -1,4 +1,4 @@
-"""The uncertainty of a part that comes from the stated energies of its runs, beside the scatter of the windows."""
+"""Uncertainty of a part that comes from the stated energies of its runs, in addition to the windows' scatter."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from opjoule.energy.baseline import MarginalEnergy
 from opjoule.trace.power_trace import Float64Array
 
 PROPORTIONAL: Final = ("gain", "timebase")
-"""Parts of an energy's budget that scale every share of it; the others act on the whole."""
+"""Parts of an energy's budget that scale every share; the others act on the whole."""
 _NOTHING_J: Final = 1e-12
-"""Energy below which relative uncertainties are meaningless: all of it acts on the whole [J]."""
+"""Energy below which relative uncertainties are meaningless, and all of the budget acts on the whole [J]."""
 
 
 @dataclass(frozen=True)
 class SensorBudget:
-    """Energy of some runs above idle by one sensor, and its uncertainty."""
+    """Energy of some runs above idle from one sensor, and its uncertainty."""
 
     stated_j: float
     whole_u_j: float
-    """Standard uncertainty by all that acts on the whole: offset, idle, noise, alignment."""
+    """Standard uncertainty from sources that act on the whole: offset, idle, noise, alignment."""
     scale_u: float
-    """Relative standard uncertainty by all that scales every share."""
+    """Relative standard uncertainty from sources that scale every share."""
     shared: Mapping[str, float]
-    """Source -> relative contribution that other sensors may have in common with it, with sign."""
+    """Source -> relative contribution that other sensors may share, with sign."""
 
     @classmethod
     def of(cls, marginals: Sequence[MarginalEnergy]) -> SensorBudget:
-        """The stated energies of some runs; what is wrong with one of them is wrong with all."""
+        """Budget of the stated energies of some runs; their errors count as common to all runs."""
         stated_j = math.fsum(marginal.energy.value for marginal in marginals)
         size_j = abs(stated_j)
         budgets = [marginal.budget for marginal in marginals]
@@ -50,7 +50,7 @@ class SensorBudget:
         return cls(stated_j, whole_u_j, scaling_u_j / size_j, shared)
 
     def apart_u(self, other: SensorBudget) -> float:
-        """Relative standard uncertainty of one sensor's scale against another's. Source: JCGM 100:2008, 5.2.2."""
+        """Relative standard uncertainty of the ratio of two sensors' scales. Source: JCGM 100:2008, 5.2.2."""
         in_common = math.fsum(u * other.shared.get(source, 0.0) for source, u in self.shared.items())
         variance = self.scale_u**2 + other.scale_u**2 - 2.0 * in_common
         return math.sqrt(max(variance, (self.scale_u - other.scale_u) ** 2))
@@ -58,29 +58,29 @@ class SensorBudget:
 
 @dataclass(frozen=True)
 class FitBudget:
-    """Stated energy of the windows that a fit shares out."""
+    """Stated energy of the windows that a fit divides."""
 
     board: SensorBudget
     taken: SensorBudget | None
-    """The medium's sensor, where its energy was taken from the board's."""
+    """The medium's sensor, if its energy was subtracted from the board's."""
     windows_j: float
     """Sum of all windows [J]."""
 
     @property
     def stated(self) -> float:
-        """Factor from the windows' energies to the stated ones."""
+        """Ratio of the stated energy to the windows' energies."""
         own_j = self.board.stated_j - (self.taken.stated_j if self.taken else 0.0)
         return own_j / self.windows_j if self.windows_j else 1.0
 
     def standard_u_j(self, fit: Fit) -> Float64Array:
-        """Standard uncertainty of each part: scatter, share of the whole's error, and scale, shape (q,)."""
+        """Standard uncertainty of each part, shape (q,): scatter, share of the whole's error, and scale."""
         whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
         of_whole_j = np.hypot(fit.shift_per_j * whole_u_j, self.board.scale_u * fit.energy_j)
         return np.hypot(fit.standard_u_j, of_whole_j)
 
 
 def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:
-    """Two sensors' energies as one; a reference that both were calibrated against moves them together."""
+    """Sum of two sensors' energies; a reference that both were calibrated against moves them together."""
     in_common_j2 = math.fsum(
         u * other.budget.shared.get(source, 0.0) for source, u in one.budget.shared.items()
     )

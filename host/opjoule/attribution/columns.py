@@ -1,4 +1,4 @@
-"""The columns of the regression: what went on in each window, by part."""
+"""Columns of the regression: activity in each window, by part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 FEW: Final = 16
-"""Operations of usual length added to a neighbourhood, which may hold few of its own."""
+"""Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
 
 def beyond_count(
@@ -23,9 +23,9 @@ def beyond_count(
     """Excess of a window's busy time, as a number of usual operations, near and far; each of shape (n, kinds).
 
     A longer operation does more work, or it waits, for a compaction or a slower processor. The near excess is relative
-    to the usual time in the neighbourhood, where all kinds are assumed to be slowed alike. The far excess is relative
-    to the usual time with the same background work in the whole run. It sums to zero over the run, so that it absorbs
-    scatter and moves no energy between kinds and activities.
+    to the usual time in the neighbourhood, where all kinds are assumed to slow down alike. The far excess is relative
+    to the usual time with the same background work in the whole run. The far excess sums to zero over the run, so that
+    it absorbs scatter and moves no energy between kinds and activities.
     """
     by_kind = zip(count.T, busy_s.T, strict=True)
     usual_s = np.stack([_usual_s(*kind, group.state)[group.state] for kind in by_kind], axis=1)
@@ -39,7 +39,7 @@ def beyond_count(
 
 
 def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Float64Array:
-    """Mean time of an operation by label; over all of them where a label holds none."""
+    """Mean time of an operation by label; over all labels if a label has no operations."""
     everywhere_s = float(busy_s.sum()) / max(float(count.sum()), 1e-300)
     counts = np.bincount(label, count)
     return np.where(counts >= 1.0, np.bincount(label, busy_s) / np.maximum(counts, 1.0), everywhere_s)
@@ -50,24 +50,24 @@ FOREGROUND: Final = "foreground"
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 NEIGHBOURS_U: Final = 0.02
-"""Relative standard uncertainty of the power of all kinds together by neighbouring windows."""
+"""Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
 
 
 @dataclass(frozen=True)
 class ColumnSets:
-    """Marks of p columns, shape (p,) each."""
+    """Properties of p columns, shape (p,) each."""
 
     near: BoolArray
-    """Columns that count within groups of neighbouring windows."""
+    """Columns used within groups of neighbouring windows."""
     far: BoolArray
-    """Columns that count between groups."""
+    """Columns used between groups."""
     free: BoolArray
     """Columns whose coefficient may have either sign; the others are powers or energies."""
     count: BoolArray
     """Numbers of operations."""
     strays: Float64Array
-    """How far neighbours may misjudge what all kinds draw, relative to it, for the column that takes that up; 0 for the
-    others."""
+    """Relative error with which neighbours may misjudge the power of all kinds, for the column that absorbs it; 0 for
+    the others."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class PartColumns:
 
     A kind of operation has three columns: the number of its operations, and their excess of busy time within and
     between groups of neighbouring windows. Within groups an excess is more work; between groups it may be waiting, and
-    its coefficient may have either sign. An activity has two columns, between and within groups, for its power may
+    its coefficient may have either sign. An activity has two columns, between and within groups, because its power may
     change while it lasts.
     """
 
@@ -85,13 +85,13 @@ class PartColumns:
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
     usual_s: Float64Array
-    """Usual time of the operations of each window, all kinds together, shape (n,). It counts within groups and belongs
-    to no part. It absorbs a bias: pauses, clock errors and frequency changes let neighbours misjudge the power of all
+    """Usual time of the operations of each window, all kinds together, shape (n,). It is used within groups, belongs to
+    no part, and absorbs a bias. Pauses, clock errors and frequency changes let neighbours misjudge the power of all
     kinds by one or two per cent (NEIGHBOURS_U), and that of a client that waits between operations by more
     (run_windows.misjudged)."""
     group: Groups
     strays: float
-    """How far neighbours may misjudge what all kinds draw, relative to it."""
+    """Relative error with which neighbours may misjudge the power of all kinds."""
 
     @classmethod
     def of(
@@ -103,9 +103,9 @@ class PartColumns:
         group: Groups,
         strays: float,
     ) -> PartColumns:
-        """Columns of operations and their busy seconds, (n, kinds) each, those of some kinds by name and place.
+        """Columns of operations and their busy seconds, (n, kinds) each, for the kinds by name and index.
 
-        `strays`: what neighbours may misjudge of a waiting client, as much for each operation of whatever kind, else 0.
+        `strays`: relative error of neighbours for a waiting client, equal for each operation of any kind; otherwise 0.
         """
         near, far = beyond_count(count, busy_s, group)
         of_kind = {
@@ -118,7 +118,7 @@ class PartColumns:
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
-        """Columns of several runs as those of one; what a run has not is 0 there."""
+        """Columns of several runs as those of one; 0 for parts that a run lacks."""
 
         def all_of(by_run: Sequence[Mapping[str, Float64Array]]) -> dict[str, Float64Array]:
             names = dict.fromkeys(name for columns_of in by_run for name in columns_of)
@@ -143,12 +143,12 @@ class PartColumns:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parts: kinds, activities, and the foreground, which is all kinds."""
+        """Names of the parts: kinds, activities, and the foreground (all kinds)."""
         return (*self.of_kind, *self.of_activity, FOREGROUND)
 
     @property
     def matrix(self) -> Float64Array:
-        """All columns, shape (n, p): three of each kind, the activities between and within groups, the usual time."""
+        """All columns, shape (n, p): three per kind, the activities between and within groups, the usual time."""
         activities = [column[:, None] for column in self.of_activity.values()]
         return np.concatenate(
             [*self.of_kind.values(), *activities, *activities, self.usual_s[:, None]], axis=1
@@ -173,7 +173,7 @@ class PartColumns:
         )
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
-        """These and the columns of the medium."""
+        """These columns and the medium's."""
         of_medium = {WRITE_BACK: medium.written_bytes, TAIL: medium.tail_s}
         added = {name: column for name, column in of_medium.items() if column.any()}
         return replace(self, of_activity={**self.of_activity, **added})

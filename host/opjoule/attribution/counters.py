@@ -1,4 +1,4 @@
-"""The board's counters of its storage medium: how many bytes had gone to it by any moment."""
+"""The board's counters of its storage medium: bytes written by any moment."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 
 @dataclass(frozen=True)
 class Counters:
-    """Bytes that had gone to the medium by the board's counters."""
+    """Cumulative bytes written to the medium, from the board's counters."""
 
     board_ns: Int64Array
     """shape (m,), increasing"""
@@ -22,13 +22,13 @@ class Counters:
     """Cumulative, shape (m,)."""
 
     def at(self, edge_board_ns: Int64Array) -> Float64Array:
-        """Bytes written by each edge, as they were before the first sample and after the last one."""
+        """Bytes written by each edge; constant before the first sample and after the last one."""
         moment_ns, written_bytes = self._knots()
         after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
         return np.asarray(np.interp(after_ns, moment_ns, written_bytes), np.float64)
 
     def beside(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
-        """The same if all bytes between two samples were written during an activity, if there was any."""
+        """The same if all bytes between two samples were written during an activity, where there was any."""
         moment_ns = joined(edge_board_ns, self.board_ns)
         evenly = self.at(moment_ns)
         grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)
@@ -41,21 +41,21 @@ class Counters:
 
     @property
     def sampled_s(self) -> float:
-        """Distance of two samples."""
+        """Usual distance of two samples [s]."""
         return float(np.median(np.diff(self.board_ns))) * NS if self.board_ns.size > 1 else 0.0
 
     @property
     def steepest_bytes_per_s(self) -> float:
-        """Highest rate between two samples that are as far apart as usual; the medium serves no less."""
+        """Highest rate between two samples at the usual distance; the medium is at least this fast."""
         lasts_s = np.diff(self.board_ns) * NS
         usual = lasts_s > 0.5 * self.sampled_s
         rate = np.diff(self.written_bytes)[usual] / lasts_s[usual]
         return max(float(rate.max(initial=0.0)), 1.0)
 
     def _knots(self) -> tuple[Float64Array, Float64Array]:
-        """Moments between which bytes went evenly.
+        """Times between which bytes were written at a constant rate.
 
-        Writing that begins or ends between two samples is assumed to have the rate of the neighbouring full interval:
+        Writing that begins or ends between two samples is assumed to have the rate of the adjacent full interval:
         it fills the time next to that interval, and the rest is a pause.
         """
         sampled_ns = (self.board_ns - self.board_ns[0]).astype(np.float64)
@@ -73,6 +73,6 @@ class Counters:
 
 
 def joined(one_ns: Int64Array, other_ns: Int64Array) -> Int64Array:
-    """The moments of two that are in order of time, each once; numpy's own union hashes them first."""
+    """Sorted union of two sorted arrays of times, without duplicates; numpy's own union hashes them first."""
     both_ns = np.sort(np.concatenate([one_ns, other_ns]), kind="stable")
     return both_ns[np.diff(both_ns, prepend=both_ns[0] - 1) > 0]

@@ -1,4 +1,4 @@
-"""Coefficients of the columns and how well their sums are known: constrained fit, block bootstrap."""
+"""Coefficients of the columns and uncertainty of their sums: constrained fit, block bootstrap."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ REPLICATES: Final = 200
 UNSEEN: Final = 1e-3
 """Fraction of a sum in directions without data, above which the sum is unknown."""
 COURSE_U: Final = 0.01
-"""Relative standard deviation of a column from the course of what it represents."""
+"""Relative standard deviation of a column from the course of the activity that it represents."""
 _ROUNDS: Final = 6
 _NO_POWER: Final = 1e-12
-"""Part of the whole, in the unit of a coefficient, below which kinds draw nothing."""
+"""Fraction of the whole, in the unit of a coefficient, below which kinds draw no power."""
 _SUM_WEIGHT: Final = 1e4
 """Weight of the windows' sum relative to all windows: it makes the parts add up to the whole."""
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Energies of q parts, which together are all columns."""
+    """Energies of q parts, which together cover all columns."""
 
     energy_j: Float64Array
     """shape (q,)"""
     standard_u_j: Float64Array
-    """Standard uncertainty from every source that the windows show, shape (q,)."""
+    """Standard uncertainty from every source visible in the windows, shape (q,)."""
     scatter_u_j: Float64Array
     """Part of it that shrinks as the run gets longer, shape (q,): scatter of blocks of windows, widened by Student's t
     so that k = 2 means 95 %.
@@ -47,21 +47,21 @@ class Fit:
     model_u_j: Float64Array
     """Part of it from the disagreement of models that the windows do not distinguish, shape (q,)."""
     independent: Float64Array
-    """Effective number of independent blocks that each part rests on, shape (q,)."""
+    """Effective number of independent blocks behind each part, shape (q,)."""
     shift_per_j: Float64Array
     """Change of each part if the whole changes by 1 J spread evenly over time, shape (q,)."""
     coefficients: Float64Array
     """shape (p,)"""
 
     def with_spread(self, others_j: Sequence[Float64Array]) -> Fit:
-        """The fit, with the spread of the energies of others that explain the data equally well."""
+        """Fit with the spread to the energies of other fits that explain the data equally well."""
         if not others_j:
             return self
         spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
     def with_bounds(self, others_j: Sequence[Float64Array]) -> Fit:
-        """The fit with an uncertainty up to the energies of others. Source: JCGM 100:2008, 4.3.7."""
+        """Fit with an uncertainty that reaches the energies of other fits. Source: JCGM 100:2008, 4.3.7."""
         if not others_j:
             return self
         bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(3.0)
@@ -72,7 +72,7 @@ class Fit:
         )
 
     def moved(self, one: int, other: int, least_j: float, most_j: float) -> Fit:
-        """The fit with the middle of a range [J] taken from a part to another. Source: JCGM 100:2008, 4.3.7."""
+        """Fit with the middle of a range [J] moved from one part to another. Source: JCGM 100:2008, 4.3.7."""
         low_j, high_j = max(least_j, -float(self.energy_j[other])), min(most_j, float(self.energy_j[one]))
         way = np.zeros_like(self.energy_j)
         way[one], way[other] = -1.0, 1.0
@@ -94,14 +94,14 @@ def fits(
     runs: Sequence[slice],
     seed: int = 1,
 ) -> list[Fit]:
-    """Shares the windows' energy out among parts, with intervals: in all windows together, then in each run.
+    """Divides the windows' energy among parts, with intervals: in all windows together, then in each run.
 
-    The power of a part at work is the same in all runs; the time for which it is at work differs.
+    The power of a part is the same in all runs; its duration differs.
 
     Args:
-        columns: what went on in each window, shape (n, p).
-        energy_j: of each window above idle, shape (n,).
-        parts: 1 where a column belongs to a part, shape (q, p); those that do not count between groups belong to none.
+        columns: activity in each window, shape (n, p).
+        energy_j: energy of each window above idle, shape (n,).
+        parts: 1 where a column belongs to a part, shape (q, p); columns unused between groups belong to no part.
     """
     scale, blocks = _solved(columns, energy_j, group, sets)
     x = blocks.solution
@@ -140,7 +140,7 @@ def part_energies_j(
     parts: Float64Array,
     runs: Sequence[slice],
 ) -> Float64Array:
-    """Energies of the parts alone, as of `fits`, shape (1 + runs, q)."""
+    """Energies of the parts as from `fits`, without intervals, shape (1 + runs, q)."""
     scale, blocks = _solved(columns, energy_j, group, sets)
     per_unit = parts * (blocks.solution / scale)
     return np.stack([per_unit @ columns[windows].sum(axis=0) for windows in all_and_each(len(columns), runs)])
@@ -156,10 +156,10 @@ def _solved(
 
 @dataclass(frozen=True)
 class _Blocks:
-    """The windows as blocks: normal equations of each, its sums, and what all of them together say."""
+    """The windows as blocks: normal equations and sums of each block, and the solution of all together."""
 
     gram: Float64Array
-    """Scales weighted, shape (b, p, p)."""
+    """Weighted by the scales, shape (b, p, p)."""
     moment: Float64Array
     """shape (b, p)"""
     total: Float64Array
@@ -168,12 +168,12 @@ class _Blocks:
     """shape (b,)"""
     free: BoolArray
     known: Float64Array
-    """What is known beforehand of coefficients that are about zero: one over their variance, else 0, shape (p,)."""
+    """Prior information on coefficients that are about zero: inverse variance, else 0, shape (p,)."""
     solution: Float64Array
     course: Float64Array
-    """Products of the columns between groups, about what goes on all the time, weighted, shape (p, p)."""
+    """Products of the columns between groups about their mean over time, weighted, shape (p, p)."""
     shift_per_j: Float64Array
-    """Change of the free solution where the whole changes by 1 J spread evenly over time, shape (p,)."""
+    """Change of the unconstrained solution if the whole changes by 1 J spread evenly over time, shape (p,)."""
 
     @classmethod
     def of(
@@ -223,7 +223,7 @@ class _Blocks:
         return np.stack(solved)
 
     def free_u(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Standard uncertainty of sums without the rule that nothing is negative, and blocks they rest on."""
+        """Standard uncertainty of sums without the non-negativity constraint, and effective number of blocks."""
         gram, moment = self.gram.sum(axis=0), self.moment.sum(axis=0)
         total, whole_j = self.total.sum(axis=0), float(self.whole_j.sum())
         weight = _sum_weight(gram, total)
@@ -237,13 +237,13 @@ class _Blocks:
         way = wanted @ spread
         weights = np.einsum("qi,bij,qj->qb", way, self.gram, way)
         independent = weights.sum(axis=1) ** 2 / np.maximum((weights**2).sum(axis=1), 1e-300) - 1.0
-        # directions without data were left at zero: a sum that depends on them may be anything
+        # directions without data were left at zero: a sum that depends on them is unknown
         unseen = np.linalg.norm(wanted - wanted @ spread @ bound[0], axis=1)
         lost = unseen > UNSEEN * np.linalg.norm(wanted, axis=1)
         return np.where(lost, abs(whole_j) + free_u_j, free_u_j), independent
 
     def neighbours_u_j(self, wanted: Float64Array) -> Float64Array:
-        """Uncertainty of sums from what neighbours may misjudge of the power of all kinds (ColumnSets.strays)."""
+        """Uncertainty of sums from how far neighbours may misjudge the power of all kinds (ColumnSets.strays)."""
         gram, total = self.gram.sum(axis=0), self.total.sum(axis=0)
         spread = inverse(_summing(gram, total, total, 0.0, self.known)[0])
         return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.known), np.float64)
@@ -258,9 +258,7 @@ class _Blocks:
         unit = np.concatenate([parts[rows], parts[-1:]])
         unit[-2:] *= self.solution * np.stack([~self.free, self.free])
         together = unit @ self.course @ unit.T
-        varies = (
-            np.diag(together) > 1e-300
-        )  # rounding leaves a part that does not with less, or less than nothing
+        varies = np.diag(together) > 1e-300  # rounding makes the variance of a constant part tiny or negative
         size = np.sqrt(np.where(varies, np.diag(together), 1.0))
         alike = np.where(np.outer(varies, varies), np.clip(together / np.outer(size, size), -1.0, 1.0), 0.0)
         np.fill_diagonal(alike, 1.0)
@@ -278,7 +276,7 @@ class _Blocks:
 def _iterated(
     equations: Equations, total: Float64Array, whole_j: float, sets: ColumnSets
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Coefficients, residual variance of each set, and what is known of coefficients beforehand, by iteration."""
+    """Coefficients, residual variance of each set, and prior information on coefficients, by iteration."""
     x, variance, known = np.zeros(total.size), np.ones(equations.rows.size), np.zeros(total.size)
     for _ in range(_ROUNDS):
         gram, moment = equations.weighted(variance)
@@ -294,12 +292,12 @@ def _iterated(
 def _summing(
     gram: Float64Array, moment: Float64Array, total: Float64Array, whole_j: float, known: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Normal equations that have the parts add up to the whole, too, with what is `known` of coefficients."""
+    """Normal equations that also make the parts add up to the whole, with prior information `known`."""
     weight = _sum_weight(gram, total)
     return gram + weight * np.outer(total, total) + np.diag(known), moment + weight * whole_j * total
 
 
 def _sum_weight(gram: Float64Array, total: Float64Array) -> float:
-    """0 where nothing went on, as blocks that are drawn may have it: there is nothing to add up."""
+    """Weight of the sum; 0 if there was no activity, as may happen in drawn blocks: there is nothing to add up."""
     square, all_squares = float(total @ total), float(np.trace(gram))
     return _SUM_WEIGHT * all_squares / square if square > 1e-200 * all_squares else 0.0

@@ -1,4 +1,4 @@
-"""Least squares with coefficients most of which are not negative, from the normal equations of a handful of columns."""
+"""Least squares with mostly non-negative coefficients, from the normal equations of a few columns."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from opjoule.trace.power_trace import BoolArray, Float64Array
 
 _TOLERANCE: Final = 1e-10
 _UNSEEN: Final = 1e-12
-"""Share of the greatest eigenvalue, columns scaled alike: a smaller one holds rounding errors."""
+"""Fraction of the greatest eigenvalue (columns scaled alike) below which an eigenvalue is rounding error."""
 _NOTHING: Final = 1e-9
-"""Share of the greatest column: a smaller one holds rounding errors."""
+"""Fraction of the greatest column below which a column is rounding error."""
 _ROUNDS: Final = 10
-"""Exchanges per column before the solution so far is taken; each lowers the sum of squares."""
+"""Exchanges per column before the current solution is returned; each lowers the sum of squares."""
 
 
 def non_negative(
     gram: Float64Array, moment: Float64Array, free: BoolArray, start: BoolArray | None = None
 ) -> Float64Array:
-    """The x that makes x' G x - 2 m' x least, not negative but for the free ones, shape (p,).
+    """The x that minimises x' G x - 2 m' x, non-negative except for the free coefficients, shape (p,).
 
-    `gram`: X' X, shape (p, p). `moment`: X' y. `start`: columns that are believed not to be at zero.
+    `gram`: X' X, shape (p, p). `moment`: X' y. `start`: columns expected to be non-zero.
     Source: Lawson and Hanson, Solving Least Squares Problems (1974), 23.3, in the form of Bro and de Jong, J.
         Chemometrics 11, 393 (1997), which needs the normal equations alone.
     """
@@ -39,7 +39,7 @@ def non_negative(
             break
         passive[entering] = True
         x = _feasible(gram, moment, passive, free, x)
-        if not passive[entering]:  # rounding alone had let it in
+        if not passive[entering]:  # it had entered by rounding error alone
             break
     return x
 
@@ -47,7 +47,7 @@ def non_negative(
 def _feasible(
     gram: Float64Array, moment: Float64Array, passive: BoolArray, free: BoolArray, x: Float64Array
 ) -> Float64Array:
-    """Least squares over the passive columns, those that would become negative left out one after the other."""
+    """Least squares over the passive columns; columns that would become negative are left out one after the other."""
     while True:
         trial = _solved(gram, moment, passive)
         falling = passive & ~free & (trial <= 0)
@@ -67,7 +67,7 @@ def _solved(gram: Float64Array, moment: Float64Array, passive: BoolArray) -> Flo
 
 
 def inverse(gram: Float64Array) -> Float64Array:
-    """The inverse of normal equations; directions about which the data say nothing are left at zero."""
+    """Pseudo-inverse of normal equations; directions without data are left at zero."""
     diagonal = np.diag(gram)
     scale = np.where(diagonal > _NOTHING * diagonal.max(initial=0.0), np.sqrt(np.abs(diagonal)), np.inf)
     values, vectors = np.linalg.eigh(gram / np.outer(scale, scale))

@@ -17,7 +17,7 @@ _ROUNDS: Final = 3
 
 
 class Likelihood:
-    """Likelihood of groups of windows. All candidates share columns; run and settle have a variance of their own."""
+    """Likelihood of groups of windows. All candidates share columns; run and settle have separate variances."""
 
     def __init__(self, shared: Float64Array, free: BoolArray, energy_j: Float64Array, group: Groups) -> None:
         """Takes shared columns, (n, p), which of them may have either sign, and the energy of each window, (n,)."""
@@ -35,7 +35,7 @@ class Likelihood:
         self._independent = lasted_s / INDEPENDENT_S
 
     def deviance(self, columns: list[Float64Array]) -> float:
-        """Minus twice the logarithm of the likelihood with more columns, each of shape (n,), but for a constant."""
+        """Minus twice the log-likelihood with more columns, each of shape (n,), up to a constant."""
         sums = [self._sums(columns[0]), *(self._group.sum(column) for column in columns[1:])]
         added = _unit(np.stack(sums, axis=1) / self._root[:, None])
         sets = [equations.with_columns(added) for equations in self._sets]
@@ -49,7 +49,7 @@ class Likelihood:
         return float(np.dot(self._independent, np.log(variance)))
 
     def _sums(self, column: Float64Array) -> Float64Array:
-        """Sums of a column over each group; kept for the next call, which often has the same column first."""
+        """Sums of a column over each group; cached for the next call, which often has the same first column."""
         kept, sums = self._summed
         if kept is not column:
             sums = self._group.sum(column)
@@ -80,7 +80,7 @@ class _Set:
 
 
 def _as_slice(places: IntArray) -> slice | IntArray:
-    """Places that follow on each other as a slice, which copies nothing."""
+    """Consecutive indices as a slice, which copies nothing."""
     if places.size and places[-1] - places[0] == places.size - 1:
         return slice(int(places[0]), int(places[-1]) + 1)
     return places

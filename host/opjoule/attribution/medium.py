@@ -21,7 +21,7 @@ _STILL_BYTES_PER_S: Final = 1.0
 
 @dataclass(frozen=True)
 class Writing:
-    """Stretches of time in which something is written, and the pauses between them; every array has shape (n,)."""
+    """Stretches of time with or without writes; every array has shape (n,)."""
 
     begins_s: Float64Array
     finishes_s: Float64Array
@@ -29,19 +29,19 @@ class Writing:
     between_s: Float64Array
     """Seconds of a stretch with writes in which the medium is not busy."""
     opens: BoolArray
-    """A stretch with writes that lies within a sample of the counters from the pause before."""
+    """Whether a stretch with writes is within one sample of the counters after a pause."""
     ended_s: Float64Array
     """End of the last stretch with a write; minus infinity before the first."""
     paused_s: Float64Array
     """Length of the pause before these writes; infinity before the first."""
     resumes_s: Float64Array
-    """Begin of the next stretch with a write; infinity after the last."""
+    """Start of the next stretch with a write; infinity after the last."""
 
     @classmethod
     def of(
         cls, written_bytes: Float64Array, time_s: Float64Array, bytes_per_s: float, sampled_s: float
     ) -> Writing:
-        """The stretches with the bytes that are written in each.
+        """Stretches from the bytes that are written in each.
 
         Args:
             written_bytes: shape (n,).
@@ -66,13 +66,13 @@ class Writing:
     def tail_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
         """Seconds of each stretch in which the tail goes on.
 
-        A pause that is longer than the tail contains all of it. In a shorter pause, and between the writes of one
-        stretch, the medium may or may not keep the tail's power. After a long pause, the time of the first writes
-        within the first sample of the counters is unknown.
+        A pause that is longer than the tail contains all of the tail. In a shorter pause, and between the
+        writes of one stretch, the medium may or may not keep the tail's power. After a long pause, the time of the
+        first writes within the first sample of the counters is unknown.
 
         Args:
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
-            opening: part of that first sample, but for the time in which the medium is busy, after the first write.
+            opening: part of that first sample, without the medium's busy time, that is after the first write.
         """
         ends_s = np.minimum(self.ended_s + length_s, self.finishes_s)
         inside_s = np.maximum(ends_s - self.begins_s, 0.0)
@@ -82,9 +82,9 @@ class Writing:
 
 
 TAILS: Final = 8
-"""Tail lengths that are tried first."""
+"""Number of tail lengths that are tried first."""
 FINE: Final = 4
-"""Values tried on either side of the best, closer in each round."""
+"""Number of values tried on either side of the best, closer in each round."""
 ROUNDS: Final = 4
 OTHERS: Final = 4
 """Number of equally good tail lengths whose fits give the model's uncertainty."""
@@ -92,20 +92,20 @@ TAIL_MIN_S: Final = 0.05
 TAIL_MAX_S: Final = 30.0
 EVENLY: Final = "evenly"
 MIDDLE: Final = "middle"
-"""Where bytes are placed between two samples: evenly, all beside one activity, or in the middle of those that can be,
-which is taken unless the windows say otherwise."""
+"""Placement of bytes between two samples: evenly, all beside one activity, or in the middle of the possible ones.
+The middle is used unless the windows show otherwise."""
 HELD: Final = (0.5, 0.0, 1.0)
-"""Parts of the tail's power that are tried for pauses which the next write cuts short. The first, in the middle of what
-can be, is taken unless the windows say otherwise."""
+"""Fractions of the tail's power in pauses cut short by the next write. The first, in the middle of the possible
+range, is used unless the windows show otherwise."""
 WORTH: Final = 10.0
-"""A tail, or bytes or power at one of the bounds, are believed where that lowers minus twice the logarithm of the
-likelihood by this, or more."""
+"""Least decrease of minus twice the log-likelihood for accepting a tail, or for accepting bytes or power at one of
+the bounds."""
 
 REFUTED: Final = 30.0
-"""The same limit for rejecting another fraction of the tail's power. It is larger, for residuals of neighbouring groups
-are correlated, which the likelihood ignores."""
+"""The same limit for rejecting another fraction of the tail's power. It is larger because residuals of neighbouring
+groups are correlated, which the likelihood ignores."""
 SEEN_SAMPLES: Final = 2.0
-"""Least length of a tail that pauses can show, in samples of the counters."""
+"""Shortest tail that pauses can show, in samples of the counters."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +115,11 @@ class MediumColumns:
     written_bytes: Float64Array
     """Bytes written outside of syncs, shape (n,)."""
     tail_s: Float64Array
-    """Seconds of the tail outside of syncs, shape (n,); zeros: it has no tail."""
+    """Seconds of the tail outside of syncs, shape (n,); all zero without a tail."""
     tail_length_s: float | None
     also_s: Float64Array
-    """Range of further seconds of the tail that the windows do not distinguish from writing: a medium faster than any
-    observed rate is busy for less of the time, and writes may come early or late in a sample. Shape (2, n)."""
+    """Range of additional tail seconds that the windows do not distinguish from writing, shape (2, n). A medium faster
+    than any observed rate is busy for less of the time, and writes may come early or late in a sample."""
 
     @classmethod
     def none(cls, windows: int) -> MediumColumns:
@@ -129,30 +129,30 @@ class MediumColumns:
 
 @dataclass(frozen=True)
 class MediumModels:
-    """The model of the medium that explains the windows best, and its rivals by what they assume otherwise."""
+    """The model of the medium that explains the windows best, and its rivals by differing assumption."""
 
     best: MediumColumns
     alike: Sequence[MediumColumns] = ()
-    """Tails of another length."""
+    """Models with another length of the tail."""
     placed: Sequence[MediumColumns] = ()
-    """Bytes went at another moment between two samples of the counters."""
+    """Models with bytes at other times between two samples of the counters."""
     held: Sequence[MediumColumns] = ()
-    """The medium draws another part of its tail's power in pauses that are cut short."""
+    """Models with another fraction of the tail's power in pauses that are cut short."""
 
 
 @dataclass(frozen=True)
 class MediumRun:
-    """Cumulative bytes written to the medium in one run, for each way to place them between two samples."""
+    """Cumulative bytes written to the medium in one run, for each placement between two samples."""
 
     counters: Counters
     places: Mapping[str, Float64Array]
-    """shape (m,) each; the first needs no proof."""
+    """shape (m,) each; the first is the default."""
     time_s: Float64Array
-    """Moments at which a window ends or the counters were read, shape (m,)."""
+    """Times at which a window ends or the counters were read, shape (m,)."""
     first: npt.NDArray[np.intp]
-    """The moment at which each window begins, shape (n,)."""
+    """Index of the time at which each window begins, shape (n,)."""
     alone: Float64Array
-    """Fraction of the time between two moments outside of syncs, shape (m - 1,)."""
+    """Fraction of the time outside of syncs between successive times, shape (m - 1,)."""
 
     @classmethod
     def of(
@@ -161,11 +161,11 @@ class MediumRun:
         edge_board_ns: Int64Array,
         beside: Mapping[str, Intervals] = MappingProxyType({}),
     ) -> MediumRun:
-        """One run.
+        """Cumulative bytes of one run.
 
         Args:
             edge_board_ns: of the windows, shape (n + 1,).
-            beside: activities beside which all that went between two samples may have gone, by name.
+            beside: activities during which all bytes between two samples may have been written, by name.
         """
         inside = (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
         moment_ns = joined(edge_board_ns, counters.board_ns[inside])
@@ -188,7 +188,7 @@ class MediumRun:
         return not np.ptp(next(iter(self.places.values())))
 
     def bytes_at(self, place: str) -> Float64Array:
-        """Bytes between two moments, shape (m - 1,); where this run has no such place, in its usual one."""
+        """Bytes between successive times, shape (m - 1,); the default placement if this run has no such one."""
         return np.diff(self.places.get(place, next(iter(self.places.values()))))
 
     def written(self, place: str) -> Float64Array:
@@ -205,9 +205,9 @@ class MediumRun:
 
 
 def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Array]], float]) -> MediumModels:
-    """Models of the activity in each window of the medium; the disagreement of rivals is their uncertainty.
+    """Models of the medium's activity in each window; the disagreement of the rivals is their uncertainty.
 
-    `deviance`: minus twice the logarithm of the windows' likelihood with some columns of the medium.
+    `deviance`: minus twice the log-likelihood of the windows with the given columns of the medium.
     """
     if all(run.idle for run in runs):
         return MediumModels(MediumColumns.none(sum(run.first.size for run in runs)))
@@ -215,18 +215,18 @@ def medium_models(runs: Sequence[MediumRun], deviance: Callable[[list[Float64Arr
 
 
 class _Tried(NamedTuple):
-    """A model of the medium, and the windows' deviance with it, what its assumptions must be worth included."""
+    """A model of the medium, and the deviance of the windows, with penalties for its assumptions."""
 
     value: float
     tail_length_s: float
-    """0: there is none."""
+    """0 without a tail."""
     place: str
     held: float
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The tail's length by a coarse grid, then ever finer around the best, for each assumption."""
+    """Search for the tail's length for each assumption: a coarse grid, then ever finer around the best."""
 
     runs: Sequence[MediumRun]
     deviance: Callable[[list[Float64Array]], float]
@@ -234,7 +234,7 @@ class _Search:
 
     @property
     def places(self) -> tuple[str, ...]:
-        """Ways to place bytes between two samples; the first is the default."""
+        """Placements of bytes between two samples; the first is the default."""
         most = sorted((tuple(run.places) for run in self.runs), key=len, reverse=True)
         return tuple(dict.fromkeys(name for places in most for name in places))
 
@@ -247,8 +247,9 @@ class _Search:
         """The best model, and its rivals.
 
         The placement of bytes between two samples is unobserved: its rivals count whatever their likelihood. The power
-        in short pauses is observed if such pauses come and go: another fraction of the tail's power is a rival unless
-        the windows clearly reject it, or in any case if the tail is hardly longer than a sample.
+        in short pauses is observed if some pauses are short and some are not: another fraction of the tail's power is
+        then a rival unless the windows clearly reject it. If the tail is hardly longer than a sample, it is always a
+        rival.
         """
         best = self._best()
         tried = sorted(self.tried, key=self._without_worth)
@@ -281,7 +282,7 @@ class _Search:
         return best
 
     def _length(self, place: str, held: float, *, beside_s: float = 0.0) -> _Tried:
-        """The best length of the tail, or the best near a given one."""
+        """The best length of the tail, or the best near a given length."""
         lasted_s = max(float(np.ptp(run.time_s)) for run in self.runs)
         longest_s = max(min(lasted_s / 2, TAIL_MAX_S), 1.01 * TAIL_MIN_S)
         step = (longest_s / TAIL_MIN_S) ** (1 / TAILS)

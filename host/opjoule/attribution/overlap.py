@@ -1,4 +1,4 @@
-"""How much of many intervals lies in each of many windows, from cumulative sums alone."""
+"""Overlap of many intervals with many windows, from cumulative sums alone."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 ROWS: Final = 1 << 20
-"""Operations that are looked at together: temporary arrays stay at a few tens of megabytes."""
+"""Operations per step of the calculation: temporary arrays stay at a few tens of megabytes."""
 SAMPLED: Final = 100_000
-"""Sample of operations from which usual durations are taken."""
+"""Number of sampled operations that give the usual durations."""
 WORKING: Final = 3.0
 GAP_PERIODS: Final = 1.5
 
 
 def overlap_s(edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array) -> Float64Array:
-    """Seconds of all intervals in each window, those of simultaneous ones added up; `edge_ns` increases."""
+    """Seconds of all intervals in each window; simultaneous intervals add up; `edge_ns` increases."""
     return np.diff(_elapsed(edge_ns, start_ns, end_ns, np.ones(start_ns.size))) * NS
 
 
 def _elapsed(
     edge_ns: Int64Array, start_ns: Int64Array, end_ns: Int64Array, weight: Float64Array
 ) -> Float64Array:
-    """Weighted time [ns] that intervals had been under way by each edge: sum of w (t - start) less w (t - end)."""
+    """Weighted time [ns] of intervals up to each edge: sum of w (t - start) less w (t - end)."""
     return _since(edge_ns, start_ns, weight) - _since(edge_ns, end_ns, weight)
 
 
@@ -45,10 +45,10 @@ def _since(edge_ns: Int64Array, moment_ns: Int64Array, weight: Float64Array) -> 
 
 @dataclass(frozen=True)
 class SeenClock:
-    """Clock of a meter that converts the current only in part of each sample period.
+    """Clock of a meter that converts the current during only a part of each sample period.
 
     It agrees with the board's clock at the bounds of cells, runs faster during a conversion and stands still otherwise.
-    The integral of power over it is the energy that the meter reports.
+    The integral of power over this clock is the energy that the meter reports.
     """
 
     board_ns: Int64Array
@@ -58,7 +58,7 @@ class SeenClock:
 
     @classmethod
     def of(cls, bound_ns: Int64Array, seen_fraction: float) -> SeenClock:
-        """Conversions in the middle of their cells, bounded on the board's clock; a gap, a longer cell, is even."""
+        """Clock with conversions in the middle of cells, bounds on the board's clock; even in gaps (longer cells)."""
         length_ns = np.diff(bound_ns)
         before_ns = np.rint(length_ns * ((1.0 - seen_fraction) / 2.0)).astype(np.int64)
         before_ns[length_ns > GAP_PERIODS * np.median(length_ns)] = 0
@@ -70,7 +70,7 @@ class SeenClock:
         )
 
     def at(self, board_ns: Int64Array) -> Int64Array:
-        """Readings of this clock at moments of the board's clock; beyond the cells both are equal."""
+        """Readings of this clock at times of the board's clock; outside the cells both are equal."""
         origin_ns = self.board_ns[0]
         shown_ns = np.interp(board_ns - origin_ns, self.board_ns - origin_ns, self.seen_ns - origin_ns)
         beyond = (board_ns < origin_ns) | (board_ns > self.board_ns[-1])
@@ -79,14 +79,14 @@ class SeenClock:
 
 @dataclass(frozen=True)
 class Waits:
-    """Longest time at work of an operation of each kind; the rest is waiting."""
+    """Longest active time of an operation of each kind; the rest of a longer one is waiting."""
 
     longest_ns: Int64Array
     """shape (kinds,)"""
 
     @classmethod
     def of(cls, operations: OperationTable) -> Waits:
-        """WORKING times what 99 in 100 operations of a kind take at most."""
+        """WORKING times the duration that 99 in 100 operations of a kind do not exceed."""
         some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
         longest = [
             WORKING * float(np.quantile(duration_ns, 0.99)) if duration_ns.size else 0.0
@@ -113,7 +113,7 @@ def operations_in(
     """Operations and their busy seconds by window and kind, each of shape (n, kinds).
 
     An operation across an edge is split between both windows in proportion to its time in each. `operations` are sorted
-    by start; those that neither start nor end inside the windows count for nothing.
+    by start; those that neither start nor end inside the windows are ignored.
     """
     kinds, windows = len(operations.kinds), edge_ns.size - 1
     count = np.zeros(windows * kinds)
@@ -146,7 +146,7 @@ def _add_across(
     busy_ns: Float64Array,
     seen: SeenClock | None = None,
 ) -> None:
-    """Adds operations that may lie across an edge, each by the part of it on either side, or by what is seen of it."""
+    """Adds operations that may cross an edge, each by its part on either side, or by the converted part of that."""
     end_ns = operations.board_ns + np.maximum(operations.duration_ns, 1)
     for kind in np.unique(operations.kind).tolist():
         of_kind = operations.kind == kind

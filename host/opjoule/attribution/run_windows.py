@@ -1,4 +1,4 @@
-"""One run cut into windows: the energy of each, and its columns without the medium's."""
+"""One run cut into windows: the energy of each, and all columns but the medium's."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 STEP_NS: Final = 40_000
 FARTHEST_NS: Final = 160_000
 SUPPLY_U_NS: Final = 50_000.0
-"""Standard uncertainty of what capacitors and regulators delay, before the data are asked."""
+"""Prior standard uncertainty of the delay of capacitors and regulators."""
 OPERATIONS: Final = 1 << 17
-"""Operations that are used to determine the delay."""
+"""Number of operations used to determine the delay."""
 _NEAR: Final = 16
 
 
@@ -35,7 +35,7 @@ def delay_ns(
     waits: Waits,
     map_u_ns: float,
 ) -> int:
-    """The delay with which neighbouring windows agree best with what was done in them."""
+    """Delay of the power at which neighbouring windows agree best with their operations."""
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns, energy_j = edge_board_ns[first : last + 1], above_j[first:last]
     if len(chosen) < 2 * _NEAR or energy_j.size < 4 * _NEAR:
@@ -47,9 +47,9 @@ def delay_ns(
 
 
 def engaged(operations: OperationTable) -> float:
-    """Part of their time in which a client's threads have an operation under way, from 0 to 1; 1 without operations.
+    """Fraction of time in which a client's threads have an operation under way, from 0 to 1; 1 without operations.
 
-    What an operation waits for, such as a stall of the engine, is in it: the client itself does not wait then.
+    Waiting inside an operation, such as a stall of the engine, is included: the client itself does not wait then.
     """
     if not len(operations):
         return 1.0
@@ -59,11 +59,11 @@ def engaged(operations: OperationTable) -> float:
 
 
 def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Waits) -> float:
-    """What neighbouring windows may misjudge of the energy of operations of a client that mostly waits, relative to it.
+    """Relative error with which neighbouring windows may misjudge the energy of operations of a mostly waiting client.
 
-    Where operations come at even distances, neighbours differ by those at their edges alone, and the energy of these
-    lies on both sides: the edges are moved by BLUR_NS to see how much that is. Where operations come in bursts, one in
-    a row costs less than one by itself. 0 for a client that is engaged for more than half of its time.
+    If operations come at regular intervals, neighbours differ only by the operations at their edges, whose energy is on
+    both sides; moving the edges by BLUR_NS shows how much that is. If operations come in bursts, one within a burst
+    costs less than a single one. 0 for a client that is engaged for more than half of its time.
     """
     first, last, chosen = _busiest(edge_board_ns, operations)
     edges_ns = edge_board_ns[first : last + 1]
@@ -81,7 +81,7 @@ def misjudged(edge_board_ns: Int64Array, operations: OperationTable, waits: Wait
 
 
 def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int, int, OperationTable]:
-    """First and last edge of a stretch in the middle that holds OPERATIONS, or of all windows; and its operations."""
+    """First and last edge of a stretch in the middle with OPERATIONS operations, or of all windows; its operations."""
     begun = np.searchsorted(operations.board_ns, edge_board_ns)
     middle = (begun[0] + begun[-1]) // 2
     ends = np.searchsorted(begun, [middle - OPERATIONS // 2, middle + OPERATIONS // 2])
@@ -91,13 +91,13 @@ def _busiest(edge_board_ns: Int64Array, operations: OperationTable) -> tuple[int
 
 
 def _apart(rows: Float64Array) -> Float64Array:
-    """Rows of windows less the mean of their _NEAR neighbours; those left over at the end are dropped."""
+    """Windows less the mean of their group of _NEAR neighbours; the remainder at the end is dropped."""
     near = rows[: len(rows) // _NEAR * _NEAR].reshape(-1, _NEAR, rows.shape[1])
     return np.asarray((near - near.mean(axis=1, keepdims=True)).reshape(-1, rows.shape[1]), np.float64)
 
 
 def _left(edges_ns: Int64Array, energy_j: Float64Array, operations: OperationTable, waits: Waits) -> float:
-    """Mean square that counts and busy time leave of the differences between neighbouring windows."""
+    """Mean square of the differences between neighbouring windows that counts and busy time leave unexplained."""
     count, busy_s = operations_in(edges_ns, operations, waits)
     used = np.flatnonzero(count.any(axis=0))
     apart = _apart(np.concatenate([count[:, used], busy_s[:, used], energy_j[:, None]], axis=1))
@@ -118,20 +118,21 @@ def _lowest(x: Int64Array, y: Float64Array) -> float:
 
 
 ENGAGED_MIN: Final = 0.5
-"""Part of its time below which a client mostly waits for the next operation's turn."""
+"""Fraction of time with operations below which a client counts as mostly waiting."""
 BLUR_NS: Final = 100_000
-"""How far from a waiting client's operation its energy may lie, beside the delay: the processor wakes up before it,
-capacitors smooth it, and a meter that converts for half of the time takes a conversion for its whole period."""
+"""Greatest distance between a waiting client's operation and its energy, in addition to the delay. The processor wakes
+up before the operation, capacitors smooth the energy, and a meter that converts half of the time extends a conversion
+to its whole period."""
 BURSTS_FROM: Final = 2.0
-"""Variance of the number of operations in neighbouring windows over its mean from which on they come in bursts; it is 1
-where they come at random."""
+"""Variance over mean of the number of operations in neighbouring windows from which they count as coming in bursts;
+it is 1 for random arrivals."""
 BURSTS_U: Final = 0.25
-"""How much less an operation in a row may cost than one by itself, which wakes the processor up."""
+"""Relative saving of an operation within a burst, compared with a single one that wakes the processor up."""
 CHANGE_PERIODS: Final = 2
-"""Sample periods that background work lasts at least to have windows of its own."""
+"""Shortest background work, in sample periods, with windows of its own."""
 CHANGES_MAX: Final = 1 << 14
 SEEN_MIN: Final = 0.25
-"""Part of the time that a meter sees at least for stamps to say which part of an operation that is."""
+"""Least fraction of the time that a meter must convert for time stamps to show which part of an operation it saw."""
 
 
 @dataclass(frozen=True)
@@ -140,14 +141,14 @@ class RunWindows:
 
     windows: Windows
     above_j: Float64Array
-    """Energy of each above idle, without what a sensor says that the medium drew of the board's supply; 0 where it is
-    not known, shape (n,)."""
+    """Energy of each window above idle, shape (n,), without the energy that the medium drew from the board's supply
+    according to its sensor; 0 where unknown."""
     columns: PartColumns
-    """Without the medium's."""
+    """All columns but the medium's."""
     edge_ns: Int64Array
-    """Edges of the windows by the board's clock, moved by the power's delay, shape (n + 1,)."""
+    """Edges of the windows by the board's clock, shifted by the power's delay, shape (n + 1,)."""
     seen: PartColumns | None
-    """Each operation counted as the meter saw of it; None where it sees all or less than SEEN_MIN."""
+    """Columns with each operation counted as the meter saw it; None if it converts always or less than SEEN_MIN."""
     medium: SensedMedium | None
     """None without a sensor in the medium's supply."""
 

@@ -1,4 +1,4 @@
-"""Energies of sync, write-back and tail by a sensor in the medium's supply, each with its uncertainty."""
+"""Energies of sync, write-back and tail from a sensor in the medium's supply, each with its uncertainty."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class SensedParts:
     """The medium's energy above idle, by mode."""
 
     waited: Share
-    """The medium's part of the syncs."""
+    """The medium's energy during syncs."""
     write_back: Share
     tail: Share
     alone: Share
@@ -31,7 +31,7 @@ class SensedParts:
 
     @classmethod
     def of(cls, medium: SensedMedium, budget: SensorBudget) -> SensedParts:
-        """The parts of the windows, scaled to the energy that the sensor states; a range counts as its middle."""
+        """Energies of the windows by mode, scaled to the sensor's stated energy; a range counts as its middle."""
         windows_j = float(medium.drawn_j.sum())
         stated = budget.stated_j / windows_j if windows_j else 1.0
         waited_j, waited_u_j = _middle(medium.waited_range_j)
@@ -50,7 +50,7 @@ class SensedParts:
         )
 
     def added_to(self, names: tuple[str, ...], fit: Fit) -> Fit:
-        """The fit of what the medium did not draw, with the medium's part of the sync."""
+        """Fit of the energy without the medium's, with the medium's part of the sync added."""
         is_sync = np.array([name == SYNC for name in names])
         u_j = is_sync * self.waited.standard_u_j
         return replace(
@@ -61,7 +61,7 @@ class SensedParts:
         )
 
     def reasons(self, rest_j: float) -> dict[str, str]:
-        """Why write-back and tail are not identifiable, beside the energy of all other parts; empty if they are."""
+        """Reasons why write-back and tail are not identifiable, given the energy of all other parts; else empty."""
         whole_j = abs(rest_j) + self.waited.energy_j + self.alone.energy_j
         return {
             name: _reason(name, share, self.alone, whole_j)
@@ -69,7 +69,7 @@ class SensedParts:
         }
 
     def joined_with(self, shares: Mapping[str, Share], reasons: Mapping[str, str]) -> dict[str, Share]:
-        """The shares of a fit without the medium's energy, and the medium's shares."""
+        """Shares of a fit without the medium's energy, combined with the medium's shares."""
         joined = dict(shares)
         if SYNC in joined:
             sync = joined[SYNC]

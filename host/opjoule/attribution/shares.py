@@ -16,9 +16,9 @@ class Share:
 
     energy_j: float
     standard_u_j: float
-    """Standard uncertainty from every source."""
+    """Standard uncertainty from all sources."""
     unidentified: str = ""
-    """Why it is not identifiable; empty if it is."""
+    """Reason why the energy is not identifiable; empty if it is."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class EnergyCourse:
     edge_board_ns: Int64Array
     """Edges of stretches, shape (m + 1,)."""
     energy_j: Mapping[str, Float64Array]
-    """Above idle, by part, as fitted, shape (m,) each."""
+    """Fitted energy above idle, by part, shape (m,) each."""
     measured_j: Float64Array
-    """Above idle, as measured, shape (m,)."""
+    """Measured energy above idle, shape (m,)."""
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,10 @@ class Attribution:
     operations: Mapping[str, Share]
     """Energy of their execution, by kind."""
     foreground: Share
-    """All kinds together, which may be identifiable when each kind is not."""
+    """All kinds together, which may be identifiable even if single kinds are not."""
     activities: Mapping[str, Share]
     whole: Share
-    """Energy above idle of run and settle: the board's, and that of a medium with a supply and a sensor of its own."""
+    """Energy above idle of run and settle: the board's, plus that of a medium with its own supply and sensor."""
     windows: int
     tail_length_s: float | None
     course: EnergyCourse
@@ -52,7 +52,7 @@ class Attribution:
 
     @property
     def unseparated(self) -> Share:
-        """Sum of the parts that are not identifiable; 0 if all are."""
+        """Sum of the parts that are not identifiable; 0 if all are identifiable."""
         parts = {FOREGROUND: self.foreground} if not self.foreground.unidentified else dict(self.operations)
         parts |= self.activities
         missing = [name for name, share in parts.items() if share.unidentified]

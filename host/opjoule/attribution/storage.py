@@ -1,4 +1,4 @@
-"""The medium's energy in each window by its own sensor, in sync, write-back and tail: docs/method/attribution.md."""
+"""The medium's energy in each window from its own sensor, by sync, write-back and tail: docs/method/attribution.md."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 STEP_CELLS: Final = 4
-"""Number of samples whose mean power is compared with the tail's, against the noise of single ones."""
+"""Number of samples whose mean power is compared with the tail's, to average out noise."""
 SEEN_U: Final = 4.0
-"""Excess of pauses over idle, in standard uncertainties of idle, from which on the medium has a tail."""
+"""Excess of pauses over idle, in standard uncertainties of idle, from which the medium counts as having a tail."""
 IntArray = npt.NDArray[np.intp]
 Range = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class StorageTrace:
-    """The trace of a sensor in the medium's own supply, over one run and its settle."""
+    """Trace of a sensor in the medium's own supply, over one run and its settle."""
 
     cells: Cells
     board_to_meter: ClockMap
@@ -36,10 +36,10 @@ class StorageTrace:
     marginal: Callable[[], MarginalEnergy]
     """The medium's energy of run and settle above idle."""
     of_board: bool
-    """The medium draws from the board's supply: its energy is part of the board's."""
+    """Whether the medium draws from the board's supply, so that its energy is part of the board's."""
 
     def above_j(self, moment_board_ns: Int64Array) -> Float64Array:
-        """Energy above idle between moments of the board's clock that follow on each other, shape (n + 1,) to (n,)."""
+        """Energy above idle between successive times of the board's clock, shape (n + 1,) to (n,)."""
         edge_ns = self.board_to_meter.to_target(moment_board_ns)
         lasts_s = np.diff(moment_board_ns) * NS
         rate = lasts_s / (np.maximum(np.diff(edge_ns), 1) * NS)
@@ -48,7 +48,7 @@ class StorageTrace:
 
 @dataclass(frozen=True)
 class SensedMedium:
-    """The medium's energy above idle by the sensor in its supply, in n windows."""
+    """The medium's energy above idle from the sensor in its supply, in n windows."""
 
     drawn_j: Float64Array
     """shape (n,)"""
@@ -57,10 +57,10 @@ class SensedMedium:
     tail_j: Float64Array
     """Part of it in the tail outside of syncs, the middle of its range, shape (n,)."""
     waited_range_j: Range
-    """Least and most of `waited_j` in all windows: a sample in which a sync begins or ends does not say on which side
-    of that moment its energy was."""
+    """Bounds of `waited_j` in all windows: if a sync begins or ends within a sample, it is unknown on which side of
+    that moment the sample's energy was."""
     tail_range_j: Range
-    """Least and most of `tail_j` in all windows."""
+    """Bounds of `tail_j` in all windows."""
     waited_part: float
     """Fraction of the time spent in syncs."""
 
@@ -73,7 +73,7 @@ class SensedMedium:
         counters: Counters | None,
         syncs: Intervals | None,
     ) -> SensedMedium:
-        """The windows of one run; the power is `late_ns` behind the board's stamps."""
+        """Energy in the windows of one run; the power lags `late_ns` behind the board's time stamps."""
         pieces = _Pieces.of(storage, edge_board_ns, late_ns, counters, syncs)
         least_j, most_j = _tail_range_j(pieces, storage.idle, counters)
         windows = pieces.window
@@ -105,7 +105,7 @@ class SensedMedium:
 
 @dataclass(frozen=True)
 class _Pieces:
-    """Stretches in which one sample of the medium's sensor holds and nothing begins or ends, shape (m,) each."""
+    """Stretches of constant power, within one sample of the medium's sensor and between events, shape (m,) each."""
 
     energy_j: Float64Array
     """Energy above idle."""
@@ -113,7 +113,7 @@ class _Pieces:
     window: IntArray
     cell: IntArray
     sampled: IntArray
-    """Samples of the counters up to there."""
+    """Number of the counters' samples up to each stretch."""
     waited: BoolArray
     """Whether a sync is in progress."""
 
@@ -149,7 +149,7 @@ class _Pieces:
         )
 
     def summed(self, labels: IntArray, values: Float64Array) -> Float64Array:
-        """Sums of values, shape (m,), over what has the same label, which is a number from 0 on."""
+        """Sums of values, shape (m,), by label, an integer from 0 on."""
         return np.asarray(np.bincount(labels, values), np.float64)
 
 
@@ -171,10 +171,10 @@ def _waited_range_j(pieces: _Pieces) -> Range:
 def _tail_range_j(
     pieces: _Pieces, idle: IdlePower, counters: Counters | None
 ) -> tuple[Float64Array, Float64Array]:
-    """Least and most energy of the tail in each piece, shape (m,) each.
+    """Bounds of the tail's energy in each piece, shape (m,) each.
 
     All energy counts for the tail if no byte was written within a sample of the counters on either side, and no sync
-    came just before. Elsewhere the upper bound is the tail's power; the lower bound is the remainder if the medium was
+    came just before. Elsewhere the upper bound is the tail's power. The lower bound is the remainder if the medium was
     busy at the moments of greatest power, for as long as its bytes take at the highest observed rate.
     """
     alone = ~pieces.waited
@@ -201,7 +201,7 @@ def _tail_range_j(
 
 
 def _tail_w(power_w: Float64Array, lasts_s: Float64Array, idle: IdlePower) -> float:
-    """Power of the tail by the steps of pauses; infinite where they show none."""
+    """Power of the tail from steps within pauses; infinite if there are none."""
     drawn_j, all_s = float(power_w @ lasts_s), float(lasts_s.sum())
     idle_u_j = idle.standard_u_w * all_s + idle.noise_w_root_s * np.sqrt(all_s)
     if drawn_j <= SEEN_U * idle_u_j:
@@ -214,7 +214,7 @@ def _tail_w(power_w: Float64Array, lasts_s: Float64Array, idle: IdlePower) -> fl
 def _busiest(
     sampled: IntArray, power_w: Float64Array, lasts_s: Float64Array, busy_s: Float64Array
 ) -> Float64Array:
-    """Part of each step that is busy if the medium is so when it draws most, for `busy_s` between two samples."""
+    """Busy part of each step if the medium is busy when it draws most, for `busy_s` between two samples."""
     order = np.lexsort((-power_w, sampled))
     sorted_samples, sorted_s = sampled[order], lasts_s[order]
     before_s = np.cumsum(sorted_s) - sorted_s

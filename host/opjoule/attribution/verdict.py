@@ -15,36 +15,36 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR, counted
 
 KIND_PART: Final = 0.2
-"""A kind is identifiable if half of its interval is at most this fraction of its own energy,"""
+"""A kind is identifiable if its half-interval is at most this fraction of its own energy,"""
 OWN_PART: Final = 0.5
 """... an activity if it is at most this fraction of its own,"""
 OF_WHOLE: Final = 0.05
 """... or, as for all kinds together, this fraction of the whole."""
 INDEPENDENT_MIN: Final = 2.0
-"""Least effective number of independent blocks for a part, unless it is known to be small: Student's t widens its
-interval for so few."""
+"""Least effective number of independent blocks for a part, unless it is known to be small: Student's t widens the
+interval with so few."""
 IN_STEP: Final = (
     "in step with the meter's samples, and the meter converts the current only part of the time: use a "
     "meter or mode that converts all the time, or another sampling rate"
 )
-"""Reason for a part whose energy shifts far if operations are counted as the meter saw them."""
+"""Reason for a part whose energy shifts strongly if operations are counted as the meter saw them."""
 COLLINEAR: Final = 0.98
-"""Squared multiple correlation from which on a part is collinear with others."""
+"""Squared multiple correlation from which a part counts as collinear with others."""
 ALIKE: Final = 0.5
-"""Fraction of a variance due to similar courses, from which on that is given as the reason."""
+"""Fraction of a variance due to similar courses, from which similarity is given as the reason."""
 ROUNDING: Final = 1e-9
-"""Fraction of the whole up to which an energy counts as zero."""
+"""Fraction of the whole below which an energy counts as zero."""
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
-"""Reasons that a longer run, or the mean of several, removes."""
+"""Reason that a longer run, or the mean of several, removes."""
 LONGEST_S: Final = 3600.0
-"""Longest run that is advised [s]."""
+"""Longest run that is recommended [s]."""
 BESIDE: Final = 0.2
-"""Fraction of the best explanation of a part's course from which on other parts are named with it."""
+"""Fraction of the best explanation of a part's course from which other parts are named with it."""
 
 
 def identifiable_u_j(energy_j: float, whole_j: float, *, kind: bool) -> float:
-    """Widest expanded uncertainty (k = 2) with which a part is identifiable [J]."""
+    """Widest expanded uncertainty (k = 2) of an identifiable part [J]."""
     return KIND_PART * energy_j if kind else max(OWN_PART * energy_j, OF_WHOLE * whole_j)
 
 
@@ -57,13 +57,13 @@ def verdicts(
     lasted_s: float,
     beside_j: float = 0.0,
 ) -> list[str]:
-    """Why each part is not identifiable; an empty line where it is.
+    """Reason why each part is not identifiable; empty if it is.
 
     Args:
-        names: of the parts, the first `kinds` of them kinds of operation, the last one all of those: for what one
-            operation costs, a small part of the whole may still be anything.
+        names: of the parts; the first `kinds` are kinds of operation, the last is all kinds together. A kind's limit is
+            a fraction of its own energy: for the cost of one operation, a small part of the whole says nothing.
         parts: 1 where a column belongs to a part, shape (q, p).
-        beside_j: what else the whole is: the medium's energy that its own sensor tells.
+        beside_j: rest of the whole: the medium's energy from its own sensor.
     """
     whole_j = float(np.abs(fit.energy_j[:-1]).sum()) + beside_j
     drawn = columns @ (parts * fit.coefficients).T
@@ -94,7 +94,7 @@ def verdicts(
 
 
 def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, str]:
-    """Activities that are shorter than a window, and why they are not identifiable."""
+    """Activities that are shorter than a window, with the reason why they are not identifiable."""
     window_s = PERIODS_MIN * period_ns * NS
     reasons = {}
     for name, intervals in activities.items():
@@ -108,7 +108,7 @@ def too_short(activities: Mapping[str, Intervals], period_ns: int) -> dict[str, 
 def _together(
     name: str, chosen: Sequence[int], names: Sequence[str], drawn: Float64Array, *, alike: bool
 ) -> str:
-    """The other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
+    """Other parts that explain a part's course, if they explain enough of it or all are known to be alike."""
     course = drawn[:, chosen].sum(axis=1)
     course = course - course.mean()
     left = [place for place in range(len(names)) if place not in chosen]
@@ -134,7 +134,7 @@ def _model_decides(name: str, at: int, fit: Fit) -> str:
 
 
 def _too_wide(name: str, at: int, fit: Fit, limit_j: float, lasted_s: float) -> str:
-    """Reason for a part with a wide interval, and the length of a run that would narrow it."""
+    """Reason for a part with a wide interval, with the length of a run that would narrow it."""
     energy_j, u_j, scatter_u_j = (
         float(figures[at]) for figures in (fit.energy_j, fit.standard_u_j, fit.scatter_u_j)
     )

@@ -1,7 +1,9 @@
-"""Windows as neighbours and as groups of neighbours: two sets of equations with different information. Neighbouring
-windows differ in their mix of operations and in little else, so they determine the differences between kinds. The power
-of an activity may rise and fall while it lasts, so that its edges alone would mislead: it is determined by the mean of
-all windows with it against all others. So activities are fitted between groups, kinds within and between them.
+"""Windows as neighbours and as groups of neighbours: two sets of equations with different information.
+
+Neighbouring windows differ in their mix of operations and in little else, so they determine the differences between
+kinds. The power of an activity may change while it lasts, so that its edges alone would mislead: the mean of all
+windows with it against all others determines its power. So activities are fitted between groups, kinds within and
+between them.
 """
 
 from __future__ import annotations
@@ -18,42 +20,42 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 NEAR: Final = 16
-"""Windows that are neighbours, fewer where there would be less than NEAR_MIN such groups."""
+"""Number of windows per group of neighbours, fewer if there would be less than NEAR_MIN such groups."""
 NEAR_MIN: Final = 32
 FAR_S: Final = 0.25
-"""Groups last so long at least: the board's counters come ten times a second."""
+"""Least length of a group: the board's counters are read ten times a second."""
 BLOCK_S: Final = 4.0
-"""A block of the bootstrap lasts about so long: idle power wanders over seconds,"""
+"""Approximate length of a block of the bootstrap: idle power wanders over seconds;"""
 BLOCKS_MIN: Final = 16
-"""... or less where there would be fewer than this,"""
+"""... shorter if there would be fewer blocks than this,"""
 BLOCKS_MAX: Final = 512
-"""... or longer where there would be more."""
+"""... longer if there would be more."""
 _PART: Final = 0.5
-"""Share of a window: an activity that fills more of it is said to go on in it."""
+"""Share of a window from which an activity counts as the window's background work."""
 
 IntArray = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
 class Groups:
-    """Windows put together: those with the same background work that are neighbours, or at about the same time."""
+    """Groups of windows with the same background work that are neighbours, or at about the same time."""
 
     near: IntArray
-    """Neighbours of each window, numbered, shape (n,)."""
+    """Number of each window's group of neighbours, shape (n,)."""
     of_window: IntArray
-    """Number of the group of windows at about the same time, from 0, shape (n,)."""
+    """Number of each window's group of windows at about the same time, from 0, shape (n,)."""
     state: IntArray
     """Number of the background work in each window, shape (n,)."""
     settling: BoolArray
-    """Whether a group lies after the last operation, where the power is quieter, shape (groups,)."""
+    """Whether a group is after the last operation, where the power is quieter, shape (groups,)."""
     duration_s: Float64Array
     """Duration of each window, shape (n,)."""
     block: IntArray
-    """Block of the bootstrap that each window is in, from 0, shape (n,)."""
+    """Number of each window's block of the bootstrap, from 0, shape (n,)."""
 
     @classmethod
     def joined(cls, runs: Sequence[Groups]) -> Groups:
-        """Groups of several runs as those of one; no group, neighbourhood, state or block holds windows of two."""
+        """Groups of several runs as those of one; no group, neighbourhood, state or block spans two runs."""
 
         def apart(labels: Iterable[IntArray]) -> IntArray:
             made, first = [], 0
@@ -73,7 +75,7 @@ class Groups:
 
     @property
     def lasted_s(self) -> Float64Array:
-        """Seconds of each group."""
+        """Duration of each group [s]."""
         return np.asarray(np.bincount(self.of_window, self.duration_s), np.float64)
 
     def sum(self, column: Float64Array) -> Float64Array:
@@ -86,10 +88,10 @@ class Groups:
 
 
 def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: Int64Array) -> Int64Array:
-    """Moments between which windows are at about the same time: readings of the board's counters, if any.
+    """Edges of the stretches whose windows are at about the same time: readings of the board's counters, if any.
 
-    The bytes between two readings are known exactly, while those up to another moment would be interpolated and blur
-    the difference between stretches.
+    The bytes between two readings are known exactly. At any other edge they would be interpolated, which would blur the
+    difference between stretches.
     """
     near_ns = near_windows(round((end_ns - start_ns) / length_ns)) * length_ns
     wanted_ns = np.arange(start_ns, end_ns, near_ns * math.ceil(FAR_S / (near_ns * NS)), dtype=np.int64)[1:]
@@ -102,9 +104,10 @@ def stretch_edges_ns(start_ns: int, end_ns: int, length_ns: int, counters_ns: In
 def groups(
     seconds: Mapping[str, Float64Array], duration_s: Float64Array, settling: BoolArray, stretch: IntArray
 ) -> Groups:
-    """The groups of windows by what went on in the background for how many seconds.
+    """Groups of windows by the seconds of each background activity.
 
-    `settling`: whether a window lies after the last operation; `stretch`: in which it lies, numbered upwards from 0.
+    `settling`: whether a window is after the last operation; `stretch`: number of each window's stretch, ascending from
+    0.
     """
     state = settling.astype(np.int64)
     for column_s in seconds.values():
@@ -126,13 +129,13 @@ def groups(
 
 
 def near_windows(count: int) -> int:
-    """Windows that are neighbours, of so many."""
+    """Number of windows per group of neighbours, for a number of windows."""
     return min(max(count // NEAR_MIN, 2), NEAR)
 
 
 @dataclass(frozen=True)
 class Equations:
-    """Normal equations of each block: within groups, between those of the run, between those of settle."""
+    """Normal equations of each block: within groups, between groups of the run, between groups of settle."""
 
     gram: Float64Array
     """shape (blocks, 3, p, p)"""
@@ -152,7 +155,7 @@ class Equations:
         within: BoolArray,
         between: BoolArray,
     ) -> Equations:
-        """Equations of windows; `within` and `between`: columns that count within and between groups."""
+        """Equations of windows; `within` and `between`: columns used within and between groups."""
         both = np.concatenate([columns, energy_j[:, None]], axis=1)
         usual_s = float(group.duration_s.mean())
         far = group.sums(both) / np.sqrt(group.lasted_s[:, None] / usual_s) * np.append(between, True)
@@ -168,7 +171,7 @@ class Equations:
         return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
 
     def variance(self, x: Float64Array) -> Float64Array:
-        """Mean square of what x leaves in each set, shape (3,)."""
+        """Mean square of the residuals of x in each set, shape (3,)."""
         left = (
             self.square.sum(axis=0)
             - 2 * self.moment.sum(axis=0) @ x
@@ -177,13 +180,13 @@ class Equations:
         floor = 1e-12 * float(self.square.sum()) / float(self.rows.sum())
         variance = np.maximum(
             left / self.rows, floor if floor > 0.0 else 1.0
-        )  # no energy at all: any will do
-        # settle is quieter, but one stretch of it must not outweigh all of the run
+        )  # no energy at all: any value will do
+        # settle is quieter, but a single stretch of it must not outweigh the whole run
         variance[2] = max(variance[2], variance[1])
         return np.asarray(variance, np.float64)
 
     def weighted(self, variance: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Normal equations of each block, each set weighted by one over its variance: (b, p, p) and (b, p)."""
+        """Normal equations of each block, each set weighted by its inverse variance: (b, p, p) and (b, p)."""
         weight = 1.0 / variance
         return np.einsum("bsij,s->bij", self.gram, weight), np.einsum("bsi,s->bi", self.moment, weight)
 
@@ -199,6 +202,6 @@ def _first_windows(of_window: IntArray) -> IntArray:
 
 
 def _by_block(rows: Float64Array, block: IntArray) -> Float64Array:
-    """Products of all columns of the rows, summed over each block; blocks are numbered upwards from 0."""
+    """Products of all columns of the rows, summed over each block; block numbers ascend from 0."""
     ends = np.searchsorted(block, np.arange(int(block[-1]) + 1), "right").tolist()
     return np.stack([rows[a:b].T @ rows[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])

@@ -1,4 +1,4 @@
-"""A stretch of the trace cut into many short windows whose edges lie between samples."""
+"""A stretch of the trace cut into many short windows with their edges between samples."""
 
 from __future__ import annotations
 
@@ -14,31 +14,31 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 PERIODS_MIN: Final = 10
-"""Sample periods that a window has at least: what a supply's capacitors and the clocks carry over its edges is then
-about a hundredth of it."""
+"""Shortest window, in sample periods: supply capacitors and clock errors then move about a hundredth of its energy
+across its edges."""
 LATENCIES_MIN: Final = 8
-"""Typical latencies that a window has at least: the energy of one operation need not be spread evenly over it."""
+"""Shortest window, in typical latencies: the energy of one operation need not be spread evenly over it."""
 BLOCK_MIN_S: Final = 0.02
-"""Randomised blocks hold many operations, however fast the meter is."""
+"""Shortest randomised block: it contains many operations, however fast the meter is."""
 BLOCKS_WANTED: Final = 50
-"""Number of randomised blocks that make kinds identifiable."""
+"""Number of randomised blocks that makes kinds identifiable."""
 _NOWHERE: Final = np.zeros(0, np.int64)
 WINDOWS_WANTED: Final = 1 << 16
-"""Number of windows of a run above which they are made longer."""
+"""Number of windows of a run above which they are lengthened."""
 
 
 @dataclass(frozen=True)
 class Windows:
-    """Windows that follow on each other, n of them."""
+    """n contiguous windows."""
 
     edge_board_ns: Int64Array
     """shape (n + 1,)"""
     energy_j: Float64Array
-    """Energy of each, idle power in it [J], shape (n,)."""
+    """Energy of each window including idle [J], shape (n,)."""
     duration_s: Float64Array
     """Length by the board's clock [s], shape (n,)."""
     sound: BoolArray
-    """False where samples were lost whose charge is not known, shape (n,)."""
+    """False where samples were lost without a known charge, shape (n,)."""
 
     def __len__(self) -> int:
         return int(self.energy_j.size)
@@ -53,11 +53,11 @@ class Windows:
         length_ns: int,
         also_at_ns: Int64Array = _NOWHERE,
     ) -> Windows:
-        """Windows of about one length; every edge but the outermost lies on the bound of a cell.
+        """Windows of about one length; all edges but the outermost are at the bounds of cells.
 
-        A converter integrates over its conversion: a window of whole conversions holds their energy exactly. An edge
-        inside a conversion would split it evenly and blur the difference between both sides. Something changed at each
-        of the moments `also_at_ns`: further edges.
+        A converter integrates over its conversion, so a window of whole conversions contains their exact energy. An
+        edge inside a conversion would split it evenly and blur the difference between both sides. There are additional
+        edges at the moments `also_at_ns`, at each of which something changed.
         """
         start_ns, end_ns = (board_to_meter.to_target(board_ns) for board_ns in (start_board_ns, end_board_ns))
         count = max(round((end_ns - start_ns) / max(length_ns, 1)), 1)
@@ -76,12 +76,12 @@ class Windows:
 
 
 def window_ns(period_ns: int, latency_ns: float, span_ns: int) -> int:
-    """How long windows are made [ns]; `latency_ns`: of a typical operation, 0 without operations."""
+    """Length of a window [ns]; `latency_ns`: latency of a typical operation, 0 without operations."""
     return round(max(PERIODS_MIN * period_ns, LATENCIES_MIN * latency_ns, span_ns / WINDOWS_WANTED))
 
 
 def block_length_s(period_s: float) -> float:
-    """How long blocks of a changing mix are [s], with samples so far apart: as a window, in two digits upwards."""
+    """Length of the blocks of a changing mix [s] for a sample period: as for a window, rounded up to two digits."""
     length_s = max(PERIODS_MIN * period_s, BLOCK_MIN_S)
     step_s = 10.0 ** (math.floor(math.log10(length_s)) - 1)
     return float(f"{math.ceil(length_s / step_s - 1e-9) * step_s:.2g}")

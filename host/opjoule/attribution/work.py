@@ -28,7 +28,7 @@ class Work:
     """End of settle; end of the run if none follows."""
     idle: IdlePower
     marginal: Callable[[], MarginalEnergy]
-    """Gives the energy of run and settle above idle; called late, so that it can be computed meanwhile."""
+    """Function that gives the energy of run and settle above idle; called late, so it can be computed meanwhile."""
     operations: OperationTable
     """Operations of the run, sorted by start."""
     activities: Mapping[str, Intervals] = field(default_factory=dict)

@@ -1,7 +1,7 @@
 """Calibration of one sensor: the correction of its readings and its uncertainty.
 
     true = (offset + gain * reading) / (1 + heating * warmth)        for the current
-        true = offset + gain * reading                                   for the voltage
+    true = offset + gain * reading                                   for the voltage
 
 `opjoule.energy.shunt_heat` defines warmth. The five parameters are correlated: the fit gives their covariance, and a
 reference with the same relative error in every point moves them together. The two are kept apart by source. Two

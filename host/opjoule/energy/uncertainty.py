@@ -178,8 +178,8 @@ def step_u(
 
     Args:
         noise_2: variance of the values about their noise-free values, rounding included.
-            share: weight of each value, shape as `values`; None: equal weights.
-            counts: gives the values on levels of a width, possibly from earlier counts.
+        share: weight of each value, shape as `values`; None: equal weights.
+        counts: gives the values on levels of a width, possibly from earlier counts.
     Source: Widrow and Kollar, Quantization Noise (2008), 4.3 (the moment's error series).
     """
     if lsb <= 0 or values.size == 0:
