@@ -249,9 +249,9 @@ class _Blocks:
         return np.asarray(np.abs(wanted @ spread) @ np.sqrt(self.known), np.float64)
 
     def simplified_u_j(self, parts: Float64Array, wanted: Float64Array) -> Float64Array:
-        """Uncertainty of each part's energy if columns deviate from the course of what they represent (COURSE_U).
+        """Uncertainty of each part's energy if columns deviate from the activities that they represent (COURSE_U).
 
-        It counts between groups only, with all kinds as one: within groups, kinds differ by their own operations.
+        It applies between groups only, with all kinds as one: within groups, kinds differ by their own operations.
         """
         kinds = parts[-1] @ parts[:-1].T > 0
         rows = [*np.flatnonzero(~kinds).tolist(), len(parts) - 1]

@@ -1,1 +1,1 @@
-"""Evaluates raw/: aligns clocks, integrates and attributes energies, writes result.json. It opens no meter or board."""
+"""Evaluates raw/: aligns clocks, integrates and attributes energies, writes result.json. Opens no meter or board."""

@@ -1,4 +1,4 @@
-"""Brings the board clock onto the meter clock from whatever evidence a run has, best first."""
+"""Maps the board clock to the meter clock from the available evidence, best first."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from opjoule.trace.journal import SyncEdges
 from opjoule.units import COVERAGE_FACTOR, Unstated
 
 METER_EDGE_U_NS = 500.0
-"""Standard uncertainty of an edge's stamp on the meter: one tick of 0.5 us."""
+"""Standard uncertainty of an edge's time stamp on the meter: one tick of 0.5 us."""
 INTERRUPT_EDGE_U_NS = 6_000.0
 """The same for an edge stamped by an interrupt (firmware on the Arduino framework): 0 to 20 us late, usually 10 us."""
 
 
 MOMENTS = 101
-"""Moments of the run at which the maps' uncertainties are compared."""
+"""Number of moments of the run at which the maps' uncertainties are compared."""
 UNMATCHED_MAX = 0.1
-"""Part of the edges of either clock that may lack a partner without a fault."""
+"""Fraction of the edges of either clock that may be unmatched without a fault."""
 UNMATCHED_FEW = 10
-"""Number of edges that may lack a partner in any case."""
+"""Number of edges that may always be unmatched."""
 AT_ONCE_NS = 1_000_000
 """Distance below which the meter may see only one of two edges, or none."""
 
@@ -40,20 +40,20 @@ class EdgeCounts:
 
     matched: int
     board_unmatched: int
-    """Made by the board, not found in the meter's list."""
+    """Edges of the board that are missing from the meter's list."""
     board_invisible: int
-    """Those of them that no meter can see: the line had that level already, or changed again at once, or the meter has
-    not begun or has been stopped, before or after the run."""
+    """The part of them that no meter can see: the line already had that level, or changed again at once, or the meter
+    had not started or had been stopped, before or after the run."""
     meter_unmatched: int
-    """Seen by the meter, not found in the board's list."""
+    """Edges of the meter that are missing from the board's list."""
     longest_gap_s: float
     """Longest time between two matched edges, on the board's clock."""
     rate_changes: int
-    """How often one clock changed its rate at once, as one that is slewed does."""
+    """Number of sudden changes of one clock's rate, as in a clock that is slewed."""
 
     @classmethod
     def of(cls, pairs: EdgePairs, board: BoardEdges, over_board_ns: tuple[int, int]) -> EdgeCounts:
-        """Counts of a match of the board's edges, in order of time; `over_board_ns`: start and end of the run [ns]."""
+        """Counts from a match of the board's edges, in time order; `over_board_ns`: start and end of the run [ns]."""
         gap_s = float(np.diff(pairs.source_ns).max(initial=0)) * 1e-9
         near_ns = np.diff(board.board_ns, prepend=board.board_ns[0] - AT_ONCE_NS, append=2**62)
         at_once = np.minimum(near_ns[:-1], near_ns[1:]) < AT_ONCE_NS
@@ -65,7 +65,7 @@ class EdgeCounts:
         return cls(*counts, gap_s, pairs.rate_changes)
 
     def faults(self) -> tuple[str, ...]:
-        """Faults of a line that loses or invents edges, and of a clock that is slewed, one line each."""
+        """Faults of a line that loses or adds edges, and of a slewed clock, one line each."""
         faults = []
         missed = "the meter missed them; check the sync wire and its ground"
         invented = "the board did not make them; look for noise on the sync wire"
@@ -74,7 +74,7 @@ class EdgeCounts:
             (self.meter_unmatched, "meter", invented),
         ):
             whole = count + self.matched
-            # A loader that takes the line over may also move it without writing it down.
+            # A loader that takes over the line may also move it without recording that.
             if count > max(UNMATCHED_FEW + self.board_invisible, UNMATCHED_MAX * whole):
                 faults.append(
                     f"sync line: {count} of {whole} edges of the {clock} have no partner (limit "
@@ -90,22 +90,22 @@ class EdgeCounts:
 
 @dataclass(frozen=True)
 class Alignment:
-    """The map that the windows are placed with, and every check of it."""
+    """The map that places the windows, and all its checks."""
 
     board_to_meter: ClockMap
     checks: tuple[Check, ...]
     maps: dict[str, ClockMap] = field(default_factory=dict)
-    """Every map that could be made, by its evidence."""
+    """All available maps, by evidence."""
     used: str = ""
-    """Key in `maps` of the map that the windows are placed with."""
+    """Key in `maps` of the map that places the windows."""
     u_greatest_ns: float | None = None
-    """Greatest standard uncertainty of the map during the run [ns]; None: that of its offset."""
+    """Greatest standard uncertainty of the map during the run [ns]; None: that of its offset is used."""
     edges: EdgeCounts | None = None
     """None without a match of sync edges."""
 
     @property
     def passed(self) -> bool:
-        """True unless two pieces of evidence disagree beyond their stated uncertainty."""
+        """Whether all pieces of evidence agree within their stated uncertainties."""
         return all(check.passed for check in self.checks if check.difference_ns is not None)
 
     def stated(self) -> dict[str, Any]:
@@ -125,7 +125,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class ClockEvidence:
-    """Everything a run has on the clocks of board and meter."""
+    """All evidence of a run on the clocks of board and meter."""
 
     board_edges: BoardEdges
     """one side of the sync line, in order of time"""
@@ -135,15 +135,15 @@ class ClockEvidence:
     meter_exchanges: Sequence[Exchange]
     """round trips host-meter"""
     signature: Callable[[], SignatureFit] | None = None
-    """fits the load signature; None if it was not played"""
+    """Function that fits the load signature; None if it was not played"""
     meter_edge_u_ns: float = METER_EDGE_U_NS
-    """standard uncertainty of the meter's stamps of edges, of each alone and of all together"""
+    """standard uncertainty of the meter's time stamps of edges, both of a single one and common to all"""
     events_damaged: bool = False
-    """the board's edges are lost with a file of events that cannot be read"""
+    """whether the board's edges are lost because a file of events cannot be read"""
 
 
 def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
-    """The map board -> meter with the least stated uncertainty over the run, cross-checked with every other.
+    """The map from board to meter with the least stated uncertainty over the run, cross-checked with all others.
 
     Usually sync edges are best, then the load signature, then exchanges.
     Raises: AlignmentError: no evidence gives a map.
@@ -185,7 +185,7 @@ def align(evidence: ClockEvidence, over_board_ns: tuple[int, int]) -> Alignment:
 def _from_edges(
     evidence: ClockEvidence, over_board_ns: tuple[int, int], counts: list[EdgeCounts]
 ) -> ClockMap:
-    """The map through the sync line's edges; what became of them is added to `counts`."""
+    """The map through the sync line's edges; their counts are appended to `counts`."""
     board, meter = evidence.board_edges, evidence.meter_edges
     if evidence.events_damaged:
         raise AlignmentError("the file with the board's sync edges cannot be read")

@@ -1,4 +1,4 @@
-"""Runs the attribution on a record's repeats, and makes its figures by kind of operation."""
+"""Runs the attribution on a record's repeats, and computes its figures by kind of operation."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from opjoule.record.phases import Cycle, Role
 from opjoule.units import Measured, Missing, exact
 
 SHORTEST_S: Final = 0.2
-"""A run holds at least so much, and so many samples, that windows can be compared."""
+"""Shortest run [s] for which windows can be compared; it must also contain enough samples."""
 SAMPLES_MIN: Final = 160
 BY_BYTES: Final = (
     "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
@@ -41,11 +41,11 @@ class WorkedRun:
 
     cycle: Cycle
     energy: Callable[[], RepeatEnergy]
-    """Gives the energies of the repeat, which may be computed meanwhile."""
+    """Function that gives the energies of the repeat, possibly computed meanwhile."""
     operations: OperationTable
     samples: SystemSamples | Missing
     medium: Callable[[], RepeatEnergy] | None = None
-    """Gives the energies by the sensor in the medium's supply; None without one."""
+    """Function that gives the energies from the sensor in the medium's supply; None without such a sensor."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class MediumTrace:
 
     aligned: AlignedTrace
     of_board: bool
-    """The medium draws from the board's supply: its energy is part of the board's."""
+    """Whether the medium draws from the board's supply, so that its energy is part of the board's."""
 
 
 def attributed(
@@ -66,8 +66,8 @@ def attributed(
 ) -> list[Attribution | Missing]:
     """Attribution of each repeat's energy, fitted to all repeats together.
 
-    Missing where idle power or the operations are not known, or the run is too short.
-    Raises: WindowError, GapError: idle lies outside the trace, or is mostly lost.
+    Missing if idle power or the operations are unknown, or if the run is too short.
+    Raises: WindowError, GapError: an idle phase is outside the trace, or mostly lost.
     """
     works = [_work(aligned, run, events, database, medium) for run in runs]
     known = [work for work in works if isinstance(work, Work)]
@@ -112,7 +112,7 @@ def _work(
 
 
 def _storage(medium: MediumTrace, run: WorkedRun) -> StorageTrace | None:
-    """The trace of the medium's sensor; None where its idle power is not known."""
+    """The trace of the medium's sensor; None if its idle power is unknown."""
     idle = repeat_idle(medium.aligned, run.cycle)
     if idle is None or run.medium is None:
         return None
@@ -137,7 +137,7 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
 
 
 def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:
-    """Counts and energies by kind, over all repeats, or in `blocks` where that gives the narrower interval."""
+    """Counts and energies by kind, over all repeats, or from `blocks` if that gives the narrower interval."""
     counts = OperationTable.concatenate([repeat.operations for repeat in repeats]).counts()
     entries = {}
     for name, count in counts.items():
@@ -188,9 +188,9 @@ def _background(repeat: Repeat, kind: str) -> Figure | Missing:
 
 
 def _later(attribution: Attribution) -> Figure | Missing:
-    """All background work together [J]."""
+    """Energy of all background work [J]."""
     parts: dict[str, Share] = dict(attribution.activities)
-    if attribution.alone:  # a sensor knows the medium's energy better than what of it was the tail's
+    if attribution.alone:  # a sensor's energy of the medium is more certain than the tail's share of it
         parts = {name: share for name, share in parts.items() if name not in (WRITE_BACK, TAIL)}
         parts["the medium"] = attribution.alone
     if names := [name for name, share in parts.items() if share.unidentified]:

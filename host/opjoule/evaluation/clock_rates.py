@@ -1,4 +1,4 @@
-"""Clocks of a run that ran as no oscillator does: what they would do to its energies, in one line for each pair."""
+"""Clocks that ran at implausible rates: the effect on the run's energies, in one line for each pair of clocks."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
 from opjoule.record.run_record import RunRecord
 
 SLEW_MAX: Final = 500e-6
-"""A computer's clock that ntpd or the kernel slews may be so much faster or slower (RFC 5905, MAXFREQ)."""
+"""Largest relative rate error of a computer's clock while ntpd or the kernel slews it (RFC 5905, MAXFREQ)."""
 COMPUTER_ERROR_MAX: Final = CRYSTAL_ERROR_MAX + SLEW_MAX
 BY_EXCHANGES: Final = "exchanges"
-"""Clock map that goes through this computer's clock."""
+"""Key of the clock map that goes through this computer's clock."""
 _NAMES: Final = {"host": "this computer's clock", "board": "the board's clock", "meter": "the meter's clock"}
 _ADVICE: Final = (
     "one of the two stood still, was set, or is simulated at another pace. Measure again on computers that "
@@ -24,12 +24,12 @@ _ADVICE: Final = (
 
 
 def odd_meter_clock(exchanges: Sequence[Exchange], sensor: ErrorBounds) -> str:
-    """The line on a meter whose clock and this computer's disagree beyond their bounds; empty where they agree."""
+    """Warning if the meter's clock and this computer's disagree beyond their bounds; empty if they agree."""
     return _odd("meter", exchanges, sensor.clock_error_max + COMPUTER_ERROR_MAX)
 
 
 def odd_clock_lines(record: RunRecord) -> list[tuple[str, bool]]:
-    """A line for each pair of clocks beyond its bound, and whether the seconds of the energies rest on it.
+    """A line for each pair of clocks beyond its bound, and whether the seconds of the energies depend on it.
 
     None for an imported trace, or a meter read by this computer's clock. Raises: RecordFault: unreadable exchanges.
     """

@@ -1,4 +1,4 @@
-"""Makes the record's files from raw/, however the run ended."""
+"""Writes the record's files from raw/, no matter how the run ended."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ def collect(
     evidence: Evidence,
     drawn: Callable[[RunRecord, PowerTrace, OperationTable | None], T] | None = None,
 ) -> T | None:
-    """Writes every file of the record that can be written, result.json if a repeat is whole, and the final status.
+    """Writes every possible file of the record, result.json if there is a complete repeat, and the final status.
 
     The status is "complete" if nothing was missing, "failed" if a fault withholds figures, else "partial". Large files
-    are written concurrently with the analysis. Returns: what `drawn` makes of the corrected trace and the operations;
-    None without a trace.
+    are written concurrently with the analysis. Returns: the result of `drawn` for the corrected trace and the
+    operations; None without a trace.
     """
     attempt, drawing = _Attempt(record), None
     with ThreadPoolExecutor(2) as beside:
@@ -70,7 +70,7 @@ def collect(
         attempt(lambda: _tables(record, events))
         attempt(lambda: _mark_phases(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if record.run.phases else None
-        if raw and raw.bus:  # the file has its voltages, not the journal's
+        if raw and raw.bus:  # the file has the sensor's voltages, the journal has none
             attempt(trace_files.result)
         supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
         raw, logged = None, logs.result()
@@ -98,7 +98,7 @@ def collect(
 
 
 class _Attempt:
-    """Calls a step; an expected failure becomes a fault of the record and None."""
+    """Calls a step; an expected failure becomes a fault of the record, and the result is None."""
 
     def __init__(self, record: RunRecord) -> None:
         self._record = record
@@ -109,13 +109,13 @@ class _Attempt:
             return step()
         except OpJouleError as error:
             self.failed = True
-            if str(error) not in self._record.faults:  # one damaged file stops several steps
+            if str(error) not in self._record.faults:  # one damaged file makes several steps fail
                 self._record.add_fault(str(error))
             return None
 
 
 def interim_result(record: RunRecord) -> Mapping[str, Any]:
-    """Numbers of the whole repeats on disk so far. Raises: OpJouleError: none yet, or unmatched clocks."""
+    """Numbers of the complete repeats on disk so far. Raises: OpJouleError: none yet, or unmatched clocks."""
     evidence, events = Evidence.of(record, ended_early=True), BoardEvents.of(record)
     raw = _trace(record)
     alignment, logged = _align(record, evidence, events, raw), read_logs(record, events.table)
@@ -132,7 +132,7 @@ def _trace_files(record: RunRecord, raw: PowerTrace | None, power_file: Future[l
 
 
 def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) -> PowerTrace:
-    """The trace of one sensor, its samples for a file, too. Raises: RecordFault: it was changed since then."""
+    """The trace of one sensor; `file` receives its samples. Raises: RecordFault: the raw file was changed."""
     whole = False
     try:
         for name in ("power", "gaps", "bus"):
@@ -146,7 +146,7 @@ def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) ->
 
 
 def _operations(record: RunRecord, logged: LoggedOperations) -> None:
-    """operations.parquet, of logs that hold what the loader did and nothing else."""
+    """Writes operations.parquet from logs that contain exactly what the loader did."""
     if not logged.withheld:
         path = record.path("operations.parquet")
         write_operations(path, logged.table)
@@ -161,7 +161,7 @@ def _tables(record: RunRecord, events: BoardEvents) -> None:
 
 
 def _mark_phases(record: RunRecord, events: BoardEvents) -> None:
-    """The phases that the work has marked inside its own into run.json; a mark without its other end is a fault."""
+    """Adds the phases that the work marked to run.json; a mark without its counterpart is a fault."""
     marked, wrong = marked_phases(marks_of(record, events.table), record.run.phases)
     for line in wrong:
         record.add_fault(line)
@@ -210,7 +210,7 @@ def _signature(
     def fit() -> SignatureFit:
         good = trace.good
         conversion_ns = round(sensor.seen_fraction * trace.period_ns)
-        # A simulated load follows its board in steps, of which run.json states the length.
+        # A simulated load follows its board in steps; run.json has their length.
         load_u_ns = max(DELAY_U_NS, record.run.found.simulation.load_step_s * 1e9 / math.sqrt(3.0))
         fitted = fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns, load_u_ns)
         record.update(
@@ -246,7 +246,7 @@ def _entries(
     events: BoardEvents,
     supply: CorrectedTrace,
 ) -> tuple[dict[str, Any], list[TraceFault]]:
-    """All numbers of the whole repeats, nothing withheld, and the faults of the trace under them."""
+    """All numbers of the complete repeats, nothing withheld, and the faults of their trace."""
     trace = supply.trace
     phases: Sequence[Phase] = record.run.phases
     if evidence.ended_early:

@@ -1,4 +1,4 @@
-"""A record's trace, corrected by the calibration that its run.json holds; the files stay as they were recorded."""
+"""A record's trace, corrected by the calibration in its run.json; the files stay as recorded."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ class CorrectedTrace:
 
     trace: PowerTrace
     sensor: ErrorBounds
-    """Error bounds with the calibration if it was applied, as delivered otherwise."""
+    """Error bounds: with the calibration if it was applied, otherwise as delivered."""
     refusal: str = ""
-    """Why its calibration was not applied; empty if it was, or if there is none."""
+    """Reason why the calibration was not applied; empty if it was, or if there is none."""
 
     @classmethod
     def of(cls, trace: PowerTrace, sensor: ErrorBounds, *, overwrite: bool = False) -> CorrectedTrace:
-        """Applies the sensor's calibration, if it holds for this trace; `overwrite`: in the columns of that trace."""
+        """Applies the sensor's calibration if it is valid for this trace; `overwrite`: in the columns of that trace."""
         calibration = sensor.calibration
         if calibration is None:
             return cls(_at_board(trace, sensor, overwrite=overwrite), sensor)

@@ -27,7 +27,7 @@ class Evidence:
 
     @classmethod
     def of(cls, record: RunRecord, *, ended_early: bool) -> Evidence:
-        """The evidence in a record, however its run ended."""
+        """The evidence in a record, no matter how its run ended."""
         run = record.run
         if run.sensor is None or run.found.cores is None:
             raise RecordFault(f"{record.directory} is not a measurement: it has no sensor or no board")
@@ -42,11 +42,11 @@ class BoardEvents:
     by_file: Mapping[str, pa.Table]
     """Name of the raw file -> its events, in order of time."""
     damaged: bool = False
-    """A file of events could not be read, so that none is used."""
+    """Whether a file of events could not be read; then no file is used."""
 
     @classmethod
     def of(cls, record: RunRecord) -> BoardEvents:
-        """Events of every file of events. Raises: RecordFault: one of them is damaged."""
+        """Events from all files of events. Raises: RecordFault: a file is damaged."""
         return cls({path.name: read_events(path) for path in record.raw_files("*.events.jsonl")})
 
     @property
@@ -57,7 +57,7 @@ class BoardEvents:
 
 
 def _exchanges(record: RunRecord, name: str) -> list[Exchange]:
-    """Round trips of a raw file; none, and a fault, where it is damaged."""
+    """Round trips of a raw file; if it is damaged, none, and a fault in the record."""
     try:
         return read_exchanges(record.intact(f"raw/{name}"))
     except RecordFault as fault:

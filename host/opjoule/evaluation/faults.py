@@ -1,7 +1,7 @@
-"""Faults of a run and its trace, warnings of a short one, and the figures that a fault withholds.
+"""Faults of a run and its trace, warnings of a short run, and the figures that a fault withholds.
 
-A fault withholds groups of figures: they are not given, and the fault stands in their place. run.json keeps for each
-group the first fault that did.
+A fault withholds groups of figures: the result states the fault in place of the figure. run.json lists for each group
+the first fault that withheld it.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Missing
 
 LOST_MAX: Final = 0.01
-"""Share of a window's time whose samples may be lost without a word above the figures."""
+"""Largest share of a window's time with lost samples that causes no warning."""
 
 
 @dataclass(frozen=True)
 class TraceFault:
-    """One line, and the groups of figures (evaluation/faults.py) that it makes wrong."""
+    """A fault in one line, and the groups of figures (evaluation/faults.py) that it makes wrong."""
 
     line: str
     withholds: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ def check_supply(
     phases: Sequence[Phase],
     alignment: Alignment | None,
 ) -> None:
-    """Puts the least voltage into run.json, and adds a fault where it lies under the board's limit."""
+    """Puts the least voltage into run.json, and adds a fault if it is below the board's limit."""
     facts = record.run.found
     where = facts.meter.voltage_at
     least = least_voltage(trace, sensor) if where else None
@@ -92,7 +92,7 @@ def check_supply(
 
 
 def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | None) -> str:
-    """The phase it happened in, in words; empty between phases, and where the clocks are not matched."""
+    """Name of the phase of the least voltage, in words; empty between phases, and if the clocks are not matched."""
     if alignment is None:
         return ""
     board_ns = alignment.board_to_meter.inverse().to_target(least.meter_ns)
@@ -103,15 +103,15 @@ def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500
 _SPARE: Final = 1.5
-"""Runs differ: what is advised lies this much above what would just do."""
+"""Factor by which a recommended length exceeds the minimum, because runs vary."""
 
 
 def short_run_warnings(
     runs: Sequence[Phase], period_ns: int, longer: Callable[[float, float], str]
 ) -> list[str]:
-    """A line if the shortest run is too short for a figure to be trusted, its samples `period_ns` apart.
+    """A line if the shortest run is too short for reliable figures, with samples `period_ns` apart.
 
-    `longer`: what the user is to ask for, given how many times as long a run has to be, and its length [s].
+    `longer`: gives the options to recommend, from the factor by which a run must be longer and its length [s].
     """
     shortest_s = min(run.duration_s for run in runs)
     samples = shortest_s * 1e9 / max(period_ns, 1)
@@ -138,7 +138,7 @@ def withhold(
     return kept | ({"by_repeat": by_repeat} if "by_repeat" in entries else {})
 
 
-def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or what stands for a group
+def _withheld(key: str, reason: str, quantities: Quantities) -> Any:  # a Missing, or the entry of a group
     group = quantities.below(key)
     if not any(definition.required for definition in group):
         return None

@@ -1,7 +1,7 @@
-"""The operations of a measurement from its logs, as far as they agree with what the loader itself counted.
+"""The operations of a measurement from its logs, checked against the loader's own counts.
 
-Logs are read strictly. A log that is damaged, missing, or holds something else than the loader counted takes every
-figure per operation with it; the energies of the windows do not rest on it.
+Logs are read strictly. If a log is damaged, missing or differs from the loader's count, every figure per operation is
+withheld; the energies of the windows do not depend on it.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ class LoggedOperations:
     table: OperationTable
     """Operations of all sound logs, sorted by start."""
     faults: tuple[str, ...]
-    """A line for each log that cannot be relied on."""
+    """A line for each unreliable log."""
     withheld: str
-    """Why no figure per operation can be given: the fault of a run's log; empty where all of them are sound."""
+    """Reason why figures per operation are withheld: the fault of a run's log; empty if all logs are sound."""
 
 
 def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
     """The operations of every load and run, and those that workloads marked among the events.
 
-    A loader that came to its end has left a summary: its log must hold exactly what that counts. Without one the log
-    of a killed run ends where it was cut off.
+    A loader that finished has left a summary, and its log must agree with it exactly. Without a summary, the run was
+    killed, and its log ends where it was cut off.
     """
     summaries = record.run.loader
     tags = {path.stem for path in (record.directory / "raw").glob("*.oplog")}
@@ -64,7 +64,7 @@ def read_logs(record: RunRecord, events: pa.Table) -> LoggedOperations:
 
 
 def _check_against(logged: OperationTable, torn_bytes: int, summary: LoaderSummary, path: Path) -> None:
-    """Raises RecordFault for a log that differs from the summary of its loader."""
+    """Raises RecordFault if a log differs from the summary of its loader."""
     if torn_bytes:
         why = f"its last {torn_bytes} bytes are not a whole block, although the loader ended"
         raise RecordFault(f"operation log {path}: {why}")

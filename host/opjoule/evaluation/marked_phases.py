@@ -1,7 +1,7 @@
-"""The phases that the work marked inside its own, from the marks on the disk.
+"""Phases that the work marked inside its own phase, from the marks on disk.
 
-The board's events hold every mark, but they reach the record only at the end of a repeat. For a repeat that was killed
-earlier there are the marks that the host received, which it writes as they arrive (raw/marks.jsonl).
+The board's events contain every mark, but reach the record only at the end of a repeat. For a repeat that was killed
+earlier, the marks come from raw/marks.jsonl, to which the host writes each mark as it arrives.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPEN_END_NS: Final = (1 << 63) - 1
 
 
 def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
-    """Marks among the board's events and those that the host heard, each once, in order of time."""
+    """Marks among the board's events and those that the host received, without duplicates, in order of time."""
     heard = [read_events(path) for path in record.raw_files(MARKS_FILE)]
     once = dict.fromkeys(_marks(pa.concat_tables([events, *heard])))
     return sorted(once, key=lambda mark: mark.board_ns)
@@ -39,9 +39,9 @@ def _marks(events: pa.Table) -> Iterator[PhaseMark]:
 
 
 def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[list[Phase], list[str]]:
-    """The phases that were marked inside the work of each repeat, and a line for each mark without its other end.
+    """Phases marked inside the work of each repeat, and a line for each mark without its counterpart.
 
-    `phases`: those that came to their end. Work that was cut off keeps what it had marked.
+    `phases`: the completed phases. Work that was interrupted keeps the phases that it had marked.
     """
     marked: list[Phase] = []
     wrong: list[str] = []
@@ -53,7 +53,7 @@ def marked_phases(marks: Sequence[PhaseMark], phases: Sequence[Phase]) -> tuple[
 
 
 def _cut_off(marks: Iterable[PhaseMark], phases: Sequence[Phase]) -> list[Phase]:
-    """The work that has begun after all phases that came to their end; empty where there is none."""
+    """The work that began after all completed phases; empty if there is none."""
     since_ns = max((phase.end_board_ns for phase in phases), default=0)
     begins = [mark for mark in marks if mark.begins and mark.name == RUN and mark.board_ns >= since_ns]
     if not begins:
@@ -89,7 +89,7 @@ NO_OPERATION = "no operation was marked in this phase"
 def phase_figures(
     aligned: AlignedTrace, marked: Sequence[Phase], idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figures]:
-    """Figures of one repeat's marked phases by their name; of a name that comes several times, the sum."""
+    """Figures of one repeat's marked phases by name; phases of the same name are summed."""
     parts: dict[str, list[dict[str, Figure | Missing]]] = {}
     for phase in marked:
         parts.setdefault(phase.name, []).append(_one(aligned, phase, idle, operations))
@@ -97,7 +97,7 @@ def phase_figures(
 
 
 def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Quantity]]:
-    """`by_phase` of result.json: each figure's mean over the repeats; one that a repeat lacks is missing."""
+    """`by_phase` of result.json: each figure's mean over the repeats; missing if a repeat lacks it."""
     names = dict.fromkeys(name for figures in repeats for name in figures)
     lacking: dict[str, Figure | Missing] = {}
     made = {}
@@ -125,7 +125,7 @@ def _one(
 
 
 def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | Missing]:
-    """The parts share their systematic errors: their standard uncertainties add up."""
+    """Sum of figures whose systematic errors are common: the standard uncertainties add up."""
     total: dict[str, Figure | Missing] = {}
     for key in parts[0]:
         figures = [figures[key] for figures in parts]

@@ -1,8 +1,8 @@
 """Energies of one repeat from aligned windows, as docs/method/energy.md defines them.
 
-`run_energy_j` is that of the run's window. Only the energy above idle of settle, with the medium's tail, counts:
-waiting belongs to no operation. `energy_j` is the sum of both; `marginal_energy_j` takes away idle power times the
-run's duration, too.
+`run_energy_j` is the energy of the run's window. Of settle, with the medium's tail, only the energy above idle counts,
+because waiting belongs to no operation. `energy_j` is the sum of both; `marginal_energy_j` is `energy_j` less idle
+power times the run's duration.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.units import Missing, Quantity
 
 HARNESS = "harness"
-"""The control that does the same operations without a database."""
+"""Control that runs the same operations without a database."""
 
 
 @dataclass(frozen=True)
 class AlignedTrace:
-    """A trace that can be integrated over phases: its cells, its sensor, and the map onto their clock."""
+    """A trace that can be integrated over phases: its cells, its sensor, and the map from the phases' clock."""
 
     cells: Cells
     sensor: ErrorBounds
     board_to_meter: ClockMap
 
     def window(self, first: Phase, last: Phase) -> Window:
-        """From the start of one phase to the end of another, on the meter clock."""
+        """Window from the start of one phase to the end of another, on the meter clock."""
         return Window.on_meter(self.board_to_meter, first.start_board_ns, last.end_board_ns)
 
     def energy(self, first: Phase, last: Phase) -> EnergyResult:
@@ -64,9 +64,9 @@ def repeat_energy(aligned: AlignedTrace, phases: Sequence[Phase], repeat: int) -
 
 
 def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
-    """Idle power of one repeat; None where it was not measured.
+    """Idle power of one repeat; None if it was not measured.
 
-    Raises: WindowError, GapError: an idle phase lies outside the trace, or is mostly lost.
+    Raises: WindowError, GapError: an idle phase is outside the trace, or mostly lost.
     """
     idles = [phase.steady for phase in cycle.baselines]
     if not idles:
@@ -77,9 +77,9 @@ def repeat_idle(aligned: AlignedTrace, cycle: Cycle) -> IdlePower | None:
 def harness_energy(
     aligned: AlignedTrace, phases: Sequence[Phase], idle: IdlePower | None, operations: float
 ) -> Quantity:
-    """Energy of the loader itself for `operations`: the harness phase above idle, scaled by its count of operations.
+    """Energy of the loader itself for `operations`: the harness phase above idle, scaled by its number of operations.
 
-    Noise and alignment of a short phase limit it; its uncertainty includes them.
+    Noise and alignment limit the accuracy of a short phase; the uncertainty includes them.
     """
     harness = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
     if not harness:

@@ -1,4 +1,4 @@
-"""result.json as it is written: each quantity of the study is there with its unit, or the reason for its absence."""
+"""Contents of result.json: each quantity of the study with its unit, or the reason for its absence."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from opjoule.record.result import RESULT_SCHEMA
 
 _KIND_KEYS: Final = ("count", "identifiable")
 _ALIGNMENT_KEYS: Final = ("method", "checks")
-"""Required keys that are no numbers."""
+"""Required keys that are not numbers."""
 
 
 def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Quantities) -> dict[str, Any]:
     """The contents of result.json from the numbers of a run, as objects or in their JSON form.
 
-    A Missing in the place of a group (for example `latency_s`) stands for each of its numbers; further keys are kept.
+    A Missing in place of a group (for example `latency_s`) counts for each of its numbers; additional keys are kept.
     Raises: ValueError: a required key is missing, a number has another unit, or a null has no reason.
     """
     wanted = dict.fromkeys(quantity.top for quantity in quantities if quantity.required)
@@ -43,12 +43,12 @@ def result_json(entries: Mapping[str, object], *, simulated: bool, quantities: Q
 
 
 def _is_absent(entry: object) -> bool:
-    """Is it a missing number, or one in the place of a group?"""
+    """Whether the entry is a missing number, or a missing group."""
     return isinstance(entry, Mapping) and "reason" in entry and "value" in entry
 
 
 def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
-    """A group's numbers; one absent number in its place stands for all of them."""
+    """A group's numbers; a single absent number in its place counts for all of them."""
     names = {definition.key.partition(".")[2]: definition.unit for definition in group}
     if not _is_absent(entry) or any(not name or "*" in name for name in names):
         return entry
@@ -58,7 +58,7 @@ def _whole_group(entry: Any, group: Sequence[Definition]) -> Any:
 def _numbers(
     path: str, entry: Any, below: Sequence[str], definition: Definition
 ) -> Iterator[tuple[str, Any]]:
-    """Path and JSON form of each number of one quantity: many where a part of its key is a `*`."""
+    """Path and JSON form of each number of one quantity; several if its key contains a `*`."""
     if not below:
         yield path, entry
         return

@@ -1,4 +1,4 @@
-"""Every number of a run, for result.json (record/result.py checks the shape)."""
+"""All numbers of a run, for result.json (record/result.py checks the shape)."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ HARNESS_ENERGY = "harness_energy_j"
 
 @dataclass(frozen=True)
 class AlignedRun:
-    """A run whose trace and operations are on one clock: the input of result.json."""
+    """A run with trace and operations on one clock: the input of result.json."""
 
     record: RunRecord
     phases: Sequence[Phase]
-    """Phases of whole repeats, and of the controls."""
+    """Phases of complete repeats, and of the controls."""
     aligned: AlignedTrace
     """Trace of the board's supply."""
     alignment: Alignment
@@ -63,7 +63,7 @@ class AlignedRun:
 
 
 def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
-    """All entries of result.json, nothing withheld yet, and the trace's faults. Raises: DataFault: no whole run."""
+    """All entries of result.json, nothing withheld yet, and the trace's faults. Raises: DataFault: no complete run."""
     record, phases, aligned = parts.record, parts.phases, parts.aligned
     numbers = worked_repeats(phases)
     if not numbers:
@@ -109,7 +109,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
 
 
 def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
-    """The cycle in randomised blocks if there is one and its trace is sound, and its faults, which withhold nothing."""
+    """The cycle in randomised blocks, None without one or a sound trace, and its faults, which withhold nothing."""
     number = blocks_repeat(evidence.phases)
     if number is None:
         return None, []
@@ -119,11 +119,11 @@ def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
 
 
 def _notes(wording: Wording, record: RunRecord, aligned: AlignedTrace, phases: Sequence[Phase]) -> list[str]:
-    """Notes of the study, what stood in for what, and whether unseen bursts may have gone beyond the meter's range."""
+    """Notes on the study, on substitutes, and on unseen bursts that may have exceeded the meter's range."""
     windows = [aligned.window(phase, phase) for phase in phases if phase.role is Role.WORK]
     spans = [(window.start_ns, window.end_ns) for window in windows]
     stand_ins: list[str] = []
-    with suppress(RecordFault):  # of a killed job, cut anywhere
+    with suppress(RecordFault):  # of a killed job, whose file may be cut anywhere
         for software in job_results(record)[1]:
             if name := software.stand_in:
                 stand_ins.append(stand_in_words(software.name, name))
@@ -146,7 +146,7 @@ def _repeats(evidence: AlignedRun, numbers: Sequence[int]) -> list[Repeat]:
             beside.submit(lambda: [run.operations.latency for run in runs])
             database = evidence.record.run.asked.db or ""
             attributions = attributed(aligned, runs, evidence.events, database, medium)
-        finally:  # what is wrong with a window is said of the run first
+        finally:  # a window's faults are reported as faults of the run first
             energies = [future.result() for future in computed]
     return [_repeat(evidence, *parts) for parts in zip(numbers, runs, energies, attributions, strict=True)]
 
@@ -196,7 +196,7 @@ def _repeat(
 
 
 def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """`by_phase`, where the work has marked phases of its own."""
+    """`by_phase`, if the work has marked phases of its own."""
     by_repeat = []
     for repeat in repeats:
         marked = [phase for phase in record.run.marked_phases if phase.repeat == repeat.number]
@@ -205,7 +205,7 @@ def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat
 
 
 def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
-    """Samples of the board in one run; a file that was changed is a fault of the record."""
+    """Samples of the board in one run; a changed file is a fault of the record."""
     try:
         samples = read_system(record.intact(f"raw/repeat-{run.repeat}.system.csv"))
         return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
@@ -217,8 +217,8 @@ def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missi
 def shared_with_others(
     budgets: Mapping[str, Any], quantities: Quantities, repeats: Sequence[Figures]
 ) -> dict[str, Mapping[str, float]]:
-    """For each budget, and each figure without one: what other results of the same sensor, or reference, have in
-    common with it (k = 1, signed)."""
+    """Contributions that other results of the same sensor or reference share, for each budget and each figure without
+    a budget (k = 1, signed)."""
     shared_by_key = {
         key: budget.shared for key, budget in budgets.items() if isinstance(budget, Budget) and budget.shared
     }
@@ -230,7 +230,7 @@ def shared_with_others(
 
 
 def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
-    """The budgets of energy_j and marginal_energy_j."""
+    """Budgets of energy_j and marginal_energy_j."""
     made: dict[str, Any] = {}
     for key, name in (("budget", "energy"), ("marginal_budget", "marginal")):
         energies = [energy for repeat in repeats if (energy := getattr(repeat, name))]
@@ -240,7 +240,7 @@ def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:
 
 
 def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
-    """The budget of the energy above idle per operation, with the spread of what an operation cost."""
+    """Budget of the energy above idle per operation, with the spread of an operation's energy."""
     made, values_j = [], []
     for repeat in repeats:
         value, count = per_operation(repeat, above_idle("marginal", repeat)), operations_of(repeat).value
@@ -252,7 +252,7 @@ def headline_budget(repeats: Sequence[Repeat]) -> Budget | None:
 
 
 def sensor_energies(phases: Sequence[Phase], aligned: AlignedTrace) -> Mapping[str, Quantity]:
-    """Energies and powers of a further sensor over the same phases as the board's supply, mean over repeats."""
+    """Energies and powers of an additional sensor over the same phases as the board's supply, mean over repeats."""
     runs = [phase for phase in phases if phase.role is Role.WORK]
     repeats = [Repeat(run.repeat, repeat_energy(aligned, phases, run.repeat), run.duration_s) for run in runs]
     seen = Quantities(definition for definition in COMMON if definition.of_sensors)
@@ -260,7 +260,7 @@ def sensor_energies(phases: Sequence[Phase], aligned: AlignedTrace) -> Mapping[s
 
 
 def _generator(run: Run) -> dict[str, str | None]:
-    """Name and version of what made the operations; the loader's own version is in its summary."""
+    """Name and version of the generator of the operations; the loader's own version is in its summary."""
     generator = run.found.generator or Generator()
     loader = next((summary.loader_version for summary in run.loader.values()), None)
     return {"name": generator.name, "version": generator.version or loader}
@@ -272,7 +272,7 @@ _REASON = "counters of the server's process on the board, from its start to its 
 def server_usage(files: Sequence[Path]) -> dict[str, Unstated]:
     """`server` of result.json from raw/server-N.csv: memory, processor time and I/O, means over the repeats.
 
-    Files without a whole row are left out. Raises: RecordFault: a file holds something else than samples.
+    Files without a complete row are left out. Raises: RecordFault: a file contains something other than samples.
     """
     used = list(filter(None, map(_one, files)))
     means = {name: fmean(usage[name] for usage in used) for name in _UNITS if used}

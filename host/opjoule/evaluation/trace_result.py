@@ -28,7 +28,7 @@ STATED_VOLTAGE = "the supply's voltage was stated by the user, not measured"
 
 
 def conclude_trace(record: RunRecord) -> bool:
-    """Writes parquet files and result.json of a trace without a board; False, and a fault, if that failed."""
+    """Writes parquet files and result.json of a trace without a board; on failure adds a fault and returns False."""
     try:
         for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
             record.raw_files(pattern)
@@ -38,7 +38,7 @@ def conclude_trace(record: RunRecord) -> bool:
             record.add_fault(odd, withholds=(ENERGY,))
         record.update(clocks_checked=True)
         numbers = trace_result(record)
-        if odd:  # one of the clocks that the seconds rest on is wrong
+        if odd:  # one of the clocks that give the seconds is wrong
             numbers = withhold(numbers, {ENERGY: odd}, TRACE.quantities)
             numbers["duration_s"] = Missing(f"withheld: {odd}", "s")
         contents = {"schema": RESULT_SCHEMA, "simulated": record.simulated, **numbers}
@@ -50,7 +50,7 @@ def conclude_trace(record: RunRecord) -> bool:
 
 
 def trace_result(record: RunRecord) -> dict[str, Any]:
-    """The entries of result.json, each a quantity; why there is no uncertainty where the record does not give one.
+    """The entries of result.json, each a quantity; with a reason if the record gives no uncertainty.
 
     Raises: DataFault: fewer than two samples, or too many of them were lost. RecordFault: a file is damaged.
     """
@@ -108,28 +108,28 @@ def _numbers(result: EnergyResult, cells: Cells, sensor: ErrorBounds | None) -> 
 
 
 def mean_power(result: EnergyResult) -> Quantity:
-    """Mean power of a window; without an interval where its energy has none."""
+    """Mean power of a window; without an interval if its energy has none."""
     if isinstance(result.energy, Unstated):
         return Unstated(result.mean_power_w, "W", result.energy.reason)
     return result.power
 
 
 def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
-    """Why no uncertainty of a record's energies can be stated; empty where it can."""
+    """Reason why no uncertainty of a record's energies can be stated; empty if it can."""
     if sensor is None:
         return NO_BOUNDS
     return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
 
 
 def unstated(value: Any, reason: str) -> Any:
-    """The value without its uncertainty; a count keeps its own."""
+    """The value without its uncertainty; a count keeps its uncertainty."""
     if isinstance(value, Measured) and value.unit != "1":
         return Unstated(value.value, value.unit, reason)
     return value
 
 
 def meter_to_host(record: RunRecord) -> ClockMap | None:
-    """Round trips tie the meter to this computer's clock, whose seconds are better; None without enough of them."""
+    """Map from the meter's clock to this computer's, whose seconds are better; None without enough round trips."""
     exchanges = read_exchanges(record.intact(f"raw/{METER_EXCHANGES}"))
     try:
         return fit_exchanges(exchanges, "host", "meter").inverse()

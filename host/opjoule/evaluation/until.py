@@ -1,4 +1,4 @@
-"""`--until-u`: repeats until the headline's interval is narrow enough, or more of them could not narrow it."""
+"""`--until-u`: repeats until the headline's interval is narrow enough, or until more repeats cannot narrow it."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _FLUSHED_S: Final = 1.5
 
 @dataclass(frozen=True)
 class Until:
-    """Decides after each repeat; why it ended is in run.json under `until_u`."""
+    """Decides after each repeat; the reason for the end is in run.json under `until_u`."""
 
     record: RunRecord
     headline: str
     """Key of the study's headline in result.json."""
     wanted: float
-    """Relative expanded uncertainty that the headline is to reach."""
+    """Target for the headline's relative expanded uncertainty."""
     limit: int
-    """Most repeats."""
+    """Greatest number of repeats."""
     result: Callable[[], Mapping[str, Any]]
-    """Gives the numbers of all repeats so far, as build_result() does."""
+    """Function that gives the numbers of all repeats so far, as build_result() does."""
 
     def __call__(self, repeats: int) -> bool:
         """Whether `repeats` are enough."""
@@ -57,12 +57,12 @@ class Until:
 
 
 def shared_u(budget: Budget) -> float:
-    """Expanded uncertainty [J] of what more repeats do not make smaller."""
+    """Part of the expanded uncertainty [J] that more repeats do not reduce."""
     return budget.with_part("repeats", 0.0).energy(0.0).u
 
 
 def until_warnings(outcome: UntilOutcome | None) -> list[str]:
-    """One line where --until-u was asked for and not reached."""
+    """One line if --until-u was requested and not reached."""
     if outcome is None or not outcome.not_reached:
         return []
     reached = "no interval" if outcome.reached is None else f"±{100 * outcome.reached:.2g} %"

@@ -1,7 +1,7 @@
-"""Runs a study's steps by their roles, for each repeat, while the meter is captured throughout.
+"""Runs a study's steps by their roles, for each repeat, while the meter records continuously.
 
-From the start of the first baseline to the end of the last nothing is done on the board but the phases: files are
-fetched afterwards. Whatever ends it, the record holds everything up to that moment and says so.
+From the start of the first baseline to the end of the last, only the phases run on the board: files are fetched
+afterwards. However the run ends, the record contains everything up to that moment and states the reason.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from opjoule.studies.interface import Step, Study, Workload
 
 _POLL_S = 0.05
 _SHOWN_POLL_S = 0.5
-"""Between looks at the board's clock in a baseline: each costs the board a little."""
+"""Interval of reading the board's clock in a baseline: each query costs the board a little."""
 _TAIL_NS = 200_000_000
 _MARKS_LIMIT_S = 10.0
 
@@ -48,22 +48,22 @@ class PrintedMarks:
     def __init__(self) -> None:
         self._marks: dict[str, tuple[int, int]] = {}
         self.settled = False
-        """The workload itself has seen to it that its engine is done and its writes are on the medium."""
+        """Whether the workload itself has waited for its engine's work and its writes to the medium."""
 
     def add(self, line: Mapping[str, Any]) -> None:
-        """Takes one JSON line; lines without a phase are left alone."""
+        """Takes one JSON line; lines without a phase are ignored."""
         if "phase" in line and "board_ns" in line:
             self._marks[str(line["phase"])] = (int(line["board_ns"]), int(line.get("operations", 0)))
             self.settled = bool(line.get("settled", self.settled))
 
     def between(self, start: str, end: str) -> Bounds | None:
-        """The stretch between two of them, or None if either is missing."""
+        """The interval between two marks; None if either is missing."""
         first, last = self._marks.get(start), self._marks.get(end)
         return Bounds(first[0], last[0], last[1]) if first and last else None
 
 
 def process_bounds(marks: Iterable[PhaseMark], name: str) -> Bounds | None:
-    """The stretch from the first begin to the last end of one name; None if either is missing."""
+    """The interval from the first begin to the last end of one name; None if either is missing."""
     of_this_name = [mark for mark in marks if mark.name == name]
     begins = [mark.board_ns for mark in of_this_name if mark.begins]
     ends = [mark.board_ns for mark in of_this_name if not mark.begins]
@@ -95,22 +95,22 @@ class Execution:
         self._board_faults: list[str] = []
         self._repeats = plan.repeats
         self._rest: Rest | None = None
-        """Power of the last baseline, or of the time before anything was done."""
+        """Power of the last baseline, or before anything was done on the board."""
         self._left = Left(False, 0)
         self.phases: list[Phase] = []
         self.summaries: dict[str, dict[str, Any]] = {}
 
     def run(self, enough: Callable[[int], bool] = lambda repeats: True) -> None:
-        """All repeats and the controls.
+        """Runs all repeats and the controls.
 
         Args:
-            enough: asked once the plan's repeats are done, with their number; until it says so, more follow.
-        Raises: BadInput, RigFault: the first thing that stops the run; phases so far are in the record.
+            enough: called with the number of repeats once the plan's are done; more follow until it returns True.
+        Raises: BadInput, RigFault: the first error that stops the run; the phases so far are in the record.
         """
         try:
             self._all(enough)
         finally:
-            with contextlib.suppress(RigFault, OSError):  # what ended the run is the error that counts
+            with contextlib.suppress(RigFault, OSError):  # the error that ended the run is the one to report
                 self._fetch()
 
     def _all(self, enough: Callable[[int], bool]) -> None:
@@ -226,7 +226,7 @@ class Execution:
             raise DeviceFault(f"{tag} failed on the board: {why}")
 
     def _await_rest(self) -> Rest | None:
-        """Power before anything was done on the board; what follows the preparation is held against it."""
+        """Power before anything was done on the board; the power after the preparation is compared with it."""
         if self._plan.idle_s <= 0:
             return None
         self._progress.phase("rest", self._plan.idle_s)
@@ -239,7 +239,7 @@ class Execution:
         return Rest.of(history, since_ns + round(self._plan.lead_in_s * 1e9), history.end_ns)
 
     def _baseline(self, step: Step, repeat: int) -> None:
-        """Idle power; after the work it begins with the end of the drain."""
+        """Measures idle power; after the work, it begins with the end of the drain."""
         worked = any(phase.repeat == repeat and phase.role in WORKED for phase in self.phases)
         if not worked:
             self._board.preparation.before_run()
@@ -258,7 +258,7 @@ class Execution:
         self._rest = Rest.of(self._capture.history, seen_ns - steady_ns, seen_ns)
 
     def _drain(self, step: Step, repeat: int) -> None:
-        """Waits until everything that a workload began is over, or the limit has passed."""
+        """Waits until all effects of a workload are over, or until the limit has passed."""
         after = self.phases[-1]
         self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
         self._progress.write_down(board_ns=after.end_board_ns)
@@ -285,14 +285,14 @@ class Execution:
         self._begin_files(f"after-{SIGNATURE}-{number}")
         self._fetch()
         self._add(Phase(SIGNATURE, 1, start_ns, end_ns, role=Role.CONTROL))
-        self._await_board(end_ns)  # the newest samples may still be of the pattern: they are no rest
+        self._await_board(end_ns)  # the newest samples may still belong to the pattern, and not to rest
 
     def _begin_files(self, name: str) -> None:
         self._board.probe.begin_files(name)
         self._written.append(name)
 
     def _fetch(self) -> None:
-        """Brings the files of workloads that have ended, and the probe's that are complete, to the record."""
+        """Fetches the files of finished workloads, and the probe's complete files, to the record."""
         self._fetch_runs()
         while len(self._written) > 1:
             self._board.runner.fetch_probe_files(self._written[0], self._raw)
@@ -303,7 +303,7 @@ class Execution:
             self._unfetched.pop(0).fetch()
 
     def _await_board(self, board_ns: int, shown_from_ns: int | None = None) -> None:
-        """Waits until the board's clock, as the host sees it, has passed `board_ns`."""
+        """Waits until the board's clock, as estimated by the host, has passed `board_ns`."""
         while (left_ns := board_ns - self._board_ns()) > 0:
             self._check()
             if shown_from_ns is not None:
@@ -314,7 +314,7 @@ class Execution:
         return self._board.probe.clock_exchange().far_received_ns
 
     def _check(self) -> None:
-        """Takes note of what the probe has to say; a meter that has stopped ends the run."""
+        """Records the probe's messages; a stopped meter ends the run."""
         for line in self._board.probe.faults():
             self._board_faults.append(f"on the board: {line}")
             self._record.add_fault(self._board_faults[-1])

@@ -1,4 +1,4 @@
-"""What is known of a meter's sensors when a recording begins: their names, error bounds and calibrations."""
+"""Names, error bounds and calibrations of a meter's sensors, at the start of a recording."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ from opjoule.record.run import StorageSensor
 
 @dataclass(frozen=True)
 class Calibrations:
-    """Where they are kept, and how warm the room is that they are used in."""
+    """Folder of the calibrations, and the temperature of the room in which they are used."""
 
     folder: Path
     temperature_c: float | None = None
-    """None: nobody says."""
+    """None: unknown."""
 
     def of(self, bounds: ErrorBounds, *, simulated: bool) -> FoundCalibration | None:
-        """A sensor's calibration; None where there is none. Raises: as find_calibration()."""
+        """A sensor's calibration; None if there is none. Raises: as find_calibration()."""
         return find_calibration(self.folder, bounds, simulated=simulated, temperature_c=self.temperature_c)
 
 
 @dataclass(frozen=True)
 class KnownSensors:
-    """What is known of the sensors of one opened meter."""
+    """Known properties of the sensors of one opened meter."""
 
     bounds: Mapping[int, ErrorBounds]
-    """Number (0: of the board's supply) -> error bounds, with name and calibration where there are some."""
+    """Number (0: the board's supply) -> error bounds, with name and calibration if there are any."""
     found: Mapping[int, FoundCalibration]
     storage_number: int | None = None
-    """Number of the sensor that is a meter of its own in the medium's supply; None: there is none."""
+    """Number of the sensor that is a separate meter in the medium's supply; None if there is none."""
 
     @classmethod
     def of(
@@ -47,8 +47,8 @@ class KnownSensors:
         """Names the sensors and looks for their calibrations.
 
         Args:
-            calibrations: None: none is looked for.
-        Raises: BadInput: a calibration that cannot be read. CalibrationFault: one of another sensor or setting.
+            calibrations: None: none is searched for.
+        Raises: BadInput: an unreadable calibration. CalibrationFault: calibration of another sensor or setting.
         """
         delivered = {0: meter.error_bounds(), **further_sensors(meter)}
         names = sensor_ids(name, identity)
@@ -66,11 +66,11 @@ class KnownSensors:
         return cls(bounds, applied, meter.number if isinstance(meter, WithStorageMeter) else None)
 
     def wired(self, sense_ohm: float | None) -> KnownSensors:
-        """The same with a board behind the first sensor and this wire between, both ways; None: nobody says."""
+        """The sensors with this wire resistance between the first one and the board, both ways; None: unknown."""
         return replace(self, bounds={**self.bounds, 0: self.bounds[0].wired(sense_ohm)})
 
     def of_storage(self, medium: Medium) -> StorageSensor | None:
-        """The sensor in the medium's own supply, if the rig has one; a storage meter counts before rig.toml's sensor.
+        """The sensor in the medium's own supply, if any; a storage meter takes precedence over rig.toml's sensor.
 
         Raises: BadInput: the meter does not record it.
         """
@@ -88,11 +88,11 @@ class KnownSensors:
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings of old calibrations, and of those made at another temperature; a line each."""
+        """Warnings of old calibrations and of those made at another temperature, a line each."""
         return [line for calibration in self.found.values() for line in calibration.warnings]
 
     def entries(self) -> dict[str, Any]:
-        """`sensor` of run.json, `further_sensors` and `found.calibrations` where there are some."""
+        """`sensor` of run.json, and `further_sensors` and `found.calibrations` if there are any."""
         other_sensors = {number: sensor for number, sensor in self.bounds.items() if number}
         titles = {self.bounds[number].sensor_id: used.file.title for number, used in self.found.items()}
         return {

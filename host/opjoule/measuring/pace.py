@@ -1,8 +1,8 @@
-"""How far a measurement has come: the time that has passed, and an estimate of what is left.
+"""Progress of a measurement: the elapsed time, and an estimate of the remaining time.
 
-A phase that has been there before takes as long as it did then. An idle phase and a run of a stated length take what
-the plan says. A phase that counts its operations goes on as it has begun. Where a phase to come has none of these, the
-time left is a lower bound.
+A phase that has occurred before takes as long as it did then. An idle phase and a run of a stated length take as long
+as planned. A phase that counts its operations continues at its rate so far. If an upcoming phase has none of these, the
+remaining time is a lower bound.
 """
 
 from __future__ import annotations
@@ -20,28 +20,28 @@ from opjoule.studies.interface import Step
 
 TELLING_SHARE: Final = 0.02
 TELLING_S: Final = 2.0
-"""From here on a phase's own pace tells how long it takes."""
+"""Time after which a phase's own rate gives an estimate of its length."""
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A phase that is to come."""
+    """An upcoming phase."""
 
     name: str
-    """Phases of one name take about as long as each other."""
+    """Phases of one name take about equally long."""
     shown: str
     """First word of the phase's title."""
     length_s: float | None = None
-    """Where the plan says it [s]."""
+    """Planned length [s], if there is one."""
 
 
 @dataclass(frozen=True)
 class TimeLeft:
-    """Time until the end of the last phase."""
+    """Remaining time until the end of the last phase."""
 
     remaining_s: float
     is_least: bool
-    """Some phases to come are not in it: nothing tells how long they take."""
+    """Whether some upcoming phases, whose length is unknown, are not included."""
 
     @property
     def words(self) -> str:
@@ -50,7 +50,7 @@ class TimeLeft:
 
 
 def expected_phases(plan: Plan) -> list[Expected]:
-    """The phases that a plan is going to have, in order."""
+    """The phases of a plan, in order."""
     steps = plan.study.steps()
     repeat = [step for step in steps if step.role not in (Role.CONTROL, Role.BLOCKS)]
     controls = [step for step in steps if step.role is Role.CONTROL]
@@ -68,7 +68,7 @@ def _expected(plan: Plan, step: Step, *, in_blocks: bool) -> Expected:
         return Expected(step.name, "settle")
     if step.role in WORKED:
         study = (plan.study.in_blocks() if in_blocks else None) or plan.study
-        length_s = study.to_json().get("run_s")  # of the studies that have one
+        length_s = study.to_json().get("run_s")  # of the studies that have this setting
         return Expected(step.name, "blocks" if in_blocks else step.name, length_s or None)
     return Expected(step.name, step.name)
 
@@ -88,11 +88,11 @@ class Pace:
         self._took_s: dict[str, list[float]] = defaultdict(list)
 
     def expect(self, phases: Sequence[Expected]) -> None:
-        """These are to come."""
+        """Sets the upcoming phases."""
         self._to_come = list(phases)
 
     def begin(self, title: str, total: float | None) -> None:
-        """A phase begins; of those expected, it is the next whose word its title begins with."""
+        """Starts a phase; of the expected phases, it is the next whose word its title begins with."""
         now_s = self._clock_s()
         if self._current:
             self._took_s[self._current.name].append(now_s - self._phase_s)
@@ -104,26 +104,26 @@ class Pace:
         self._phase_s, self._total, self._done, self._stated_s = now_s, total, 0.0, None
 
     def stand(self, done: float) -> None:
-        """The phase stands at `done` of its total."""
+        """Sets the phase's progress to `done` of its total."""
         self._done = done
 
     def wait(self, remaining_s: float | None) -> None:
-        """The phase waits for something, which tells how long it takes yet [s], or does not."""
+        """The phase waits for something with an estimated remaining time [s], or without one."""
         self._total, self._stated_s = None, remaining_s
 
     @property
     def elapsed_s(self) -> float:
-        """Time since the beginning [s]."""
+        """Time since the start [s]."""
         return self._clock_s() - self._began_s
 
     @property
     def share(self) -> float | None:
-        """How much of the phase is done, 0 to 1; None where that is not known."""
+        """Completed fraction of the phase, 0 to 1; None if unknown."""
         return min(self._done / self._total, 1.0) if self._total else None
 
     @property
     def left(self) -> TimeLeft | None:
-        """Time left; None where nothing tells it."""
+        """Remaining time; None if unknown."""
         lengths = [self._of_current(), *map(self._length_s, self._to_come)]
         known = [length for length in lengths if length is not None]
         if not known:
@@ -144,7 +144,7 @@ class Pace:
 
 
 def in_words(length_s: float) -> str:
-    """A length of time, roughly: "40 s", "3 min", "2 h 10 min"."""
+    """A duration, roughly: "40 s", "3 min", "2 h 10 min"."""
     if length_s < 90:
         return f"{length_s:.0f} s"
     minutes = round(length_s / 60)

@@ -1,4 +1,4 @@
-"""What a measurement will do, worked out and checked before anything is touched: a value that can be written down."""
+"""Plan of a measurement, complete and checked before anything starts; it can be written as JSON."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from opjoule.studies.interface import Study
 
 PLAN_VERSION: Final = 1
 IDLE_S = 30.0
-"""Idle before and after each run on a board."""
+"""Length of an idle phase before and after each run on a board."""
 SIMULATED_IDLE_S = 3.0
-"""Idle before and after each run on the simulated rig, whose board comes to rest at once."""
+"""Length of an idle phase on the simulated rig, whose board comes to rest at once."""
 REPEATS: Final = 3
 SETTLE_LIMIT_S: Final = 60.0
 """Longest wait without progress of the medium's writes."""
 RUN_S = 10
-"""Length of a run where nothing is asked for."""
+"""Default length of a run."""
 LEAD_IN_MAX_S = 10.0
 _PLAIN: Final = ("idle_s", "repeats", "settle_limit_s", "simulated", "signature", "until_u", "repeats_limit")
-"""Fields of a plan that are written as they are."""
+"""Fields of a plan that are written unchanged."""
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,12 @@ class TwinProfile:
 
     @classmethod
     def of(cls, path: Path) -> TwinProfile:
-        """Digest of a file. Raises: OSError: it cannot be read."""
+        """Profile with the digest of a file. Raises: OSError: it cannot be read."""
         return cls(str(path), file_sha256(path))
 
     @property
     def checked(self) -> Path:
-        """Path of the file. Raises: BadInput: the file is gone, or is another one by now."""
+        """Path of the file. Raises: BadInput: the file is missing or has changed."""
         path = Path(self.path)
         if not path.is_file() or file_sha256(path) != self.sha256:
             used = f"was used (SHA-256 {self.sha256:.12}...)"
@@ -56,32 +56,32 @@ class TwinProfile:
 
 @dataclass(frozen=True)
 class Plan:
-    """Everything a measurement needs to know, complete and checked."""
+    """All settings of a measurement, complete and checked."""
 
     study: Study
     board: BoardAndMedium
     idle_s: float
-    """Length of an idle phase, its lead-in included."""
+    """Length of an idle phase, including its lead-in."""
     repeats: int
-    """The fewest; `until_u` may ask for more."""
+    """Least number of repeats; `until_u` may ask for more."""
     settle_limit_s: float
     simulated: bool
     signature: bool | None = None
-    """Play the load signature before and after; None: where there is no sync line."""
+    """Whether to play the load signature before and after; None: only without a sync line."""
     until_u: float | None = None
-    """Repeat until the headline's relative interval is no wider, at most repeats_limit times."""
+    """Relative interval of the headline at which repeating ends, after at most repeats_limit repeats."""
     repeats_limit: int = 30
     twin_profile: TwinProfile | None = None
-    """What a simulated rig's parameters come from in place of the stated ones."""
+    """Source of a simulated rig's parameters, instead of the stated ones."""
     asked: dict[str, Any] = field(default_factory=dict)
     """The user's own words, for run.json."""
     condition: Mapping[str, str] = field(default_factory=dict)
-    """Which of several this is, axis -> value; empty for a measurement of its own."""
+    """Condition of this measurement within a campaign, axis -> value; empty for a measurement of its own."""
     rank: int = 0
-    """Place of that condition among all, as they are asked for."""
+    """Place of that condition among all conditions, in the requested order."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: settings that do not go together."""
+        """Raises: BadInput: incompatible settings."""
         if self.until_u and not self.idle_s:
             raise BadInput("--until-u needs idle power: leave out --idle 0")
 
@@ -92,11 +92,11 @@ class Plan:
 
     @property
     def lead_in_s(self) -> float:
-        """Start of an idle phase that is left out: a third of it, at most 10 s."""
+        """Length of an idle phase's start that is left out: a third of it, at most 10 s."""
         return min(self.idle_s / 3.0, LEAD_IN_MAX_S)
 
     def phases(self) -> list[tuple[str, str]]:
-        """(phase, what happens in it) of one repeat and of the controls, in order."""
+        """(phase, description) of one repeat and of the controls, in order."""
         words, shown, worked = self.study.words(), [], False
         for step in self.study.steps():
             if step.role is Role.BASELINE:
@@ -113,7 +113,7 @@ class Plan:
         return shown
 
     def to_json(self) -> dict[str, Any]:
-        """The plan as a value: what is done, not what it was called on the command line or where it goes."""
+        """The plan as JSON: what is done, without its names on the command line and its destination."""
         return {
             "schema": {"name": "plan", "version": PLAN_VERSION},
             "study": self.study.to_json(),
@@ -125,7 +125,7 @@ class Plan:
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any], study: Study, asked: Mapping[str, Any]) -> Plan:
-        """The plan that to_json() wrote, its study read by the study's own. Raises: BadInput: newer, or unknown."""
+        """The plan from to_json(); the study reads its own part. Raises: BadInput: newer, or unknown."""
         if (version := entry["schema"]["version"]) > PLAN_VERSION:
             raise BadInput(f"the plan is of version {version}; this OpJoule knows {PLAN_VERSION}")
         kinds = get_type_hints(cls)
@@ -139,5 +139,5 @@ class Plan:
 
     @property
     def sha256(self) -> str:
-        """Hash of the plan's JSON: two plans of one hash do the same."""
+        """Hash of the plan's JSON: plans with the same hash are identical."""
         return hashlib.sha256(json.dumps(self.to_json(), sort_keys=True).encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Progress on the terminal and in the record: the phase, how far it is, the time that has passed and is left."""
+"""Progress on the terminal and in the record: the phase, its progress, elapsed and remaining time."""
 
 from __future__ import annotations
 
@@ -19,42 +19,42 @@ from rich.text import Text
 from opjoule.measuring.pace import Expected, Pace, in_words
 from opjoule.trace.power_history import PowerHistory
 
-SHOWN_NS = 1_000_000_000  # the mean of so much of the trace: single samples would flicker
+SHOWN_NS = 1_000_000_000  # averaging time of the power: single samples would flicker
 NOTED_S = 2.0
-"""So often the time left is noted in the record while a phase goes on."""
+"""Interval at which the remaining time is recorded during a phase."""
 LINE_S = 60.0
-"""So often a plain line says how a phase stands."""
+"""Interval of the plain progress lines."""
 PROGRESS: Final = "progress.jsonl"
-"""How a measurement goes on, in its record's raw/ while it does, for whoever watches it."""
+"""Progress of the measurement, in its record's raw/, for any observer."""
 
 
 class ProgressNotes:
-    """Appends one JSON line for each thing noted, with the time of the newest sample. Safe from several threads.
+    """Appends one JSON line for each note, with the time of the newest sample. Thread-safe.
 
-    Nothing rests on them: a note that cannot be written is left out.
+    No result depends on the notes: one that cannot be written is left out.
     """
 
     def __init__(self, path: Path, history: PowerHistory) -> None:
-        """`history`: of the trace that is being recorded."""
+        """`history`: power history of the trace that is being recorded."""
         self._file = path.open("x", encoding="utf-8")
         self._history = history
         self._lock = threading.Lock()
 
     def add(self, **entry: str | float) -> None:
-        """Writes and flushes a line; nothing once it is closed."""
+        """Writes and flushes a line; does nothing after close()."""
         line = json.dumps({"meter_ns": self._history.end_ns, **entry}) + "\n"
         with self._lock, suppress(OSError, ValueError):
             self._file.write(line)
             self._file.flush()
 
     def close(self) -> None:
-        """From now on the file does not change."""
+        """Closes the file; it does not change afterwards."""
         with self._lock, suppress(OSError):
             self._file.close()
 
 
 class PowerColumn(ProgressColumn):
-    """Mean power of the last second that the meter sent; nothing without a meter that runs."""
+    """Mean power of the last second from the meter; empty without a running meter."""
 
     history: PowerHistory | None = None
 
@@ -68,7 +68,7 @@ class PowerColumn(ProgressColumn):
 
 
 class PaceColumn(ProgressColumn):
-    """Time since the measurement began, and an estimate of what is left."""
+    """Elapsed time of the measurement, and an estimate of the remaining time."""
 
     def __init__(self, pace: Pace) -> None:
         super().__init__()
@@ -82,7 +82,7 @@ class PaceColumn(ProgressColumn):
 
 
 class PhaseProgress:
-    """One bar a phase on stderr; on something that is no terminal a plain line at each phase, and now and then."""
+    """One bar per phase on stderr; if that is no terminal, a plain line at each phase and at intervals."""
 
     _notes: ProgressNotes | None = None
 
@@ -114,12 +114,12 @@ class PhaseProgress:
         self._progress.stop()
 
     def watch(self, history: PowerHistory | None) -> None:
-        """Shows the newest power of a trace that is being recorded; None: of none any more."""
+        """Shows the newest power of a trace that is being recorded; None: of no trace any more."""
         self._power.history = history
 
     @contextmanager
     def noted(self, notes: ProgressNotes) -> Iterator[None]:
-        """Inside the block phases, operations and temperatures are noted in the record too."""
+        """Context in which phases, operations and temperatures are also noted in the record."""
         with closing(notes):
             self._notes = notes
             try:
@@ -133,11 +133,11 @@ class PhaseProgress:
             notes.add(**entry)
 
     def expect(self, phases: Sequence[Expected]) -> None:
-        """These phases are to come: what is left is told from now on."""
+        """Sets the upcoming phases; from now on the remaining time is shown."""
         self._pace.expect(phases)
 
     def phase(self, description: str, total: float | None) -> None:
-        """A new phase begins; `total` in whatever unit advance_to() is given, None where it is not known."""
+        """Starts a phase; `total` has the unit of advance_to(), None if unknown."""
         self._title = description
         self._pace.begin(description, total)
         self.write_down(phase=description)
@@ -149,14 +149,14 @@ class PhaseProgress:
         self._task = self._progress.add_task(description, total=total)
 
     def advance_to(self, done: float) -> None:
-        """The phase stands at `done`."""
+        """Sets the phase's progress to `done`."""
         self._pace.stand(done)
         self._look()
         if self._task is not None:
             self._progress.update(self._task, completed=done)
 
     def wait_on(self, waited_s: float, remaining_s: float | None) -> None:
-        """A wait whose end is told by what is waited for: the seconds that remain, None where nothing tells them."""
+        """Shows a wait with the estimated remaining seconds, None without an estimate."""
         self._pace.wait(remaining_s)
         self._look()
         if self._task is not None:
@@ -164,7 +164,7 @@ class PhaseProgress:
             self._progress.update(self._task, completed=waited_s, total=total_s)
 
     def _look(self) -> None:
-        """Says now and then how it stands: in the record, and where there is no bar."""
+        """Reports the progress at intervals: in the record, and as a line if there is no bar."""
         now_s = time.monotonic()
         if now_s - self._noted_s >= NOTED_S:
             self._note_time()
@@ -187,5 +187,5 @@ class PhaseProgress:
         self._console.print(f"  {self._title.strip()}:{share} {times}", soft_wrap=True)
 
     def note(self, line: str) -> None:
-        """One line above the bar."""
+        """Prints one line above the bar."""
         self._console.print(f"  {line}", soft_wrap=True)

@@ -1,8 +1,8 @@
-"""Is the board back at rest: the tail that a flash card, a drive or the engine draws after the last write.
+"""Whether the board is back at rest, after the tail of a flash card, a drive or the engine.
 
-The meter alone answers, so that nothing is done on the board to find out. At rest means that the power of the last five
-seconds, second by second, lies as near to the idle power measured before as that is known: its noise, its standard
-uncertainty, and what an idle phase of that length cannot show.
+Only the meter is used, so that the check itself does nothing on the board. At rest means: for the last five seconds,
+each second's mean power is within the tolerance of the idle power measured before. The tolerance combines its noise,
+its standard uncertainty, and the wander that an idle phase of that length cannot show.
 """
 
 from __future__ import annotations
@@ -19,36 +19,36 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 QUIET_S: Final = 5
-"""Seconds in a row that have to be at rest."""
+"""Number of consecutive seconds that must be at rest."""
 JUDGED_S: Final = 20
-"""Seconds, if there are so many, by which a power that did not come to rest is judged."""
+"""Number of seconds, if there are so many, that classify a power that did not come to rest."""
 DEVIATIONS: Final = 3.0
 """Standard deviations of a second's mean that count as noise."""
 FLOOR: Final = 1e-3
-"""Share of the power below which a difference is not told from the steps of a 12-bit sensor: an INA219's 4 mV are
+"""Fraction of the power below which a difference may be due to the steps of a 12-bit sensor: an INA219's 4 mV are
 0.08 % of 5 V, and its 10 uV are 0.02 % of the current of an idle board (SBOS448G, 7.5)."""
 UNSEEN: Final = 2e-3
-"""Standard deviation, as a share of the power, by which idle is taken to wander within ten seconds: ripple that beats
-with the voltage's readings, regulators, daemons. Chosen; validation/settle_trials.py shows what it costs."""
+"""Assumed standard deviation of idle wander within ten seconds, as a fraction of the power: ripple that beats
+with the voltage's readings, regulators, daemons. Chosen; validation/settle_trials.py shows its cost."""
 SHOWN_S: Final = 10.0
-"""An idle phase of this length shows its wander by itself."""
+"""Length of an idle phase that shows its wander by itself."""
 _BLOCKS_MIN: Final = 3
 _GROUPS_MIN: Final = 3
 
 
 @dataclass(frozen=True)
 class Rest:
-    """Power at rest, and how well it is known."""
+    """Power at rest, with its uncertainty."""
 
     mean_w: float
     noise_w: float
-    """Standard deviation of the mean of one second [W], widened where few seconds show it."""
+    """Standard deviation of the mean of one second [W], widened if estimated from few seconds."""
     mean_u_w: float
-    """Standard uncertainty of mean_w [W], with the wander that its length could not show."""
+    """Standard uncertainty of mean_w [W], including the wander that a phase of its length cannot show."""
 
     @classmethod
     def of(cls, history: PowerHistory, start_meter_ns: int, end_meter_ns: int) -> Rest | None:
-        """The rest that a stretch of a trace shows; None where fewer than three tenths of a second have samples."""
+        """Rest power from a stretch of a trace; None if fewer than three tenths of a second have samples."""
         blocks_w = history.blocks_w(start_meter_ns, end_meter_ns)
         if blocks_w.size < _BLOCKS_MIN:
             return None
@@ -64,27 +64,27 @@ class Rest:
 
     @property
     def tolerance_w(self) -> float:
-        """How far the mean of a second at rest may lie from mean_w [W]."""
+        """Tolerance of the mean of a second at rest, about mean_w [W]."""
         return max(DEVIATIONS * math.hypot(self.noise_w, self.mean_u_w), FLOOR * abs(self.mean_w))
 
 
 @dataclass(frozen=True)
 class Calm:
-    """How the newest seconds compare with rest."""
+    """Comparison of the newest seconds with rest."""
 
     quiet: bool
-    """Each of the newest five lies within the tolerance of rest."""
+    """Whether each of the newest five is within the tolerance of rest."""
     above_w: float
     """Mean of the newest twenty less that of rest [W]."""
     steady: bool
-    """The newest twenty do not change from their first half to their second by more than they scatter: another level or
-    bursts that come again, and no tail that falls."""
+    """Whether the newest twenty change from their first half to their second by no more than their scatter: a new level
+    or recurring bursts, not a falling tail."""
     in_bursts: bool
-    """More than half of the newest twenty lie within the tolerance of rest: what is above comes in bursts."""
+    """Whether more than half of the newest twenty are within the tolerance of rest: the excess comes in bursts."""
 
 
 def calm(history: PowerHistory, rest: Rest, since_meter_ns: int) -> Calm | None:
-    """The newest seconds of a trace against rest; None while fewer than five have passed since a time."""
+    """Compares the newest seconds of a trace with rest; None if fewer than five have passed since `since_meter_ns`."""
     end_ns = history.end_ns
     start_ns = max(since_meter_ns, end_ns - JUDGED_S * 1_000_000_000)
     seconds = history.seconds_w(start_ns, end_ns)

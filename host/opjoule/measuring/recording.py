@@ -1,4 +1,4 @@
-"""What is written down while a meter runs: its trace, the exchanges of time stamps, and seals of both."""
+"""Recording while a meter runs: its trace, the exchanges of time stamps, and seals of both."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from opjoule.system_errors import of_system
 from opjoule.trace.journal import TraceJournal
 
 PERIOD_S = 0.2
-"""Distance of two exchanges of time stamps with the board."""
+"""Interval between exchanges of time stamps with the board."""
 
 
 class ClockWatch:
-    """A thread that files every exchange; a board that does not answer is a gap, not an end."""
+    """A thread that records every exchange; a board that does not answer causes a gap, not an end."""
 
     def __init__(self, exchange: Callable[[], Exchange], file: ExchangeFile) -> None:
         """The file is closed when the thread ends."""
@@ -33,11 +33,11 @@ class ClockWatch:
         self._error: OSError | None = None
 
     def start(self) -> None:
-        """Begins at once."""
+        """Starts immediately."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends the thread once an exchange on its way is over; its file is whole then. Raises: OSError: it is not."""
+        """Ends the thread after a pending exchange, with a complete file. Raises: OSError: the file is incomplete."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -56,10 +56,10 @@ class ClockWatch:
 
 
 class Recording:
-    """Runs from the beginning of a `with` block to its end; then no raw file of it changes any more.
+    """Records from the start of a `with` block to its end; after that its raw files do not change.
 
-    What cannot be written (a full disk, a folder that is gone) is raised at the end of the block, unless something
-    else ended it, and is a fault of the record in any case.
+    A write error (a full disk, a missing folder) is raised at the end of the block, unless another error ended it, and
+    is a fault of the record in any case.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""The wait until what a workload has begun is over: pending writes, background work, the medium's own tail."""
+"""The wait until a workload's effects are over: pending writes, background work, the medium's tail."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from opjoule.measuring.quiet import QUIET_S, Calm, Rest, calm
 from opjoule.trace.power_history import PowerHistory
 
 PROGRESS_BYTES: Final = 16 << 20
-"""So much less to be written is progress."""
+"""Decrease of the pending writes that counts as progress,"""
 PROGRESS_SHARE: Final = 0.25
-"""Or so much less of a smaller rest,"""
+"""or this fraction of a smaller remainder,"""
 PROGRESS_LEAST_BYTES: Final = 1 << 20
-"""but not less than what a board logs by itself."""
+"""but at least as much as a board's own logging writes."""
 HELD_S: Final = 35.0
-"""For so long Linux may leave dirty pages where they are, if nothing syncs them: the flusher looks each 5 s for pages
+"""Longest time for which Linux may leave dirty pages if nothing syncs them: the flusher looks every 5 s for pages
 older than 30 s (dirty_writeback_centisecs, dirty_expire_centisecs; Documentation/admin-guide/sysctl/vm.rst)."""
 _RATE_OVER_S: Final = 10.0
 
 
 class WriteBack:
-    """Follows the pending writes of one board down to a level; times are of one clock [s]."""
+    """Follows one board's pending writes down to a level; all times are on one clock [s]."""
 
     def __init__(self, level_bytes: int, now_s: float) -> None:
-        """`level_bytes`: pending writes at which all is written."""
+        """`level_bytes`: level of pending writes at which everything counts as written."""
         self._level_bytes = level_bytes
         self._least_bytes = math.inf
         self._progress_s = now_s
@@ -36,7 +36,7 @@ class WriteBack:
         self._seen: deque[tuple[float, int]] = deque()
 
     def see(self, pending_bytes: int, now_s: float) -> None:
-        """Takes what is pending now."""
+        """Takes a new value of the pending writes."""
         self._seen.append((now_s, pending_bytes))
         while self._seen[0][0] < now_s - _RATE_OVER_S:
             self._seen.popleft()
@@ -48,51 +48,51 @@ class WriteBack:
             self._begun, self._progress_s, self._least_bytes = True, now_s, pending_bytes
 
     def still_s(self, now_s: float) -> float:
-        """How long nothing has got on [s]; before write-back has begun, less the time Linux may take to begin it."""
+        """Time without progress [s]; before write-back has begun, less the time that Linux may take to begin."""
         return now_s - self._progress_s - (0.0 if self._begun else HELD_S)
 
     @property
     def bytes_per_s(self) -> float:
-        """Rate at which the pending writes became fewer in the last ten seconds; 0 where they did not."""
+        """Rate at which the pending writes fell in the last ten seconds; 0 if they did not fall."""
         (start_s, first_bytes), (end_s, last_bytes) = self._seen[0], self._seen[-1]
         return max(first_bytes - last_bytes, 0) / (end_s - start_s) if end_s > start_s else 0.0
 
     @property
     def remaining_s(self) -> float | None:
-        """How long the rest will take at that rate [s]; None where there is no rate."""
+        """Time that the rest will take at that rate [s]; None without a rate."""
         left_bytes = max(self._seen[-1][1] - self._level_bytes, 0)
         return left_bytes / self.bytes_per_s if self.bytes_per_s else None
 
 
 SETTLED_BYTES: Final = 1 << 20
-"""Pending writes below this count as settled: the board's own logging never quite stops."""
+"""Pending writes below this count as settled: the board's own logging never stops completely."""
 SHIFT_MAX: Final = 0.02
-"""A steady power this far from rest, relative, is taken for another idle level; beyond it for a tail that goes on."""
+"""Relative deviation of a steady power from rest up to which it counts as a new idle level; above it, as a tail."""
 _PENDING_POLL_S: Final = 0.5
-"""Seldom: each question costs the board a little."""
+"""Long, because each query costs the board a little."""
 _ASK_AGAIN_S: Final = 10.0
-"""While the power is not at rest."""
+"""Interval of queries while the power is not at rest."""
 _POLL_S: Final = 0.1
 
 
 @dataclass(frozen=True)
 class Left:
-    """What a workload has left to be written when it ended."""
+    """State of a workload's writes when it ended."""
 
     written: bool
-    """Nothing: it has seen to its writes itself, and the board's pending writes are not asked for."""
+    """Whether the workload waited for its own writes, so that the board's pending writes are not queried."""
     before_bytes: int
-    """Pending writes before it began; a board that logs never comes below."""
+    """Pending writes before it began; a board that logs never falls below that."""
 
 
 @dataclass(frozen=True)
 class Unsettled:
-    """What was not over when the limit had passed."""
+    """Effects that were not over when the limit had passed."""
 
     line: str
-    """In words."""
+    """Description in words."""
     pollutes_idle: bool
-    """Idle power that is measured from here on is not that of a board at rest."""
+    """Whether idle power measured from here on is not that of a board at rest."""
 
 
 @dataclass
@@ -102,14 +102,14 @@ class Settling:
     pending_write_bytes: Callable[[], int]
     history: PowerHistory
     limit_s: float
-    """Longest wait for a medium that does not get on, and for the power to come to rest [s]."""
+    """Longest wait for a medium without progress, and for the power to come to rest [s]."""
     check: Callable[[], None]
     show: Callable[[float, float | None], None]
-    """Called with the seconds waited so far, and those that remain, None where nothing tells them."""
+    """Called with the seconds waited so far and the estimated remaining seconds, or None without an estimate."""
     _started_s: float = 0.0
 
     def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
-        """Waits until writes are on the medium and the power is back at rest, if that is known; what was not."""
+        """Waits until writes are on the medium and the power is back at rest, if that is known; returns what is not."""
         self._started_s = time.monotonic()
         level_bytes = max(writes.before_bytes, SETTLED_BYTES)
         if not writes.written and (left := self._await_written(level_bytes)):
@@ -117,7 +117,7 @@ class Settling:
         return self._await_rest(rest, level_bytes) if rest else None
 
     def _await_written(self, level_bytes: int) -> Unsettled | None:
-        """A medium that gets on with its writes is waited for, however many they are."""
+        """Waits for a medium as long as its writes make progress, however many they are."""
         write_back = WriteBack(level_bytes, time.monotonic())
         while (pending := self.pending_write_bytes()) > level_bytes:
             now_s = time.monotonic()
@@ -134,7 +134,7 @@ class Settling:
         return None
 
     def _await_rest(self, rest: Rest, level_bytes: int) -> Unsettled | None:
-        """Where the power does not come to rest, the board is asked now and then whether its medium still writes."""
+        """Waits for the power to come to rest; meanwhile checks at intervals whether the medium still writes."""
         ask_again_s = min(_ASK_AGAIN_S, self.limit_s / 2)
         limit_s = time.monotonic() + self.limit_s
         asked_s, since_ns = time.monotonic(), self.history.end_ns
@@ -159,7 +159,7 @@ class Settling:
 
 
 def _not_at_rest(now: Calm | None, rest: Rest, limit_s: float) -> Unsettled:
-    """In words, and whether idle power can still be measured: above idle by little, and no more changing."""
+    """Description in words, and whether idle power can still be measured: little above idle, and not changing."""
     if now is None:
         line = f"settle saw less than {QUIET_S} s of samples in {limit_s:g} s; raise --settle-limit"
         return Unsettled(line, pollutes_idle=True)

@@ -1,4 +1,4 @@
-"""From supply to board: which shunt, what it and the wiring take at the board's peak, and what to do about it."""
+"""Path from supply to board: the shunt, the voltage drop at the board's peak, and remedies."""
 
 from __future__ import annotations
 
@@ -23,43 +23,43 @@ OF_THE_DRIVER: Final = "the driver's, read when the meter is opened"
 
 @dataclass(frozen=True)
 class SupplyPath:
-    """Supply, shunt and wiring in front of one board, as far as each is known."""
+    """Supply, shunt and wiring in front of one board, as far as known."""
 
     profile: Profile
     supply_v: float | None
-    """Without load [V]: as stated, or what the board's maker asks for."""
+    """Voltage without load [V]: as stated, or the value that the board's maker requires."""
     stated: bool
-    """The supply's voltage was stated."""
+    """Whether the supply's voltage was stated."""
     cable_ohm: float | None
     shunt_ohm: float | None
     """None: the meter has its own, which the user does not choose, or it is not known yet."""
     shunt_tolerance: float | None
     shunt_from: str
     sense_ohm: float | None = None
-    """Between the point where the voltage is sensed and the board, both ways; None: nobody says."""
+    """Resistance between the voltage's sense point and the board, both ways; None: unknown."""
 
     @property
     def drop_v(self) -> float | None:
-        """Over shunt and wiring at the board's peak current [V]; None where that current is not known."""
+        """Voltage drop over shunt and wiring at the board's peak current [V]; None if that current is unknown."""
         if self.profile.peak_current_a is None:
             return None
         return self.profile.peak_current_a * ((self.shunt_ohm or 0.0) + (self.cable_ohm or 0.0))
 
     @property
     def board_v(self) -> float | None:
-        """What is left for the board at its peak [V]."""
+        """Voltage at the board at its peak current [V]."""
         return None if self.drop_v is None or self.supply_v is None else self.supply_v - self.drop_v
 
     @property
     def shunt_words(self) -> str:
-        """Which shunt, how well it is known, and who says so."""
+        """The shunt, with its tolerance and the source of that."""
         if self.shunt_ohm is None:
             return self.shunt_from
         return shunt_words(self.shunt_ohm, self.shunt_tolerance or 0.0, self.shunt_from)
 
     @property
     def supply_words(self) -> str:
-        """The drop and what is left, in one line."""
+        """The drop and the remaining voltage, in one line."""
         if self.drop_v is None or self.board_v is None:
             why = f"because the peak current of a {self.profile.title} is not"
             return f"the voltage drop before the board is not known, {why}"
@@ -76,7 +76,7 @@ class SupplyPath:
 
     @property
     def warning(self) -> str:
-        """One line if that is under the board's limit; else empty."""
+        """One line if the voltage is below the board's limit; else empty."""
         limit = self.profile.least_voltage_v
         if limit is None or self.board_v is None or self.board_v >= limit - 1e-9:
             return ""
@@ -87,7 +87,7 @@ class SupplyPath:
 
     @property
     def remedy(self) -> str:
-        """What raises the voltage at the board."""
+        """Remedy that raises the voltage at the board."""
         highest_v = self.profile.supply_voltage_v[1]
         ways, left_v = [], None
         if (self.shunt_ohm or 0.0) > ADVISED_SHUNT_OHM:
@@ -98,14 +98,14 @@ class SupplyPath:
         return ", ".join([*ways, THICK_CABLE]) + alone + note
 
     def measured(self, shunt: Shunt | None) -> SupplyPath:
-        """The same with the shunt that the opened meter reports, if it reports one."""
+        """The path with the shunt that the opened meter reports, if it reports one."""
         if shunt is None:
             return self
         origin = shunt.origin or self.shunt_from
         return replace(self, shunt_ohm=shunt.ohm, shunt_tolerance=shunt.tolerance, shunt_from=origin)
 
     def to_json(self) -> dict[str, Any]:
-        """The supply path as it stands in run.json."""
+        """The supply path in the form of run.json."""
         return {
             **{
                 name: getattr(self, name)
@@ -125,12 +125,12 @@ def shunt_words(ohm: float, tolerance: float, origin: str) -> str:
 
 
 def stated_in(meter: str | None) -> str:
-    """Where the meter's name stands: on the command line, where it is given there."""
+    """Source of the meter's name: the command line, if it is given there."""
     return "--meter" if meter else RIG_FILE
 
 
 def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply) -> SupplyPath:
-    """What is known before the meter is opened: shunt and voltage as far as its name tells."""
+    """Supply path before the meter is opened, with the shunt and voltage given by the meter's name."""
     address = address_of(meter)
     kind = address.kind
     shunt = shunts(address.options, stated_in)[0] if kind.shunt_of is ShuntOf.USER else None
@@ -149,7 +149,7 @@ def supply_path(profile: Profile, meter: str, stated_in: str, supply: RigSupply)
 
 
 def local_meter_warning(connection: str, meter: str) -> str:
-    """One line where the measured board itself reads a meter on a cable; else empty."""
+    """One line if the measured board itself reads a meter over a cable; else empty."""
     draw = address_of(meter).kind.draw
     if connection != "local" or draw is None:
         return ""

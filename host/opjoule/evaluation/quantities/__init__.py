@@ -1,1 +1,1 @@
-"""Every quantity of a result, as tables: its key, unit, words, formula, and what it rests on."""
+"""Every quantity of a result, as tables: key, unit, words, formula, and the groups that it depends on."""

@@ -25,7 +25,7 @@ _MEDIUM: Final = {
 
 
 def share_figure(share: Share) -> Figure | Missing:
-    """A share of the energy [J], or why it is not identifiable."""
+    """A share of the energy [J], or the reason why it is not identifiable."""
     if share.unidentified:
         return Missing(share.unidentified, "J")
     return Figure(share.energy_j, "J", share.standard_u_j)
@@ -71,7 +71,7 @@ def unseparated(repeat: Repeat) -> Figure | Missing:
     share = repeat.attribution.unseparated
     rest = Figure(share.energy_j, "J", share.standard_u_j)
     if repeat.attribution.foreground.unidentified and isinstance(repeat.harness, Figure):
-        # The harness is identified, and part of the foreground.
+        # The harness is identifiable, and part of the foreground.
         return replace(rest, value=rest.value - repeat.harness.value)
     return rest
 
@@ -102,7 +102,7 @@ BY_ACTIVITY: Final = (
     _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
     _activity("unseparated", "sum of the parts that cannot be told apart; 0 if all can", unseparated),
 )
-"""Together they are energy_j."""
+"""Their sum is energy_j."""
 
 
 MODEL: Final = (
@@ -112,7 +112,7 @@ MODEL: Final = (
 
 
 def storage(repeat: Repeat) -> Figure | Missing:
-    """Energy of the medium above idle [J], by the sensor in its supply, or else by the model."""
+    """Energy of the medium above idle [J], from the sensor in its supply, otherwise from the model."""
     if repeat.storage:
         marginal = repeat.storage.marginal
         return Figure.energy(marginal.energy, marginal.budget.shared) if marginal else Missing(NO_IDLE, "J")
@@ -128,7 +128,7 @@ def storage(repeat: Repeat) -> Figure | Missing:
 
 
 def rest(repeat: Repeat) -> Figure | Missing:
-    """Energy of processor, memory and all else above idle [J]: the board's energy less the medium's."""
+    """Energy of processor, memory and the rest of the board above idle [J]: the board's energy less the medium's."""
     whole, medium = above_idle("marginal", repeat), storage(repeat)
     if isinstance(whole, Missing) or isinstance(medium, Missing):
         return medium if isinstance(medium, Missing) else whole
@@ -138,7 +138,7 @@ def rest(repeat: Repeat) -> Figure | Missing:
 
 
 def without(whole: Figure, part: Figure) -> Figure:
-    """One energy less another sensor's; a reference that both were calibrated against moves them together."""
+    """Difference of two sensors' energies; a reference that both were calibrated against moves them together."""
     if whole.standard_u is None or part.standard_u is None:
         return Figure(whole.value - part.value, "J", None, whole.reason or part.reason)
     left = difference(
@@ -162,13 +162,13 @@ COMPONENTS: Final = (
 
 
 def asked_bytes(repeat: Repeat, writes: bool) -> float:
-    """Bytes of values that operations wrote, or read."""
+    """Bytes of values that operations wrote or read."""
     moved = repeat.operations.bytes_by_kind()
     return float(sum(size for name, size in moved.items() if (name not in READS) == writes))
 
 
 def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Missing:
-    """Bytes to or from the medium, run and settle, over bytes asked."""
+    """Bytes to or from the medium during run and settle, divided by the bytes requested."""
     value_bytes = asked_bytes(repeat, writes)
     if isinstance(repeat.samples, Missing):
         return Missing(repeat.samples.reason, "1")
@@ -179,7 +179,7 @@ def amplification(repeat: Repeat, counter: str, *, writes: bool) -> Figure | Mis
 
 
 def energy_per_byte(repeat: Repeat) -> Figure | Missing:
-    """Energy above idle over all bytes of values that operations moved [J/B]."""
+    """Energy above idle divided by all bytes of values that operations moved [J/B]."""
     energy = above_idle("marginal", repeat)
     value_bytes = asked_bytes(repeat, True) + asked_bytes(repeat, False)
     if isinstance(energy, Missing):
@@ -207,4 +207,4 @@ AMPLIFICATION: Final = (
         "marginal_energy_j over bytes of values that operations moved", energy_per_byte, rests_on=_ALL,
     ),
 )  # fmt: skip
-"""Quantities of a study of key-value stores, beside the joules."""
+"""Quantities of a study of key-value stores, in addition to the energies."""

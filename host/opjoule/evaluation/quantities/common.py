@@ -1,8 +1,8 @@
 """The table of quantities: every number of result.json with its unit, words, formula and places.
 
-Here are those of every measurement; a study adds its own (operation_quantities.py). A new quantity is a new row, with
-its formula, and nothing else: result.json and its check, the terminal, the report, the tables of
-docs/reference/run-record.md (host/quantities_page.py writes them) and what the tests expect are made from the rows.
+This module has the quantities of every measurement; a study adds its own (operation_quantities.py). A new quantity
+needs only a new row with its formula. The rows generate result.json and its check, the terminal's output, the report,
+the tables of docs/reference/run-record.md (host/quantities_page.py) and the tests' expectations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def above_idle(name: str, repeat: Repeat) -> Figure | Missing:
 
 
 def power(repeat: Repeat) -> Figure:
-    """Mean power of the run [W]; the timebase is in energy and time, and so not in their quotient."""
+    """Mean power of the run [W]; the timebase is in both energy and time and cancels in their quotient."""
     run = run_energy(repeat)
     stated = repeat.energy.run.power
     mean = replace(run.scale(1.0 / repeat.energy.run.window.duration_s, "W"), excess=stated.excess)
@@ -48,7 +48,7 @@ def idle_power(repeat: Repeat) -> Figure | Missing:
 
 
 def seconds(repeat: Repeat, length_s: float | None) -> Figure | Missing:
-    """A length by the board's clock [s]."""
+    """A duration by the board's clock [s]."""
     if length_s is None:
         return Missing("no settle phase", "s")
     return Figure(length_s, "s", repeat.clock_u * length_s)
@@ -72,24 +72,24 @@ def counter(repeat: Repeat, name: str, unit: str) -> Figure | Missing:
 
 
 def seen_share(repeat: Repeat) -> Figure:
-    """Part of the run in which the current was converted."""
+    """Fraction of the run in which the current was converted."""
     share = seen([repeat.energy.run])
     return Figure(share.value, share.unit, None, share.reason)
 
 
 def mean_share(repeats: Sequence[Figure | Missing]) -> Unstated:
-    """The mean of a share that was counted; how much repeats differ in it is no uncertainty of it."""
+    """Mean of a counted share; the spread between repeats is not an uncertainty."""
     figures = [figure for figure in repeats if isinstance(figure, Figure)]
     return Unstated(fmean(figure.value for figure in figures), "1", figures[0].reason)
 
 
 def total(repeats: Sequence[Figure | Missing]) -> Measured:
-    """The sum of what was counted."""
+    """Sum of counts."""
     return exact(sum(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
 
 
 def budget_parts(budget: str, meaning: str, *rests_on: str, required: bool = False) -> tuple[Definition, ...]:
-    """The parts of an uncertainty budget."""
+    """Parts of an uncertainty budget."""
     return tuple(
         Definition(f"{budget}.{part}", "J", Topic.PART, meaning=meaning, rests_on=rests_on, required=required)
         for part in PARTS
@@ -190,7 +190,7 @@ COMMON: Final = (
     ),
     *budget_parts("marginal_budget", "the same for marginal_energy_j", *ENERGY_ABOVE_IDLE),
 )  # fmt: skip
-"""Quantities of every measurement, whatever the board was doing."""
+"""Quantities of every measurement, for any kind of work."""
 
 SENSORS: Final = tuple(
     Definition(
@@ -200,4 +200,4 @@ SENSORS: Final = tuple(
     for definition in COMMON
     if definition.of_sensors
 )  # fmt: skip
-"""Quantities of further sensors (`sensors=0+1`)."""
+"""Quantities of additional sensors (`sensors=0+1`)."""

@@ -1,4 +1,4 @@
-"""Definition of a quantity of result.json: name, unit, words, formula, and the places where it is shown."""
+"""Definition of a quantity of result.json: name, unit, words, formula, and the places that show it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Place = Literal["headline", "tile", "column", "line", "traced", "compared", "bud
 
 
 class Topic(StrEnum):
-    """The topic of a quantity; quantities are listed in the order of their topics."""
+    """Topic of a quantity; quantities are listed in the order of their topics."""
 
     HEADLINE = "headline"
     """The answer."""
@@ -32,11 +32,11 @@ class Topic(StrEnum):
     USAGE = "usage"
     """Use of processor, medium and memory."""
     CHECK = "check"
-    """Evidence for the quality of the others."""
+    """Evidence for the quality of the other quantities."""
     PART = "part"
-    """A part of a breakdown, which has a table of its own."""
+    """A part of a breakdown, which has its own table."""
     SENSOR = "sensor"
-    """A quantity of a further sensor."""
+    """A quantity of an additional sensor."""
 
 
 _ORDER: Final = tuple(Topic)
@@ -47,33 +47,33 @@ class Definition:
     """One quantity of result.json."""
 
     key: str
-    """Dotted path in result.json; a `*` stands for any name, as in `by_operation.*.count`."""
+    """Dotted path in result.json; a `*` matches any name, as in `by_operation.*.count`."""
     unit: str
     topic: Topic
     label: str = ""
     meaning: str = ""
     formula: Formula | None = None
-    """Figure of one repeat; None where a repeat has none, and the measurement states it."""
+    """Figure of one repeat; None if the measurement, not a repeat, gives it."""
     over: Callable[[Sequence[Figure | Missing]], Quantity] = over_repeats
-    """Combines the figures of all repeats."""
+    """Function that combines the figures of all repeats."""
     rests_on: tuple[str, ...] = ()
-    """Groups among ENERGY, ABOVE_IDLE and PER_OPERATION whose faults withhold it."""
+    """Groups among ENERGY, ABOVE_IDLE and PER_OPERATION whose faults withhold the quantity."""
     required: bool = True
-    """A result gives it, or says why not."""
+    """Whether a result must contain the quantity, or the reason for its absence."""
     of_sensors: bool = False
-    """Further sensors of the meter have it, too."""
+    """Whether the meter's additional sensors have this quantity too."""
     headline: str = ""
-    """Words after the number in the answer; empty: it is no part of the answer."""
+    """Words after the number in the answer; empty if the quantity is not part of the answer."""
     tile: str = ""
-    """Name among the report's tiles, if it is one of them."""
+    """Name among the report's tiles, if it is one."""
     column: str = ""
     """Heading in the table of repeats, if it has a column there."""
     line: tuple[str, str] | None = None
-    """Name and note in the terminal's table; a {path} in the note stands for another quantity's text."""
+    """Name and note in the terminal's table; a {path} in the note is replaced by that quantity's text."""
     traced: str = ""
     """Name in the summary of a power trace on its own, if such a trace has it."""
     compared: bool = False
-    """True if conditions are compared by it."""
+    """Whether conditions are compared by it."""
     budget: str = ""
     """Key of its uncertainty budget in result.json, if it has one."""
     rank: Mapping[Place, int] = field(default_factory=lambda: MappingProxyType({}))
@@ -81,15 +81,15 @@ class Definition:
 
     @property
     def top(self) -> str:
-        """The key of result.json under which it stands."""
+        """The top-level key of result.json that contains it."""
         return self.key.partition(".")[0]
 
 
 class Quantities:
-    """A table of quantities, in reading order: by topic, then as they were given."""
+    """A table of quantities in reading order: by topic, then as given."""
 
     def __init__(self, definitions: Iterable[Definition]) -> None:
-        """Raises ValueError if two have one key."""
+        """Raises ValueError if two have the same key."""
         self._of_key: dict[str, Definition] = {}
         for definition in sorted(definitions, key=lambda definition: _ORDER.index(definition.topic)):
             if definition.key in self._of_key:
@@ -104,11 +104,11 @@ class Quantities:
         return self._of_key.get(path)
 
     def below(self, top: str) -> list[Definition]:
-        """The quantities under one key of result.json, that of the key itself included."""
+        """The quantities under one key of result.json, including the key's own."""
         return [definition for definition in self if definition.top == top]
 
     def shown(self, place: Place) -> list[Definition]:
-        """The quantities that have a place there, in its order."""
+        """The quantities shown at a place, in that place's order."""
         return sorted(
             (definition for definition in self if getattr(definition, place, True)),
             key=lambda definition: definition.rank.get(place, 0),
@@ -120,7 +120,7 @@ class Quantities:
         return self.shown("headline")[0]
 
     def without(self, group: str) -> Quantities:
-        """The table without what rests on a group."""
+        """The table without the quantities that depend on a group."""
         return Quantities(definition for definition in self if group not in definition.rests_on)
 
     def resting_on(self, group: str) -> list[str]:
@@ -128,15 +128,15 @@ class Quantities:
         return list(dict.fromkeys(definition.top for definition in self if group in definition.rests_on))
 
     def changed(self, changes: Mapping[str, Mapping[str, Any]]) -> Quantities:
-        """The table with other fields of some quantities, by their key."""
+        """The table with changed fields of some quantities, by key."""
         return Quantities(replace(definition, **changes.get(definition.key, {})) for definition in self)
 
     def figures(self, repeat: Repeat) -> Figures:
-        """Every figure of one repeat by its path."""
+        """All figures of one repeat by path."""
         return {definition.key: definition.formula(repeat) for definition in self if definition.formula}
 
     def over_repeats(self, repeats: Sequence[Figures]) -> dict[str, Any]:
-        """Each figure over all repeats, as it stands in result.json: those of one group below its key."""
+        """Each figure over all repeats, in the form of result.json: figures of one group are nested under its key."""
         entries: dict[str, Any] = {}
         for path in repeats[0]:
             *above, name = path.split(".")

@@ -1,7 +1,7 @@
 """A figure of each repeat, and its mean, spread and interval over all repeats.
 
-The repeats share their systematic errors (one sensor, one clock), which therefore do not average out; how much the
-repeats differ is a part of its own. The interval of every figure holds both.
+The repeats share their systematic errors (one sensor, one clock), which therefore do not average out. The spread
+between repeats is a separate part. The interval of every figure includes both.
 Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
 """
 
@@ -20,20 +20,20 @@ from opjoule.units import Measured, Missing, Quantity, Unstated, excess_kurtosis
 
 @dataclass(frozen=True)
 class Figure:
-    """A number that one repeat gave."""
+    """A number from one repeat."""
 
     value: float
     unit: str
     standard_u: float | None
-    """Standard uncertainty from what all repeats share; None where it is not stated."""
+    """Standard uncertainty from sources common to all repeats; None if it is not stated."""
     reason: str = ""
     """Why the uncertainty is not stated."""
     lower_bound: bool = False
-    """The true value may be larger without bound: samples were at the end of the meter's range."""
+    """Whether the true value may be larger without bound: samples were at the end of the meter's range."""
     shared: Mapping[str, float] = field(default_factory=dict)
     """Contributions that figures of other runs share, as in `Budget.shared`."""
     excess: float = 0.0
-    """Excess kurtosis of what all repeats share."""
+    """Excess kurtosis of the errors common to all repeats."""
 
     @classmethod
     def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
@@ -59,7 +59,7 @@ Figures = Mapping[str, Figure | Missing]
 
 
 def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
-    """The mean of one figure over all repeats, missing as soon as one repeat lacks it."""
+    """Mean of one figure over all repeats; missing if any repeat lacks it."""
     absent = [(number, figure) for number, figure in enumerate(repeats, 1) if isinstance(figure, Missing)]
     if absent:
         number, lacking = absent[0]
@@ -84,7 +84,7 @@ def over_repeats(repeats: Sequence[Figure | Missing]) -> Quantity:
 
 
 def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
-    """Each figure's values repeat by repeat and their standard deviation, as it stands in result.json."""
+    """Each figure's value in each repeat and their standard deviation, in the form of result.json."""
     listed: dict[str, RepeatValues] = {}
     for path in repeats[0]:
         values = [figure.value for figures in repeats if isinstance(figure := figures[path], Figure)]
@@ -97,7 +97,7 @@ def by_repeat(repeats: Sequence[Figures]) -> dict[str, RepeatValues]:
 
 
 def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
-    """The budget of a mean: each part's mean, for the repeats share it, and the spread of their values."""
+    """Budget of a mean: each part's mean, because the repeats share it, and the spread of the values."""
     budget = budgets[0]
     for name in budget.parts:
         budget = budget.with_part(name, fmean(budget.parts.get(name, 0.0) for budget in budgets))
@@ -107,6 +107,6 @@ def mean_budget(budgets: Sequence[Budget], values_j: Sequence[float]) -> Budget:
 
 
 def mean_shared(repeats: Sequence[Budget | Figure]) -> dict[str, float]:
-    """Contributions of the mean of all repeats that figures of other runs share, by source."""
+    """Contributions to the mean of all repeats that figures of other runs share, by source."""
     names = {name for repeat in repeats for name in repeat.shared}
     return {name: fmean(repeat.shared.get(name, 0.0) for repeat in repeats) for name in sorted(names)}

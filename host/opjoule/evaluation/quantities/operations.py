@@ -1,4 +1,4 @@
-"""The quantities of a study that counts operations, and of one of key-value stores, beside the COMMON ones."""
+"""Quantities of a study that counts operations, and of a study of key-value stores, in addition to COMMON."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 
 
 def operations(repeat: Repeat) -> Figure:
-    """Operations of the run; where the log is off, the loader's own count stands in."""
+    """Operations of the run; if the log is off, the loader's own count."""
     return Figure(float(len(repeat.operations) or repeat.counted), "1", 0.0)
 
 
 def per_operation(repeat: Repeat, energy: Figure | Missing) -> Figure | Missing:
-    """An energy over the run's operations [J]."""
+    """An energy divided by the run's operations [J]."""
     count = operations(repeat).value
     if isinstance(energy, Missing):
         return energy
@@ -31,7 +31,7 @@ def per_operation(repeat: Repeat, energy: Figure | Missing) -> Figure | Missing:
 
 
 def rate(repeat: Repeat, amount: float, unit: str) -> Figure:
-    """An amount over the run's duration."""
+    """An amount divided by the run's duration."""
     return Figure(amount / repeat.run_s, unit, repeat.clock_u * amount / repeat.run_s)
 
 
@@ -44,7 +44,7 @@ def latency(repeat: Repeat, name: str) -> Figure | Missing:
 
 
 def exact_mean(repeats: Sequence[Figure | Missing]) -> Measured:
-    """The mean of what was counted."""
+    """Mean of counts."""
     return exact(fmean(figure.value for figure in repeats if isinstance(figure, Figure)), "1")
 
 

@@ -1,6 +1,6 @@
-"""Data of one repeat: the energies of its windows, its operations, samples of the board.
+"""Data of one repeat: energies of its windows, operations, and samples of the board.
 
-Every quantity of a repeat is computed from this (evaluation/quantities/common.py).
+All quantities of a repeat are computed from this (evaluation/quantities/common.py).
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ NO_SAMPLES = "no system samples of the run"
 
 @dataclass(frozen=True)
 class RepeatEnergy:
-    """The energies of one repeat; those above idle are None where idle power is not known."""
+    """Energies of one repeat; those above idle are None if idle power is unknown."""
 
     run: EnergyResult
     whole: EnergyResult
-    """Run and settle, idle power in it."""
+    """Run and settle, including idle."""
     idle: IdlePower | None
     energy: MarginalEnergy | None
-    """Run, and what settle drew above idle."""
+    """Run including idle, plus settle above idle."""
     marginal: MarginalEnergy | None
     """`energy` less idle power times the run's duration."""
     write_back: MarginalEnergy | None
-    """Settle above idle; None without a settle phase, too."""
+    """Settle above idle; None also without a settle phase."""
 
 
 @dataclass(frozen=True)
 class StorageEnergy:
-    """Energy of one repeat by a sensor in the medium's own supply."""
+    """Energy of one repeat from a sensor in the medium's own supply."""
 
     marginal: MarginalEnergy | None
-    """Run and settle above idle; None where idle power is not known."""
+    """Run and settle above idle; None if idle power is unknown."""
     of_board: bool
-    """The medium draws from the board's supply: its energy is part of the board's."""
+    """Whether the medium draws from the board's supply, so that its energy is part of the board's."""
 
 
 @dataclass(frozen=True)
 class SystemSamples:
-    """The board's samples around one run, to the end of its repeat: settle and idle are in them."""
+    """The board's samples from one run to the end of its repeat, including settle and idle."""
 
     table: pa.Table
-    """Columns as in system.parquet, cumulative unless said otherwise there."""
+    """Columns as in system.parquet, cumulative unless stated otherwise there."""
     first: int
-    """Row of the last sample before the run, and of the first one after it."""
+    """Rows of the last sample before the run and the first one after it."""
     last: int
     cores: int
 
@@ -72,12 +72,12 @@ class SystemSamples:
 
     @property
     def span_s(self) -> float:
-        """From the first to the last sample of the run [s]."""
+        """Time from the first to the last sample of the run [s]."""
         stamps = self.table.column("board_ns")
         return float(stamps[self.last].as_py() - stamps[self.first].as_py()) * 1e-9
 
     def grown(self, column: str, *, settle: bool) -> float:
-        """How much a cumulative column grew during the run, or during run and settle."""
+        """Increase of a cumulative column during the run, or during run and settle."""
         values = self.table.column(column)
         return float(values[-1 if settle else self.last].as_py() - values[self.first].as_py())
 
@@ -88,7 +88,7 @@ class SystemSamples:
 
 @dataclass(frozen=True)
 class Repeat:
-    """One repeat, measured. Of a further sensor only the energies are known."""
+    """One measured repeat. An additional sensor has only the energies."""
 
     number: int
     energy: RepeatEnergy
@@ -99,18 +99,18 @@ class Repeat:
     counted: int = 0
     """Operations of the run by the loader's own count."""
     operations: OperationTable = field(default_factory=OperationTable.empty)
-    """The run's operations; empty where the log is off."""
+    """The run's operations; empty if the log is off."""
     samples: SystemSamples | Missing = field(default_factory=lambda: Missing(NO_SAMPLES))
     attribution: Attribution | Missing = field(default_factory=lambda: Missing(NO_IDLE))
     harness: Figure | Missing = field(default_factory=lambda: Missing("the harness was not measured", "J"))
-    """Energy of the loader itself for as many operations [J]."""
+    """Energy of the loader itself for the same number of operations [J]."""
 
     storage: StorageEnergy | None = None
     """None without a sensor in the medium's own supply."""
 
     @property
     def latency(self) -> Latency | None:
-        """Latency of the operations; None where none was logged."""
+        """Latency of the operations; None if none was logged."""
         return self.operations.latency
 
     @property

@@ -1,4 +1,4 @@
-"""Quantities and words of a record, by its study."""
+"""Quantities and wording of a record, by its study."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ TRACE: Final = Wording(
     more=lambda run: "a longer trace",
     longer=lambda run, times, run_s, operations: "record for longer",
 )
-"""Words for a power trace on its own: no study, no board, no workload."""
+"""Wording for a power trace on its own: no study, no board, no workload."""
 
 WORDINGS: Final[dict[str, Wording]] = {"ycsb": YCSB, "command": COMMAND, "suite": SUITE}
-"""Name of a study -> its words."""
+"""Name of a study -> its wording."""
 
 
 def wording_of(run: Run) -> Wording:
-    """The words for a record by its run.json; before plans were written down a study was YCSB's."""
+    """The wording for a record, from its run.json; records without a plan are from YCSB studies."""
     name = run.plan.study.name or run.asked.study or ("ycsb" if run.asked.db else "")
     return WORDINGS.get(name, YCSB) if name else TRACE

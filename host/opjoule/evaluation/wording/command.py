@@ -1,4 +1,4 @@
-"""The quantities of a command, and the words for them: operations are those that it has marked."""
+"""Quantities of a command, and their wording: operations are those that the command has marked."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _command(run: Run) -> Sequence[str]:
 
 
 def _subject(run: Run) -> str:
-    """Name that was given, or the program's."""
+    """The given name, or the program's."""
     return run.plan.study.called or next(iter(_command(run)), "unknown command")
 
 
@@ -70,11 +70,11 @@ WORDING: Final = Wording(
 
 
 def _cell(run: Run) -> str:
-    """One cell of a study: its job is the study's, the same in all of them."""
+    """One cell of a study; the study's job is the same in all cells."""
     study = run.plan.study
     cell = in_words({axis: value for axis, value in study.cell.items() if axis != SYSTEM})
     return f"{study.called} ({'; '.join(filter(None, [cell, *map(in_words, study.parts)]))})"
 
 
 SUITE: Final = replace(WORDING, work=_cell)
-"""Words for a cell of a study that is a folder."""
+"""Wording for a cell of a study that is a folder."""

@@ -1,4 +1,4 @@
-"""A kind of study's quantities, and its own words for its results."""
+"""Quantities and wording of a kind of study."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from opjoule.record.run import Run
 
 @dataclass(frozen=True)
 class Wording:
-    """Words for one kind of study; its functions are given run.json."""
+    """Wording for one kind of study; the functions take run.json."""
 
     quantities: Quantities
-    """The first of its answer is the headline: what --until-u is about, and whose absence is explained."""
+    """The table's first quantity is the headline: --until-u refers to it, and its absence is explained."""
     subject: Callable[[Run], str]
     """The subject of the measurement, in a word or a command line."""
     work: Callable[[Run], str]
@@ -24,16 +24,16 @@ class Wording:
     more: Callable[[Run], str]
     """Options for a longer run."""
     longer: Callable[[Run, float, float, float], str]
-    """Options after a run that was too short; given run.json, the factor by which it must be longer, its length [s],
-    and its operations."""
+    """Options after a run that was too short; takes run.json, the factor by which it must be longer, its length [s] and
+    its number of operations."""
     notes: Callable[[Run], list[str]] = lambda run: []
-    """Notes to be shown above the figures."""
+    """Notes above the figures."""
     apart: Callable[[Run], str] = lambda run: ""
-    """Option that makes kinds of operation identifiable; empty if none does."""
+    """Option that makes kinds of operation identifiable; empty if there is none."""
     always_counted: bool = True
-    """True if the work is made of operations; if not, a result without any is not spoken of in terms of them."""
+    """Whether the work consists of operations; if not, a result without operations does not mention them."""
 
     def quantities_of(self, result: Mapping[str, Any]) -> Quantities:
-        """The quantities that one of its results has."""
+        """The quantities of one of its results."""
         counted = self.always_counted or (result.get("operations") or {}).get("value")
         return self.quantities if counted else self.quantities.without(PER_OPERATION)

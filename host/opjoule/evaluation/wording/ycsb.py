@@ -1,4 +1,4 @@
-"""The quantities of a YCSB workload on a key-value store, and the words for them."""
+"""Quantities of a YCSB workload on a key-value store, and their wording."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from opjoule.studies.ycsb.properties import MIX_BLOCK
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS, *KEY_VALUE, *SENSORS))
 _COMFORTABLE_S: Final = 30
 _MORE: Final = 4.0
-"""Times as long a run is advised where more work is: what is random in it halves."""
+"""Factor by which a longer run is recommended if more work is needed: the random error halves."""
 
 
 def _subject(run: Run) -> str:
-    """The database as it is written in prose."""
+    """Name of the database in prose."""
     name = run.asked.db or "unknown database"
     return {database.name: database.title for database in known_databases()}.get(name, name)
 
@@ -70,13 +70,13 @@ def _notes(run: Run) -> list[str]:
 
 
 def _apart(run: Run) -> str:
-    """Blocks, where the loader makes the operations and its run had none."""
+    """The option for randomised blocks, if the loader generates the operations and its run had no blocks."""
     had_blocks = any(summary.mix_blocks for summary in run.loader.values())
     return "" if had_blocks or (run.found.generator or Generator()).runs_on == "host" else "--design"
 
 
 def _length_s(run: Run) -> float | None:
-    """Length that was set for a run [s]; None where a number of operations ends it."""
+    """Configured length of a run [s]; None if a number of operations ends it."""
     return run.asked.seconds or float(run.summary.workload.get("maxexecutiontime", "0")) or None
 
 
@@ -92,7 +92,7 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     if _length_s(run):
         return words
     count = operations * times
-    step = int(10 ** max(math.floor(math.log10(max(count, 1.0))) - 1, 0))  # two digits, upwards
+    step = int(10 ** max(math.floor(math.log10(max(count, 1.0))) - 1, 0))  # rounded up to two digits
     return f"{words}, or --operations {math.ceil(count / step) * step}"
 
 
