@@ -1,1 +1,1 @@
-"""One measurement in several conditions: which there are, in what order they are measured, and how they compare."""
+"""One measurement in several conditions: the conditions, their order, and their comparison."""

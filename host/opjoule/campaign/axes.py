@@ -1,6 +1,6 @@
-"""Axes of conditions, and how each is put into a measurement's options. Standard library alone.
+"""Axes of conditions, and how each is passed to a measurement's options. Standard library alone.
 
-A further axis is a row of `AXES`: campaign files, the command line, the order, index, table and page follow it.
+A new axis is a row of `AXES`: campaign files, command line, order, index, table and page follow from it.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ class Axis:
     """An option of measure.py, without dashes."""
     key: str = ""
     listed: bool = False
-    """Several values with commas are conditions on measure.py's own command line, too."""
+    """Whether several values with commas are conditions on measure.py's own command line too."""
 
     def words(self, value: str) -> list[str]:
-        """The condition on a command line."""
+        """The condition as words of a command line."""
         dashes = "-" if len(self.option) == 1 else "--"
         return [f"{dashes}{self.option}", f"{self.key}={value}" if self.key else value]
 
@@ -45,7 +45,7 @@ AXES: Final[Mapping[str, Axis]] = {
 def axis(name: str) -> Axis:
     """The axis of a name; a name with a dot is a property of an engine (`leveldb.compression`).
 
-    Raises: BadInput: no such axis; names the nearest.
+    Raises: BadInput: unknown axis; the message names the nearest.
     """
     if name in AXES:
         return AXES[name]
@@ -55,7 +55,7 @@ def axis(name: str) -> Axis:
 
 
 def several(option: str, text: str | None) -> list[str]:
-    """The values of an option, with commas; none without a text. Raises: BadInput: one twice, or an empty one."""
+    """The values of an option, separated by commas; none without a text. Raises: BadInput: duplicate or empty value."""
     values = [part.strip() for part in text.split(",")] if text else []
     if len(set(values)) < len(values) or "" in values:
         raise BadInput(f"{option} {text}: name each one once, as in {option} a,b")
@@ -63,7 +63,7 @@ def several(option: str, text: str | None) -> list[str]:
 
 
 def words_of(options: Mapping[str, Any]) -> list[str]:
-    """A command line of measure.py from options by name: true is a flag, a list is an option given several times.
+    """Command line of measure.py from options by name: true is a flag, a list is an option given several times.
 
     Raises: BadInput: a value that no option takes.
     """

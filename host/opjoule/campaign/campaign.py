@@ -1,11 +1,11 @@
-"""A campaign: every condition is measured once in each block. Its state comes from the records on the disk.
+"""A campaign: every condition is measured once in each block. Its state is read from the records on disk.
 
-A record is of a cell when it did the same (plan, changes of the board, load beside it) in the same block; nothing else
-is kept. So a campaign goes on after any end, and one with a further axis or block measures only what is missing.
+A record belongs to a cell if it has the same plan, changes of the board and load beside it, in the same block. No other
+state is stored. So a campaign can be resumed after any end, and a new axis or block measures only the missing cells.
 
-A block holds each condition once, in an order drawn from the seed; --repeats says how many blocks. What drifts slowly
-(temperature, supply, a medium's own state) then does not fall on one condition alone. Every run has the same seed, so
-all conditions get the same operations.
+A block contains each condition once, in random order from the seed; --repeats is the number of blocks. Slow drift
+(temperature, supply, a medium's own state) then does not affect one condition alone. Every run has the same seed, so
+all conditions have the same operations.
 Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 4 (randomised block designs).
 """
 
@@ -37,14 +37,14 @@ from opjoule.scripts import script_name
 from opjoule.system_errors import of_system
 
 INTERRUPTED: Final = "interrupted by the user"
-"""Begins the fault of a record whose measurement was ended so."""
+"""Start of the fault of a record whose measurement the user interrupted."""
 
 Identity = tuple[str, str, str, int]
 """Plan, changes of the board, load beside it, block."""
 
 
 def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
-    """(block, condition's number) in the order of measuring: each block holds all, shuffled from the seed."""
+    """(block, condition's number) in measuring order: each block contains all conditions, shuffled from the seed."""
     chance = random.Random(seed)
     order: list[tuple[int, int]] = []
     for block in range(1, blocks + 1):
@@ -55,7 +55,7 @@ def block_order(count: int, blocks: int, seed: int) -> list[tuple[int, int]]:
 
 
 def identity(plan_sha256: str, asked: Mapping[str, Any]) -> Identity:
-    """Identity of a cell: measurements with the same one are runs of that cell."""
+    """Identity of a cell: measurements with the same identity are runs of that cell."""
     changes = " ".join(sorted(str(change) for change in asked.get("state") or ()))
     return plan_sha256, changes, str(asked.get("disturb") or ""), int(asked.get("block") or 0)
 
@@ -67,11 +67,11 @@ class Cell:
     plan: Plan
     block: int
     runs: list[ConditionRun]
-    """Every time it was measured, in order; the last one has not been where it is still to be measured."""
+    """All its measurements, in order; the last one is still to be done if the cell is missing."""
     status: int = 0
     """Exit status of its last measurement."""
     failures: int = 0
-    """Number of its records that ended by themselves without being complete."""
+    """Number of its records that ended incomplete without an interruption."""
 
     @property
     def identity(self) -> Identity:
@@ -91,7 +91,7 @@ class Cell:
 
 @dataclass
 class Campaign:
-    """All cells in the order of measuring."""
+    """All cells in measuring order."""
 
     folder: Path
     cells: list[Cell]
@@ -100,9 +100,9 @@ class Campaign:
     took_s: dict[str, list[float]] = field(default_factory=dict)
     """Condition -> duration of each of its measurements [s]."""
     programs: dict[str, None] = field(default_factory=dict)
-    """Versions of OpJoule that its records were made by, in order."""
+    """Versions of OpJoule that made its records, in order."""
     others: list[ConditionRun] = field(default_factory=list)
-    """Runs of the folder's index that are of no cell here: measured by other command lines of the same study."""
+    """Runs of the folder's index that belong to no cell here: from other command lines of the same study."""
     _by_identity: dict[Identity, Cell] = field(default_factory=dict, repr=False)
 
     @classmethod
@@ -119,8 +119,8 @@ class Campaign:
         """Reads the state of a campaign from the records of its folder.
 
         Args:
-            plans: one a condition; `repeats` is the number of blocks.
-            resume: False: the folder is empty.
+            plans: one per condition; `repeats` is the number of blocks.
+            resume: False: the folder must be empty.
             shared: other command lines have cells in the folder, which stay in its index.
         """
         campaign = cls(folder, [], retries, plans[0].simulated)
@@ -143,9 +143,9 @@ class Campaign:
         return campaign
 
     def _take_over(self) -> None:
-        """Keeps what the folder's index has of other conditions and blocks."""
+        """Keeps the other conditions and blocks in the folder's index."""
         cells_here = {(tuple(cell.plan.condition.items()), cell.block) for cell in self.cells}
-        with suppress(OpJouleError):  # no readable index: it is made again
+        with suppress(OpJouleError):  # no readable index: it is written again
             runs, _ = read_index(self.folder)
             self.others = [
                 run
@@ -169,13 +169,13 @@ class Campaign:
         return cell
 
     def made_by(self, record: RunRecord) -> None:
-        """Takes note of the program that a record was made by."""
+        """Records the program that made a record."""
         if record.run.found.opjoule:
             self.programs[program_words(record.run.found.opjoule, record.run.found.commit)] = None
 
     @property
     def runs(self) -> list[ConditionRun]:
-        """Runs of every cell, failed ones too, and of the folder's other cells."""
+        """Runs of every cell, including failed ones, and of the folder's other cells."""
         return [*(run for cell in self.cells for run in cell.runs), *self.others]
 
     @property
@@ -185,7 +185,7 @@ class Campaign:
 
     @property
     def remaining_s(self) -> float | None:
-        """Estimated time of the missing cells [s], from what their conditions took; None before the first one."""
+        """Estimated time of the missing cells [s], from measurements of their conditions; None before the first."""
         if not self.took_s:
             return None
         mean_s = fmean(length_s for took in self.took_s.values() for length_s in took)
@@ -194,28 +194,28 @@ class Campaign:
 
     @property
     def exit_status(self) -> int:
-        """0 if every cell finished without a fault, else the status of the first that did not, or 6."""
+        """0 if every cell finished without a fault, else the status of the first cell that did not, or 6."""
         statuses = [cell.status or (0 if cell.is_complete else OpJouleError.exit_code) for cell in self.cells]
         cut_short = [status for status in statuses if status not in (0, FAULTY_EXIT)]
         return cut_short[0] if cut_short else max(statuses, default=0)
 
     def progress(self, cell: Cell, share: float = 1.0) -> str:
-        """A line for a cell that is about to be measured; `share` of what remains is measured one after the other."""
+        """A line for a cell that is about to be measured; `share`: part of the rest that is measured sequentially."""
         remaining_s = self.remaining_s
         left = "" if remaining_s is None else f", about {in_words(share * remaining_s)} to go"
         done = len(self.cells) - len(self.missing)
         return f"block {cell.block}, {cell.runs[-1].name} ({done + 1} of {len(self.cells)}{left})"
 
     def failed(self, cell: Cell, why: str, took_s: float) -> None:
-        """Takes note of a measurement that left no record."""
+        """Records a measurement that left no record."""
         cell.runs[-1] = replace(cell.runs[-1], why=why)
         self.measured(cell, took_s)
 
     def measured(self, cell: Cell, took_s: float, status: int = 0) -> None:
-        """Takes note of a measurement; one that failed is to be measured again while the retries last.
+        """Records a measurement; a failed one is repeated while retries remain.
 
         Args:
-            status: its exit status; with that of BadInput it would fail the same way again.
+            status: its exit status; with BadInput's status, it would fail the same way again.
         """
         self._took(cell, took_s)
         with suppress(OpJouleError):
@@ -228,12 +228,12 @@ class Campaign:
         cell.runs.append(self._new(cell, like, self.free_place(name).name))
 
     def free_place(self, name: str) -> Path:
-        """A free directory for another record: it does not exist, and the index lists no run under its name."""
+        """A free directory for another record: it does not exist, and no run in the index has its name."""
         return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
 
     @staticmethod
     def _new(cell: Cell, like: ConditionRun, folder: str = "") -> ConditionRun:
-        """A run of which nothing is known yet."""
+        """A run that has not been measured yet."""
         new = ConditionRun.of(cell.block, like.condition, cell.block, like.rank)
         return replace(new, folder=folder) if folder else new
 
@@ -272,7 +272,7 @@ def _length_s(record: RunRecord) -> float | None:
 
 
 def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
-    """The axes whose option names several values with commas, with these. Raises: BadInput: one twice, or none."""
+    """The axes whose option has several values separated by commas. Raises: BadInput: a duplicate or empty value."""
     texts = {axis: str(asked.get(axis) or "") for axis, about in AXES.items() if about.listed}
     return {axis: several(f"--{axis}", text) for axis, text in texts.items() if "," in text}
 
@@ -280,7 +280,7 @@ def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:
     """Marks a plan as one of several; `rank` is its place among them.
 
-    What a study's job goes through itself is in `asked` as its parts: an option may have the name of a count.
+    An axis that the study's job varies itself is already in the parts of `asked`: an option may have a count's name.
     """
     within = {name for part in plan.asked.get("parts") or () for name in part}
     options = {axis: value for axis, value in condition.items() if axis not in within}
@@ -288,8 +288,8 @@ def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Pla
 
 
 MeasureOne = Callable[[Plan, Path], tuple[int, Path]]
-"""Measures a plan into a directory. Gives its exit status and the record that counts, which lies beside that directory
-where the run had to be measured again."""
+"""Measures a plan into a directory. Returns its exit status and the record that counts, which is beside that directory
+if the run had to be measured again."""
 
 
 def run_conditions(
@@ -306,20 +306,20 @@ def run_conditions(
     """Measures every plan in blocks and prints all results side by side; a failed one does not stop the others.
 
     Args:
-        plans: one a condition; `repeats` is the number of blocks.
+        plans: one per condition; `repeats` is the number of blocks.
         folder: for all records, the index and report.html; an empty or new directory, unless `resume`.
-        seed: of the order in which the conditions come.
-        retries: how many times more a run that has failed is measured.
-        resume: what the records in the folder say is done is not measured again.
-        shared: the folder's index keeps what other command lines have measured.
-    Raises: BadInput: another measurement has the folder, or is about to.
-    Returns: 0 if every run came to its end without a fault, otherwise the status of the first that did not, or 6
+        seed: of the order of the conditions.
+        retries: number of times that a failed run is measured again.
+        resume: skip the measurements that the folder's records show as done.
+        shared: the folder's index keeps the measurements of other command lines.
+    Raises: BadInput: another measurement uses the folder, or is about to.
+    Returns: 0 if every run finished without a fault, otherwise the status of the first that did not, or 6
         where all came to their end.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):
         if not resume:
-            check_out(folder)  # again, now that this process holds it
+            check_out(folder)  # again, now that this process has locked it
         campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume, shared=shared)
         if campaign.missing:
             campaign.programs[program_words(__version__, program_commit())] = None
@@ -346,7 +346,7 @@ def run_conditions(
 
 
 def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
-    """Warns once if the runs were made by several versions of the program; gives the warning."""
+    """Warns once if several versions of the program made the runs; returns the warning."""
     if len(campaign.programs) < 2:
         return ""
     line = (
@@ -365,7 +365,7 @@ def save_index(campaign: Campaign) -> None:
 
 
 def concluded(campaign: Campaign, *, json: bool) -> int:
-    """Prints what a folder holds, on the terminal or as its index; gives the exit status."""
+    """Prints a folder's results, on the terminal or as its index; returns the exit status."""
     folder = campaign.folder
     if json:
         sys.stdout.write((folder / INDEX).read_text(encoding="utf-8"))
@@ -375,7 +375,7 @@ def concluded(campaign: Campaign, *, json: bool) -> int:
 
 
 def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path, str]:
-    """Exit status, record and reason of one run; only the user, or the system, ends all of them."""
+    """Exit status, record and reason of one run; only the user or the system ends all of them."""
     try:
         return *measure_one(plan, folder), ""
     except Interrupted:
@@ -388,7 +388,7 @@ def _tried(measure_one: MeasureOne, plan: Plan, folder: Path) -> tuple[int, Path
 
 
 def _was_interrupted(error: BaseException | None) -> bool:
-    """True if an error arose while an interruption was handled, as on a full disk."""
+    """Whether an error occurred while an interruption was handled, as on a full disk."""
     while error and not isinstance(error, KeyboardInterrupt | Interrupted):
         error = error.__context__
     return error is not None

@@ -62,16 +62,16 @@ def measure(
     calibrations: Calibrations | None = None,
     storage_meter: str | None = None,
 ) -> RunRecord:
-    """Carries out the plan and writes the record, whatever happens.
+    """Executes the plan and writes the record, no matter how the run ends.
 
     Args:
-        meter_address: as open_meter() takes it; storage_meter: that of a second one, in the medium's own supply.
+        meter_address: as for open_meter(); storage_meter: address of a second one, in the medium's own supply.
         rig_facts: facts of the rig for run.json that are known before the run.
-        supply: what lies between supply and board.
+        supply: path between supply and board.
         warnings: lines to be shown above the figures.
         calibrations: of the meter's sensors; None: as delivered.
     Returns: the finished record, status "complete" or "failed".
-    Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record says "partial" and why.
+    Raises: OpJouleError, KeyboardInterrupt: the run ended early; its record has the status "partial" and the reason.
     """
     stated = SIMULATED_RIG if plan.simulated else stated_in(plan.asked.get("meter"))
     meter = open_meters(
@@ -87,7 +87,7 @@ def measure(
         storage_sensor = sensors.of_storage(board.medium)
         try:
             prepared, facts = board.prepare(), board.facts()
-            # Again: the size of a medium that had to be mounted is known only now.
+            # Again, because the size of a medium that had to be mounted is known only now.
             plan.study.check_space(board)
             record = RunRecord.create(directory, plan.asked, simulated=plan.simulated)
             rig = {"device": facts, "meter": identity, "prepared": prepared, "storage": plan.board.medium}
@@ -112,7 +112,7 @@ def measure(
 
 
 def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: PhaseProgress) -> None:
-    """Executes the plan under capture; what was recorded is collected, however it ends."""
+    """Executes the plan while recording; the recorded data are evaluated however it ends."""
     recording = Recording(record, meter, board.probe.clock_exchange)
     progress.watch(recording.capture.history)
     progress.expect(expected_phases(plan))
@@ -122,7 +122,7 @@ def _run(plan: Plan, board: Board, meter: Meter, record: RunRecord, progress: Ph
         state.tell_temperature = lambda celsius: progress.write_down(temperature_c=celsius)
     try:
         with ExitStack() as ends:
-            ends.callback(board.end_probe, record.directory / "raw")  # at last
+            ends.callback(board.end_probe, record.directory / "raw")  # last of all
             notes = ProgressNotes(record.path(f"raw/{PROGRESS}"), recording.capture.history)
             ends.enter_context(_watched(state, record))
             ends.enter_context(recording)
@@ -156,7 +156,7 @@ def _watched(state: StateWatch | None, record: RunRecord) -> Iterator[None]:
 def _conclude(
     record: RunRecord, captured: CaptureSummary, progress: PhaseProgress, *, ended_early: bool
 ) -> None:
-    """Result and report of what was recorded; cut off, the record says how they are made afterwards."""
+    """Writes result and report of the recorded data; after an interruption, the record says how to make them later."""
     progress.watch(None)
     progress.phase("align, integrate, report", None)
     try:
@@ -176,21 +176,21 @@ def _conclude(
 
 
 def _give_back_memory() -> None:
-    """Returns what ended threads and freed arrays had; a campaign would otherwise grow with each of its cells."""
+    """Returns the memory of ended threads and freed arrays to the system, so that a campaign does not grow."""
     pa.default_memory_pool().release_unused()
-    with suppress(AttributeError):  # glibc alone has it
+    with suppress(AttributeError):  # only glibc has it
         ctypes.CDLL(None).malloc_trim(0)
 
 
 def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:
-    """An error of this computer for the user; it is also added to the faults if that can be written."""
+    """Error of this computer for the user; it is also added to the record's faults if they can be written."""
     if of_system(error) not in record.faults:
         record.add_fault(of_system(error))
     return OpJouleError(f"{of_system(error)}{_later(record)}")
 
 
 def _later(record: RunRecord) -> str:
-    """Advice on how to analyse what was recorded, if it is still there."""
+    """Advice on how to analyse the recorded data, if they still exist."""
     if not record.path("run.json").exists():
         return ""
     return f"; 'host/measure.py report {record.directory}' analyses what was recorded"
@@ -206,9 +206,9 @@ def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:
 
 @cache
 def program_commit() -> str | None:
-    """The checked-out commit, "+" behind it where files differ from it; None outside a git checkout.
+    """The checked-out commit, with "+" if files differ from it; None outside a git checkout.
 
-    A process asks once: its code is that of its start, whatever is checked out later.
+    It is read once per process: the code is that of the process's start, whatever is checked out later.
     """
     git = ["git", "-C", str(Path(__file__).parent)]
     try:

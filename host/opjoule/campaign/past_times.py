@@ -1,8 +1,8 @@
 """Estimate of a study's duration from its records at other scales. Standard library alone.
 
-A record's time has a part that grows with its counts and one that does not. Of one record, the first is loading and
-working, or the phases that its job marks, but for those that take as long at any size (a server's start); the second is
-everything else. Once a cell was measured at two sizes, the difference of their times says how much grows.
+A record's time has a part that grows with its counts and a fixed part. In one record, the growing part is loading and
+working, or the phases that its job marks except those with a constant length (a server's start); the rest is fixed.
+Once a cell was measured at two sizes, the difference of the two times gives the growing part.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from statistics import fmean
 from typing import Any, Final
 
 GROWING: Final = ("prepare", "work", "blocks")
-"""Roles of the phases that take longer with more records and operations, where a job marks none of its own."""
+"""Roles of the phases that take longer with more records and operations, if a job marks no phases."""
 APART: Final = 2.0
-"""Ratio of two sizes from which on the difference of their times is more than the spread of measurements."""
+"""Ratio of two sizes from which the difference of their times exceeds the spread of measurements."""
 FIGURES: Final = 2
-"""Significant digits of a scale that was chosen."""
+"""Significant digits of a chosen scale."""
 
 
 Axes = tuple[tuple[str, str], ...]
@@ -35,7 +35,7 @@ class TimeTaken:
 
     fixed_s: float
     growing_s: float
-    """The part that grows with counts, at the scale of the record, or the one that was asked for."""
+    """The part that grows with the counts, at the scale of the record, or at the requested scale."""
 
     @property
     def total_s(self) -> float:
@@ -49,7 +49,7 @@ class PastTime(TimeTaken):
 
     cell: Axes
     size: int
-    """Sum of all of its counts."""
+    """Sum of all counts."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +58,13 @@ class TimeNeeded(TimeTaken):
 
     cells: int
     by_own_records: int
-    """Cells that were measured at some scale; the others take the mean of those."""
+    """Number of cells with records at some scale; the other cells take the mean of those."""
 
     def scale_within(self, limit_s: float, scale: float) -> float:
-        """The greatest scale, at most 1, that takes no longer; not above 0 where none does.
+        """The greatest scale, at most 1, with a time within the limit; not above 0 if there is none.
 
         Args:
-            scale: the one of the estimate.
+            scale: scale of this estimate.
         """
         if self.growing_s <= 0:
             return 1.0 if self.fixed_s <= limit_s else 0.0
@@ -77,7 +77,7 @@ class TimeNeeded(TimeTaken):
 
 
 def size_of(asked: Mapping[str, Any]) -> int:
-    """Sum of all counts of a cell's options: of its parts, or of a workload's records and operations."""
+    """Sum of all counts in a cell's options: of its parts, or of a workload's records and operations."""
     parts = asked.get("parts")
     if parts:
         return sum(sum(count) for part in parts for count in part.values() if isinstance(count, list | tuple))
@@ -88,9 +88,9 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
     """Durations of complete records of the same study on the same board and medium, simulated or not as asked.
 
     Args:
-        runs: a folder of records, and of folders of them.
+        runs: a folder of records, and of folders of records.
         asked: options of a cell: `folder`, `device`, `storage`, `simulate`.
-        constant: phases of the job that take as long at any size.
+        constant: phases of the job whose length does not depend on size.
     """
     alike = ("folder", "device", "storage")
     times = []
@@ -105,7 +105,7 @@ def past_times(runs: Path, asked: Mapping[str, Any], constant: Sequence[str] = (
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """A run.json; empty where it cannot be read."""
+    """Contents of a run.json; empty if it cannot be read."""
     with suppress(OSError, ValueError):
         contents = json.loads(path.read_text(encoding="utf-8"))
         return contents if isinstance(contents, dict) else {}
@@ -133,10 +133,10 @@ def _cell(asked: Mapping[str, Any]) -> Axes:
 
 
 def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) -> TimeNeeded | None:
-    """An estimate for cells, by their options; None where nothing is known of any.
+    """Estimate for cells from their options; None if no cell has records.
 
     Args:
-        cells: each as often as it is measured.
+        cells: each as often as it is to be measured.
     """
     by_cell: dict[Axes, list[PastTime]] = {}
     for past_time in past:

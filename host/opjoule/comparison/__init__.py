@@ -1,1 +1,1 @@
-"""Several records together: contrasts, winners, pages, tables of a study."""
+"""Comparisons of several records: contrasts, winners, pages, tables of a study."""

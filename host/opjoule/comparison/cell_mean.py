@@ -1,4 +1,4 @@
-"""The mean of one cell: the one number, with the one interval, that every table, page and figure gives for it."""
+"""Mean of one cell, with one interval, for every table, page and figure."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from opjoule.record.json_file import plain
 from opjoule.units import Unstated, exact
 
 COUNTED = (Topic.USAGE, Topic.LATENCY)
-"""Topics of counted quantities: one repeat states no uncertainty; only the spread of runs does."""
+"""Topics of counted quantities: a single repeat has no uncertainty; only the spread of runs gives one."""
 
 
 def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
-    """A quantity with its interval, its share common to other results, and the spread of its repeats.
+    """A quantity with its interval, its contributions common to other results, and the spread of its repeats.
 
     A counted number without an uncertainty is exact for its own run.
-    Raises: ValueError: the number is absent, or states no uncertainty; says its reason.
+    Raises: ValueError: the number is absent, or has no uncertainty; the message gives the reason.
     """
     number = quantity(numbers, of.key)
     if of.topic in COUNTED and isinstance(number, Unstated):
@@ -33,7 +33,7 @@ def comparison_side(numbers: Mapping[str, Any], of: Definition) -> Side:
 def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str, Any]:
     """Mean of a quantity over the runs of one cell, from the result.json of each.
 
-    Runs that state no uncertainty are left out as long as one does; where none does, the mean has none either.
+    Runs without an uncertainty are left out if any run has one; if none has, the mean has none either.
     Returns: value, u (95 %, widened by Student's t for the number of runs), unit and `runs`; a reason with each null.
     """
     sides = sides_of(results, of)
@@ -56,7 +56,7 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
 
 
 def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:
-    """The runs that have the number with an uncertainty."""
+    """Sides of the runs that have the number with an uncertainty."""
     sides = []
     for result in results:
         try:

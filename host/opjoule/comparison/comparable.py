@@ -13,11 +13,11 @@ from opjoule.suggestion import unknown
 SIDE: Final = "side"
 """The axis of runs before and after a change."""
 SHORT: Final = "short"
-"""In `although`: runs that are too short are judged all the same."""
+"""In `although`: allows runs that are too short."""
 STUDY_CELL: Final = ("study", "cell")
 """Group and key of a setting."""
 _SHOWN: Final = 4
-"""Differences that a refusal names."""
+"""Greatest number of differences in a refusal."""
 
 
 def check_comparable(
@@ -27,14 +27,14 @@ def check_comparable(
     *,
     cells: bool = False,
 ) -> list[str]:
-    """Checks that runs differ in nothing but the axes by which they are compared.
+    """Checks that runs differ only in the axes by which they are compared.
 
     Args:
-        strata: groups that are held against each other, each a list of runs of the same.
-        by: (SIDE,) for before and after.
-        cells: the cells of a study may differ: they are laid out side by side, not judged.
-    Returns: a line for each thing that differs and is in a group of `although`.
-    Raises: BadInput: something else differs.
+        strata: groups to compare with each other, each a list of runs of one setting.
+        by: axes of the comparison; (SIDE,) for before and after.
+        cells: whether the cells of a study may differ: they are shown side by side, not judged.
+    Returns: a line for each difference in a group of `although`.
+    Raises: BadInput: another difference.
     """
     refused: dict[str, Disagreement] = {}
     lines: dict[str, str] = {}
@@ -49,7 +49,7 @@ def check_comparable(
         }
         between = {str(one): one for one in disagreements(everything, explained)}
         indexes = {run.index for runs in groups for run in runs}
-        declared = len(indexes) == 1 and None not in indexes and not is_change  # by one campaign's file
+        declared = len(indexes) == 1 and None not in indexes and not is_change  # by the file of one campaign
         for line, one in {**inside, **between}.items():
             if cells and (one.group, one.key) == STUDY_CELL:
                 continue

@@ -1,4 +1,4 @@
-"""One run as a comparison takes it: what it was, and its result."""
+"""One run as input of a comparison: its settings and its result."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ class ComparedRun:
     place: Path
     simulated: bool
     condition: Mapping[str, str]
-    """Axis -> value, as its index says; empty for a record outside a campaign."""
+    """Axis -> value, from its index; empty for a record outside a campaign."""
     index: Path | None
-    """The folder whose index names it."""
+    """The folder whose index lists it."""
     rank: int
-    """Place of its condition among those of the index, as they were asked for."""
+    """Place of its condition among those of the index, in the requested order."""
     subject: str
-    """Subject of the run, in the words of its study: a database, a command line."""
+    """Subject of the run, in the wording of its study: a database, a command line."""
     status: str
     started_utc: str
-    """ISO 8601; empty where the record does not say."""
+    """ISO 8601; empty if the record does not state it."""
     trace_only: bool
-    """No workload was run."""
+    """Whether no workload was run."""
     asked: Mapping[str, Any] = field(repr=False)
     settings: Settings = field(repr=False)
     numbers: Mapping[str, Any] = field(repr=False)
     """result.json."""
     quantities: Quantities = field(repr=False)
     repeats: int | None = None
-    """Number of whole cycles whose mean its numbers are."""
+    """Number of complete cycles behind its mean numbers."""
     too_short: bool = False
-    """True if the run's own warning says that nothing can be concluded from it."""
+    """Whether the run's own warning says that it allows no conclusion."""
     warnings: tuple[Banner, ...] = ()
     """Banners about its end, its faults and its notes."""
 
@@ -76,14 +76,14 @@ class ComparedRun:
         return sorted(self.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
 
     def side(self, quantity: Definition) -> Side:
-        """A quantity with what it may share with other runs. Raises: ValueError: it has none; says why."""
+        """A quantity with the contributions that other runs may share. Raises: ValueError: none; with the reason."""
         return comparison_side(self.numbers, quantity)
 
 
 def read_compared(
     record: RunRecord, condition: Mapping[str, str] | None = None, rank: int = 0
 ) -> ComparedRun:
-    """Reads what a comparison takes of a record; `condition` and `rank` are its index's, None and 0 without one.
+    """Reads a record for comparisons; `condition` and `rank` come from its index, None and 0 without one.
 
     Raises: RecordFault: unreadable, changed since it ended, or without a result.
     """

@@ -1,4 +1,4 @@
-"""Several conditions side by side: what the terminal shows at the end of a campaign."""
+"""Several conditions side by side: the terminal's output at the end of a campaign."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class Answers:
     """The comparisons of some runs."""
 
     compared: Sequence[Compared]
-    """One for each axis with several values, the one with the fewest strata first."""
+    """One for each axis with several values, the comparison with the fewest strata first."""
     cells: Plotted | None
     """All cells; None without a run that can be drawn."""
     refused: str
-    """Reason why the cells must not stand in one drawing; empty if they may."""
+    """Reason why the cells must not be in one figure; empty if they may."""
     troubles: Sequence[str]
     """Reasons why an axis is not compared or the cells are not drawn, and notes of the comparisons."""
 
@@ -50,7 +50,7 @@ class Answers:
 
     @cached_property
     def conclusions(self) -> list[str]:
-        """The lines that answer the question: winners by each axis, then what decides."""
+        """Lines that answer the question: winners by each axis, then what they depend on."""
         return conclusions(self.compared)
 
 
@@ -80,11 +80,11 @@ def answers_of(runs: Sequence[ComparedRun]) -> Answers:
 
 
 SIDE_BY_SIDE_MAX = 4
-"""Conditions that have room beside each other on a terminal."""
+"""Greatest number of conditions side by side on a terminal."""
 
 
 def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
-    """The table: each quantity's words, and its value in each condition, rounded and with its unit."""
+    """Rows of the table: each quantity's words, and its value in each condition, rounded and with its unit."""
     means = [means_of(runs, name) for name in names_of(runs)]
     lines = [("runs with a result", [_count(runs, name) for name in names_of(runs)])]
     for quantity in compared_by(runs):
@@ -93,7 +93,7 @@ def cells(runs: Sequence[ConditionRun]) -> list[tuple[str, list[str]]]:
 
 
 def _count(runs: Sequence[ConditionRun], name: str) -> str:
-    """Blocks with a result, of all: a run that was cut off and measured again is one block."""
+    """Number of blocks with a result, of all blocks; a run that was interrupted and repeated counts as one block."""
     condition_runs = [run for run in runs if run.name == name]
     with_result = {run.block for run in condition_runs if run.run}
     return f"{len(with_result)} of {len({run.block for run in condition_runs})}"
@@ -113,7 +113,7 @@ def notes(runs: Sequence[ConditionRun]) -> list[str]:
 
 
 def print_comparison(directory: Path) -> None:
-    """Prints the warnings, the conclusions, the table of all conditions, why a run is missing, and where everything is.
+    """Prints the warnings, the conclusions, the table of all conditions, reasons for missing runs, and file locations.
 
     Raises: RecordFault: no readable index.
     """
@@ -142,7 +142,7 @@ def print_comparison(directory: Path) -> None:
 
 
 def _by_condition(runs: Sequence[ConditionRun]) -> tuple[list[str], list[tuple[str, list[str]]]]:
-    """Columns and rows of a table with a line for each condition, of its headline alone."""
+    """Columns and rows of a table with one line per condition, with the headline alone."""
     shown = compared_by(runs)[:1]
     rows = []
     for name in names_of(runs):

@@ -25,7 +25,7 @@ SCHEMA: Final = Schema("comparison", 2)
 
 
 def verdict(compared: Compared) -> tuple[str, int]:
-    """The verdict in a word and as exit status. Raises: DataFault: no contrast is judged; says why."""
+    """Verdict as a word and as an exit status. Raises: DataFault: no contrast is judged; with the reason."""
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
     if not judged and any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
         raise DataFault(f"no verdict: {compared.warnings[0]}; judge them anyway with --although {SHORT}")
@@ -33,7 +33,7 @@ def verdict(compared: Compared) -> tuple[str, int]:
         raise DataFault(
             "no verdict: before and after need at least two runs each, or a run of at least two repeats (--repeats)"
         )
-    is_worse = {  # after than before
+    is_worse = {  # after, compared with before
         (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
         for contrast in judged
         if contrast.differs
@@ -44,7 +44,7 @@ def verdict(compared: Compared) -> tuple[str, int]:
 
 
 def to_json(compared: Compared) -> dict[str, Any]:
-    """The comparison as a value. Schema: docs/how-to/compare-runs.md."""
+    """The comparison as JSON. Schema: docs/how-to/compare-runs.md."""
     question = compared.question
     groups = [
         {
@@ -93,14 +93,14 @@ def to_json(compared: Compared) -> dict[str, Any]:
 
 
 def _ends(contrast: Contrast) -> list[float | None] | None:
-    """Limits of the ratio's interval, the upper one None where there is none; None without a ratio."""
+    """Limits of the ratio's interval, the upper one None if infinite; None without a ratio."""
     if contrast.ratio is None:
         return None
     return [end if math.isfinite(end) else None for end in contrast.limits]
 
 
 def to_csv(compared: Compared) -> str:
-    """The comparisons, a row each."""
+    """The comparisons as CSV, one row each."""
     axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
     head = ["metric", *axes, "a", "b", "a_value", "b_value", "unit", "ratio", "ratio_low", "ratio_high"]
     last = ["probability", "adjusted_probability", "differs", "simulated", "warnings"]
@@ -122,7 +122,7 @@ def to_csv(compared: Compared) -> str:
 
 
 def print_compared(compared: Compared) -> None:
-    """Prints the warnings, the conclusions, each group's mean, every contrast, and what else is to be known."""
+    """Prints the warnings, the conclusions, each group's mean, every contrast, and the notes."""
     console = Console(highlight=False, markup=False)
     first = conclusions([compared])
     print_above(console, compared.warnings, first, simulated=compared.simulated)

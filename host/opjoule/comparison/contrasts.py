@@ -1,8 +1,8 @@
-"""Runs held against each other by an axis: what may be compared, ratios with their intervals, and what follows.
+"""Runs compared by an axis: which runs may be compared, ratios with their intervals, and conclusions.
 
-Runs of one value of the axis are repeats of the same; all other axes of their index are kept apart (a stratum each). A
-ratio is spared what both of its sides share (energy/comparison.py). All comparisons of one question are judged together
-by Holm's rule.
+Runs with one value of the axis are repeats of one setting; each combination of the other axes of their index is a
+separate stratum. Errors common to both sides of a ratio cancel (energy/comparison.py). All comparisons of one question
+are judged together by Holm's rule.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from opjoule.evaluation.quantities.definition import Definition
 from opjoule.units import Measured
 
 LIMIT: Final = 0.0455
-"""A difference counts from this probability on: that of all stated intervals (95.45 %, k = 2)."""
+"""Greatest p-value of a significant difference, in line with all stated intervals (95.45 %, k = 2)."""
 BEFORE: Final = "before"
 AFTER: Final = "after"
 TOO_SHORT_RUNS: Final = "the runs are too short"
@@ -34,7 +34,7 @@ SINGLE_RUNS: Final = "a side is a single run"
 
 @dataclass(frozen=True)
 class Question:
-    """Question to be answered by a comparison."""
+    """A question that a comparison answers."""
 
     by: tuple[str, ...]
     """Axes, or groups of settings; (SIDE,) for before and after."""
@@ -45,12 +45,12 @@ class Question:
     although: frozenset[str] = frozenset()
     """Groups of settings that may differ."""
     tolerance: float = 0.0
-    """A change of less than this share is none."""
+    """Relative change below which a difference does not count."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """The runs of one value of the axis in one stratum."""
+    """Runs with one value of the axis in one stratum."""
 
     stratum: Mapping[str, str]
     name: str
@@ -59,7 +59,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Contrast:
-    """A quantity of two groups."""
+    """Comparison of two groups by one quantity."""
 
     quantity: Definition
     stratum: Mapping[str, str]
@@ -68,22 +68,22 @@ class Contrast:
     side_a: Side = field(repr=False)
     side_b: Side = field(repr=False)
     probability: float | None = None
-    """p-value of the difference under the null hypothesis; None where the contrast is not judged."""
+    """p-value of the difference under the null hypothesis; None if the contrast is not judged."""
     adjusted: float | None = None
-    """p-value adjusted by Holm's rule, among all contrasts."""
+    """p-value adjusted by Holm's rule over all contrasts."""
     judged: int = 1
     """Number of contrasts that were judged together."""
     cannot: str = ""
-    """Reason why it is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty if it is."""
+    """Reason why the contrast is not judged: TOO_SHORT_RUNS or SINGLE_RUNS; empty if it is."""
 
     @cached_property
     def ratio(self) -> Measured | None:
-        """a / b to first order; None where one of them is not above 0."""
+        """a / b to first order; None unless both are above 0."""
         return ratio(self.side_a, self.side_b) if min(self.side_a.value, self.side_b.value) > 0 else None
 
     @cached_property
     def limits(self) -> tuple[float, float]:
-        """Ends of the ratio's interval, which holds 1 where the two, looked at alone, are not found different."""
+        """Ends of the ratio's own interval, which contains 1 exactly if the two do not differ significantly."""
         return ratio_limits(self.side_a, self.side_b)
 
     @cached_property
@@ -99,7 +99,7 @@ class Contrast:
 
     @property
     def differs(self) -> bool:
-        """True if the two are found different, beyond the tolerance."""
+        """Whether the two differ significantly, by more than the tolerance."""
         return self.adjusted is not None and self.adjusted < LIMIT
 
 
@@ -111,15 +111,15 @@ class Compared:
     simulated: bool
     groups: tuple[Group, ...]
     sides: Mapping[tuple[str, int], Side]
-    """(quantity's key, number of the group) -> its mean, where it has one."""
+    """(quantity's key, number of the group) -> its mean, if it has one."""
     contrasts: tuple[Contrast, ...]
     quantities: tuple[Definition, ...]
     notes: tuple[str, ...]
-    """Notes for the reader, a line each."""
+    """Notes for the reader, one line each."""
 
     @property
     def warnings(self) -> list[RunWarning]:
-        """Warnings of its runs."""
+        """Warnings of the runs."""
         return warnings_of(group.runs for group in self.groups)
 
     def mean(self, key: str, group: int) -> dict[str, Any]:
@@ -128,7 +128,7 @@ class Compared:
         return cell_mean([run.numbers for run in self.groups[group].runs], of)
 
     def marks(self, contrast: Contrast) -> list[str]:
-        """The warnings of both sides of a contrast, in a word or two each."""
+        """Warnings of both sides of a contrast, in one or two words each."""
         groups = [group for group in self.groups if group.stratum == contrast.stratum]
         sides = [group for group in groups if group.name in (contrast.a, contrast.b)]
         return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
@@ -137,9 +137,9 @@ class Compared:
 def compare(
     runs: Sequence[ComparedRun], question: Question, sides: Mapping[int, str] | None = None
 ) -> Compared:
-    """Holds the runs against each other; `sides`: number of the run -> BEFORE or AFTER, where it is asked by side.
+    """Compares the runs; `sides`: number of the run -> BEFORE or AFTER, if the question is by side.
 
-    Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no two groups have the quantity.
+    Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
     """
     groups = _groups(runs, question, sides)
     strata: dict[tuple[str, ...], list[Sequence[ComparedRun]]] = {}
@@ -188,7 +188,7 @@ def compare(
 
 
 def judged_together(answers: Sequence[Compared]) -> list[Compared]:
-    """Several answers whose comparisons count as those of one question."""
+    """Several answers, with their comparisons judged together as for one question."""
     contrasts = [contrast for answer in answers for contrast in answer.contrasts]
     tolerance = max((answer.question.tolerance for answer in answers), default=0.0)
     together = iter(judged(contrasts, tolerance))
@@ -242,7 +242,7 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
         rank = min(run.rank for run in members)
         stratum_ranks[stratum] = min(rank, stratum_ranks.get(stratum, rank))
         name_ranks[name] = min(rank, name_ranks.get(name, rank))
-    # As the campaign was asked for, else by name; before and after in that order.
+    # In the campaign's order, else by name; before and after in that order.
     ordered = sorted(
         by_group.items(),
         key=lambda item: (
@@ -298,7 +298,7 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
 
 
 def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
-    """The mean over a group's runs; a line for each that lacks the quantity."""
+    """Mean over a group's runs; and a line for each run that lacks the quantity."""
     sides, lacking = [], []
     for run in group.runs:
         try:
@@ -311,7 +311,7 @@ def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
-    """Contrasts with their p-values, alone and among all that can be judged (Holm's rule)."""
+    """Contrasts with their p-values, unadjusted and adjusted over all judged contrasts (Holm's rule)."""
     alone = [
         None if contrast.cannot else _probability(contrast.side_a, contrast.side_b, tolerance)
         for contrast in contrasts

@@ -35,18 +35,18 @@ class ConditionRun:
     condition: Mapping[str, str]
     """Axis -> value."""
     folder: str
-    """Directory of the run's record, below the common one."""
+    """Directory of the run's record, below the campaign's."""
     why: str = ""
-    """Reason why there is no result; empty if there is one, or if it has not been measured yet."""
+    """Reason why there is no result; empty if there is one, or if the run has not been measured yet."""
     status: str = NOT_MEASURED
     run: ComparedRun | None = field(default=None, repr=False)
-    """The run's result; None where there is none."""
+    """The run's result; None if there is none."""
     rank: int = 0
-    """Place of the condition among all, as they were asked for."""
+    """Place of the condition among all conditions, in the requested order."""
 
     @classmethod
     def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> ConditionRun:
-        """One that has not been measured; `number` counts from 1."""
+        """A run that has not been measured; `number` counts from 1."""
         words = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(condition.values()))
         return cls(block, condition, f"{number:02}-{words}", rank=rank)
 
@@ -73,11 +73,11 @@ class _Index(Struct, frozen=True):
     programs: tuple[str, ...] = ()
     runs: tuple[_Entry, ...] = ()
     conditions: dict[str, Any] = {}
-    """Condition -> means of its runs; for readers other than this program."""
+    """Condition -> means of its runs; for other programs."""
 
 
 def is_one_of_several(record: Path) -> bool:
-    """True if an index names the record, or it was measured as a block beside another."""
+    """Whether an index lists the record, or it was measured as a block next to another."""
     return has_index(record.parent) or (
         _is_block(record)
         and any(_is_block(sibling) for sibling in record.parent.iterdir() if sibling != record)
@@ -85,20 +85,20 @@ def is_one_of_several(record: Path) -> bool:
 
 
 def measured_again(runs: Sequence[ConditionRun]) -> dict[str, str]:
-    """Folder of each unfinished run -> folder of the complete run that was measured in its place and counts alone."""
+    """Folder of each unfinished run -> folder of the complete run that replaces it; only the latter counts."""
     complete = {(run.block, run.name): run.folder for run in runs if run.status == COMPLETE}
     unfinished = {run.folder: (run.block, run.name) for run in runs if run.status != COMPLETE}
     return {folder: complete[cell] for folder, cell in unfinished.items() if cell in complete}
 
 
 def forget_run(record: Path) -> None:
-    """Takes a deleted record out of its folder's index, where that names it."""
+    """Removes a deleted record from its folder's index, if that lists it."""
     directory = record.parent
     if not (directory / INDEX).exists():
         return
     try:
         (runs, simulated), programs = read_index(directory), _read(directory).programs
-    except OpJouleError:  # the next start of the campaign makes it again
+    except OpJouleError:  # the next start of the campaign writes it again
         return
     left = [run for run in runs if run.folder != record.name]
     if left and len(left) < len(runs):
@@ -115,7 +115,7 @@ def _is_block(directory: Path) -> bool:
 def write_index(
     directory: Path, runs: Sequence[ConditionRun], *, simulated: bool, programs: Iterable[str] = ()
 ) -> None:
-    """Writes conditions.json; `programs`: versions of OpJoule that the runs were made by."""
+    """Writes conditions.json; `programs`: versions of OpJoule that made the runs."""
     entries = [
         _Entry(run.block, dict(run.condition), run.folder, run.rank, run.status, run.why) for run in runs
     ]
@@ -125,9 +125,9 @@ def write_index(
 
 
 def read_index(directory: Path) -> tuple[list[ConditionRun], bool]:
-    """The runs that the index names, each with what its record says now; whether they are simulated.
+    """The runs that the index lists, each as its record is now; and whether they are simulated.
 
-    Raises: RecordFault: the index is missing or damaged. NewerSchema: it is of a newer version.
+    Raises: RecordFault: the index is missing or damaged. NewerSchema: the index has a newer version.
     """
     index = _read(directory)
     named = [ConditionRun(run.block, run.condition, run.folder, run.why, rank=run.rank) for run in index.runs]
@@ -143,7 +143,7 @@ def _read(directory: Path) -> _Index:
 
 
 def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
-    """The run as its record stands now: status and result, or why there is none."""
+    """The run as its record is now: status and result, or the reason why there is none."""
     place = directory / run.folder
     if not (place / "run.json").exists():
         return replace(run, why=run.why or NOT_MEASURED, status=NOT_MEASURED)
@@ -157,9 +157,9 @@ def as_recorded(directory: Path, run: ConditionRun) -> ConditionRun:
 
 
 def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
-    """The runs of records, of folders that hold several, and of patterns of either; why others have no result.
+    """Runs of records, of folders with several records, and of patterns of either; and reasons for missing results.
 
-    Raises: BadInput: a place that holds none. RecordFault: an index that is damaged.
+    Raises: BadInput: a place without records. RecordFault: a damaged index.
     """
     by_place: dict[Path, ComparedRun] = {}
     left_out: dict[Path, str] = {}
@@ -177,7 +177,7 @@ def gather(places: Iterable[str]) -> tuple[list[ComparedRun], list[str]]:
 
 
 def _matching(place: str) -> list[Path]:
-    """The place itself, or what its pattern stands for. Raises: BadInput: nothing of that name."""
+    """The place itself, or the paths that match its pattern. Raises: BadInput: nothing of that name."""
     path = Path(place)
     if place and path.exists():
         return [path]
@@ -191,7 +191,7 @@ def _matching(place: str) -> list[Path]:
 
 
 def _inside(place: Path) -> Iterator[tuple[Path, ComparedRun | None, str]]:
-    """Every record in or below a folder: its directory, the run, and why there is none."""
+    """Every record in or below a folder: its directory, the run, and the reason if there is none."""
     for name, below, files in os.walk(place):
         folder = Path(name)
         below.sort()
@@ -220,12 +220,12 @@ def with_result(runs: Sequence[ConditionRun]) -> list[ComparedRun]:
 
 
 def names_of(runs: Sequence[ConditionRun]) -> list[str]:
-    """Every condition once, in the order in which they were asked for; by name where the index does not say."""
+    """All conditions in the requested order, without duplicates; by name if the index has no order."""
     return list(dict.fromkeys(run.name for run in sorted(runs, key=lambda run: (run.rank, run.name))))
 
 
 def compared_by(runs: Sequence[ConditionRun]) -> list[Definition]:
-    """Quantities that the studies of the runs compare, each once."""
+    """Quantities that the studies of the runs compare, without duplicates."""
     return list({quantity.key: quantity for run in runs if run.run for quantity in run.run.compared}.values())
 
 

@@ -1,4 +1,4 @@
-"""Methods section of a paper: how several runs were made, from their records."""
+"""Methods section of a paper, from the records of several runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ samples, clocks, idle's drift and the spread of repeats and runs (JCGM 100:2008)
 
 
 def methods(cells: Sequence[Sequence[ComparedRun]]) -> str:
-    """A paragraph on the runs of some cells, a line a sentence, then their warnings; each record is read once more."""
+    """A paragraph on the runs of some cells, one sentence per line, then their warnings; reads each record again."""
     facts: dict[str, dict[str, None]] = {}
     runs = [run for cell in cells for run in cell]
     for run in runs:
@@ -47,7 +47,7 @@ def _said(answer: Answer) -> dict[str, str]:
     return {
         "versions": f"{facts.opjoule}{f' ({facts.commit[:12]})' if facts.commit else ''}",
         "repeats": str(answer.concluded.repeats or "?"),
-        # As it was asked for and, if it was there, as it names itself.
+        # The requested name and, if there is one, the name that the device reports.
         "boards": f"{name} ({model})" if model and not answer.record.simulated else name,
         "media": label(STORAGE, facts.storage or ""),
         "engines": run.database,

@@ -1,4 +1,4 @@
-"""Cells of a drawing: the runs of each combination of settings, with the means of their numbers."""
+"""Cells of a figure: the runs of each combination of settings, with the means of their numbers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOT_TOLD: Final = "not told apart"
 
 @dataclass(frozen=True)
 class PlottedCell:
-    """The runs that share all settings."""
+    """Runs with the same settings."""
 
     values: Mapping[str, str]
     """Axis -> value."""
@@ -48,7 +48,7 @@ class PlottedCell:
 
     @property
     def delay(self) -> Quantity:
-        """Seconds per operation: one over the throughput, to first order."""
+        """Seconds per operation: the reciprocal of the throughput, to first order."""
         rate = self.number(THROUGHPUT)
         if not rate.value:
             return Missing("no throughput", "s")
@@ -58,7 +58,7 @@ class PlottedCell:
 
     @cached_property
     def kinds(self) -> list[str]:
-        """Kinds of operation that its runs did."""
+        """Kinds of operation in its runs."""
         return sorted({kind for run in self.runs for kind in run.numbers.get("by_operation") or {}})
 
     @cached_property
@@ -76,12 +76,12 @@ class PlottedCell:
         return {name: value for name, value in joules.items() if abs(value) > 1e-3 * abs(total)}
 
     def _known_in_every_run(self, path: str) -> float | None:
-        """Mean of a part that every run states; None if one run withholds it."""
+        """Mean of a part that every run states; None if any run withholds it."""
         known = [of.value for of in self.numbers(path)]
         return None if None in known else self.number(path).value
 
     def _foreground(self) -> dict[str, float]:
-        """By kind where every kind is known, else as one, else nothing."""
+        """Parts by kind if every kind is known, otherwise all kinds as one if that is known."""
         kinds = {}
         for kind in self.kinds:
             energy_j = self._known_in_every_run(f"by_operation.{kind}.energy_per_operation_j")
@@ -95,7 +95,7 @@ class PlottedCell:
 
 @dataclass(frozen=True)
 class Plotted:
-    """All cells, and the axes by which they are laid out."""
+    """All cells, and the axes that arrange them."""
 
     cells: Sequence[PlottedCell]
     series_axes: Sequence[str]
@@ -103,7 +103,7 @@ class Plotted:
     group_axes: Sequence[str]
     """Axes shown by position."""
     left_out: Sequence[str] = ()
-    """Reasons why records are left out, a line each."""
+    """Reasons why records are left out, one line each."""
 
     @property
     def runs(self) -> list[ComparedRun]:
@@ -112,22 +112,22 @@ class Plotted:
 
     @property
     def warnings(self) -> str:
-        """Warnings of its runs in one line, for a figure; empty without one."""
+        """Warnings of all runs in one line, for a figure; empty without any."""
         return summary_of(cell.runs for cell in self.cells)
 
     @property
     def simulated(self) -> bool:
-        """They all are, or none is."""
+        """Whether the runs are simulated: either all are, or none is."""
         return self.cells[0].runs[0].simulated
 
     @cached_property
     def series(self) -> list[str]:
-        """Names of the series, each once, in order of the cells."""
+        """Names of the series, without duplicates, in order of the cells."""
         return list(dict.fromkeys(self.series_of(cell) for cell in self.cells))
 
     @cached_property
     def groups(self) -> list[str]:
-        """Names of the groups, each once, in order of the cells."""
+        """Names of the groups, without duplicates, in order of the cells."""
         return list(dict.fromkeys(self.group_of(cell) for cell in self.cells))
 
     def series_of(self, cell: PlottedCell) -> str:
@@ -135,15 +135,15 @@ class Plotted:
         return ", ".join(cell.values[axis] for axis in self.series_axes)
 
     def group_of(self, cell: PlottedCell) -> str:
-        """The group that a cell stands in."""
+        """The group that a cell belongs to."""
         return ", ".join(cell.values[axis] for axis in self.group_axes)
 
     def name_of(self, cell: PlottedCell) -> str:
-        """Series and group."""
+        """Name of a cell: series and group."""
         return ", ".join(name for name in (self.series_of(cell), self.group_of(cell)) if name)
 
     def cell(self, series: str, group: str) -> PlottedCell | None:
-        """The cell of a series in a group; None without a run of it."""
+        """The cell of a series in a group; None if there is no run of it."""
         matching = (
             cell for cell in self.cells if (self.series_of(cell), self.group_of(cell)) == (series, group)
         )
@@ -159,10 +159,10 @@ def plotted(
     """Groups runs into cells by their settings, in the campaign's order, else by name.
 
     Args:
-        left_out: why other records have no result, a line each.
+        left_out: reasons why other records have no result, one line each.
         words: gives a run's value of an axis.
-        axes: that alone tell cells apart; empty: AXES and those of the runs' campaigns.
-    Raises: BadInput: no run of a workload, or simulated ones with real ones.
+        axes: the only axes that distinguish cells; empty: AXES and those of the runs' campaigns.
+    Raises: BadInput: no run of a workload, or simulated and real runs mixed.
     """
     without, of_workloads = list(left_out), []
     for run in runs:
@@ -186,12 +186,12 @@ def plotted(
 
 
 def check_drawable(layout: Plotted, although: Iterable[str] = ()) -> list[str]:
-    """Checks that cells differ only in the axes by which they are laid out, as `check_comparable` does."""
+    """Checks that cells differ only in the axes that arrange them, as `check_comparable` does."""
     runs = [cell.runs for cell in layout.cells]
     return check_comparable([runs], [*layout.series_axes, *layout.group_axes], although, cells=True)
 
 
 def known(cells: Iterable[PlottedCell], path: str) -> list[float]:
-    """The values of a number in those cells that have it."""
+    """Values of a number in the cells that have it."""
     values = [cell.number(path).value for cell in cells]
     return [float(value) for value in values if value is not None]

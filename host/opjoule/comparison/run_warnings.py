@@ -1,4 +1,4 @@
-"""Warnings of a set of runs (too short, one run, faults, notes), for every output that is made from them."""
+"""Warnings of a set of runs (too short, single run, faults, notes), for all outputs based on them."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ WarnedRun = ComparedRun | Answer
 
 @dataclass(frozen=True)
 class RunWarning:
-    """A warning, with all runs that it is about."""
+    """A warning, with all runs that have it."""
 
     kind: str
     """Class of its banner on a page."""
     title: str
     text: str
-    """Text of the first run; that of the others differs in its numbers."""
+    """Text of the first run; the others' texts differ in their numbers."""
     runs: tuple[str, ...]
     """Names of the records; empty for a warning about cells."""
 
@@ -43,7 +43,7 @@ class RunWarning:
 
     @property
     def words(self) -> str:
-        """The text with the runs that it is about."""
+        """The text with the runs that have the warning."""
         if not self.runs:
             return self.text
         more = {1: "", 2: " and 1 more run"}.get(len(self.runs), f" and {len(self.runs) - 1} more runs")
@@ -53,14 +53,14 @@ class RunWarning:
 def print_above(
     console: Console, warnings: Iterable[RunWarning], lines: Iterable[str], *, simulated: bool
 ) -> None:
-    """Prints what must be read first, then some lines; none is broken."""
+    """Prints warnings above some lines; none is wrapped."""
     mark = [f"SIMULATED: {SIMULATED}"] if simulated else []
     for line in (*mark, *(f"WARNING  {warning}" for warning in warnings), *lines):
         console.print(line, soft_wrap=True)
 
 
 def is_single(runs: Sequence[WarnedRun]) -> bool:
-    """True where one run of one repeat is all that a cell rests on."""
+    """Whether a cell has only one run of one repeat."""
     return len(runs) == 1 and (runs[0].repeats or 1) < 2
 
 
@@ -88,12 +88,12 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
 
 
 def marks_of(runs: Sequence[WarnedRun]) -> list[str]:
-    """The warnings of one cell in a word or two each, for a column of a table."""
+    """Warnings of one cell in one or two words each, for a column of a table."""
     return list(dict.fromkeys(warning.title.lower() for warning in warnings_of([runs])))
 
 
 def summary_of(cells: Iterable[Sequence[WarnedRun]]) -> str:
-    """One line for a figure: each sort of warning with the number of its runs; empty without a warning."""
+    """One line for a figure: each kind of warning with the number of its runs; empty without a warning."""
     known = [list(cell) for cell in cells if cell]
     count = len({run.place for runs in known for run in runs})
     runs_of: dict[str, set[str]] = {}

@@ -19,7 +19,7 @@ SHORT: Final = "too short: no conclusion"
 
 
 def sentence(contrast: Contrast, compared: Compared) -> str:
-    """One contrast as a sentence that can be printed as it stands."""
+    """One contrast as a complete sentence."""
     place = place_words(contrast.stratum, compared)
     a, b = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
     what = quantity_words(contrast.quantity)
@@ -30,7 +30,7 @@ def sentence(contrast: Contrast, compared: Compared) -> str:
 
 
 def _without_conclusion(contrast: Contrast, a: str, b: str, what: str) -> str:
-    """A contrast of single runs, or of runs that are too short."""
+    """Sentence for a contrast of single runs, or of runs that are too short."""
     size = f", {a} over {b}, is {contrast.ratio.value:.3g}" if contrast.ratio else " is not known"
     if contrast.cannot == TOO_SHORT_RUNS:
         return f"nothing can be concluded on {what}, because runs are too short. Their ratio{size}."
@@ -81,7 +81,7 @@ def times_words(contrast: Contrast) -> str:
 
 
 def chance_words(probability: float | None) -> str:
-    """A probability: "p < 0.0001", "p = 0.012"; a dash for a contrast that is not judged."""
+    """A probability: "p < 0.0001", "p = 0.012"; a dash if the contrast is not judged."""
     if probability is None:
         return "\N{EM DASH}"
     return "p < 0.0001" if probability < 1e-4 else f"p = {probability:.2g}"
@@ -97,7 +97,7 @@ def follows_words(contrast: Contrast, side: str = "") -> str:
 
 
 def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
-    """Place of a contrast as the beginning of a sentence: "on SQLite, workload a, "; empty without other axes."""
+    """A contrast's stratum as the start of a sentence: "on SQLite, workload a, "; empty without other axes."""
     if not stratum:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
@@ -107,7 +107,7 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
 
 
 def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
-    """A group by the words for its values: "the SD card", "LevelDB on the SD card"."""
+    """A group in words: "the SD card", "LevelDB on the SD card"."""
     by = compared.question.by
     group = next(
         (group for group in compared.groups if group.name == name and group.stratum == stratum), None
@@ -121,7 +121,7 @@ def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str
 def _in_words(
     words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group | None, compared: Compared
 ) -> str:
-    """A value by `value_words` or `label`; a database is called as its study calls it."""
+    """A value by `value_words` or `label`; a database has the name that its study uses."""
     if group is not None and axis in ("db", SYSTEM):
         value = group.runs[0].words(axis) or value
     return words(axis, value, {run.value(axis) for group in compared.groups for run in group.runs})
@@ -141,7 +141,7 @@ def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
 
 
 def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
-    """Labels of a contrast: its place and its two sides, as ("LevelDB", "SD card", "eMMC")."""
+    """Labels of a contrast: stratum and both sides, as ("LevelDB", "SD card", "eMMC")."""
     groups = [group for group in compared.groups if group.stratum == contrast.stratum]
     labels = {group.name: label_of(group, compared) for group in groups}
     stratum = stratum_labels(groups[0], compared) if groups else contrast.stratum

@@ -1,7 +1,7 @@
 """Settings of a run by group, so that runs can be checked for comparability.
 
-A group is what `compare.py --although` takes; a further one is a row of `GROUPS`. Thousands of runs are held in compact
-copies: equal texts once, and small objects for the numbers of result.json.
+A group is an argument of `compare.py --although`; a new group is a row of `GROUPS`. Thousands of runs are stored in
+compact copies: equal texts once, and small objects for the numbers of result.json.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _WORKLOAD_GROUPS: Final = {
     "maxexecutiontime": "seconds",
     "seed": "",
 }
-"""Properties of a workload that have a group of their own; "" for what may differ between repeats of the same."""
+"""Properties of a workload that have their own group; "" for those that may differ between repeats of one setting."""
 _STUDY_OWN: Final = (
     *("name", "database", "workload", "properties", "threads"),
     *("seed", "run_s", "called", "files", "reset"),
@@ -44,7 +44,7 @@ def _at(document: Mapping[str, Any], path: str) -> Any:
 
 
 def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    """Reads keys from paths of run.json; what is not there is left out."""
+    """Reads keys from paths of run.json; missing ones are left out."""
 
     return lambda document: {
         key: str(value) for key, path in paths.items() if (value := _at(document, path)) is not None
@@ -52,7 +52,7 @@ def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
 
 
 def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The loader's of the first run; empty of a study without it."""
+    """The loader's summary of the first run; empty for a study without a loader."""
     return _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
 
 
@@ -90,7 +90,7 @@ def _changes(document: Mapping[str, Any]) -> dict[str, str]:
 
 
 RIG: Final = "rig"
-"""The worker of a fleet that measured a run. It differs inside a campaign: contrasts.py sees to that."""
+"""The rig of a fleet that measured a run. It differs within a campaign: contrasts.py takes that into account."""
 
 GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = {
     "simulated": _values(simulated="simulated"),
@@ -122,13 +122,13 @@ GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = 
 }
 """Groups of settings that must be equal in compared runs, except those by which they are compared."""
 VERSIONS: Final = ("opjoule", "database", "firmware", "kernel")
-"""Groups that a change of a program shows in, as before and after it."""
+"""Groups that show a change of a program, as before and after it."""
 GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "db": ("engine", "database"),
     "device": ("kernel",),
     "workload": ("distribution", "records", "operations", "value_size"),
 }
-"""Groups that change with another one of themselves."""
+"""Groups that necessarily change with another group."""
 
 
 def value_bytes(known: Mapping[str, str]) -> str:
@@ -140,7 +140,7 @@ def value_bytes(known: Mapping[str, str]) -> str:
 
 
 def groups_of(axis: str) -> tuple[str, ...]:
-    """The groups that differ between the values of an axis; one named after a property is of engine or workload."""
+    """Groups that differ between the values of an axis; one named after a property belongs to engine or workload."""
     if axis == SYSTEM:
         return groups_of("db")
     if axis in GROUPS:
@@ -150,12 +150,12 @@ def groups_of(axis: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A key whose value is not the same in all runs."""
+    """A key whose value is not equal in all runs."""
 
     group: str
     key: str
     values: tuple[str, ...]
-    """Each once, sorted; "none" where a run does not have the key."""
+    """Distinct values, sorted; "none" for a run without the key."""
 
     def __str__(self) -> str:
         shown = " / ".join(value if len(value) <= 40 else f"{value[:37]}..." for value in self.values[:4])
@@ -164,7 +164,7 @@ class Disagreement:
 
 
 def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> list[Disagreement]:
-    """Every key that is not the same in all runs, without those of some groups."""
+    """Every key that is not equal in all runs, without the keys of some groups."""
     left_out = set(apart_from)
     return [
         Disagreement(group, key, tuple(sorted(values)))
@@ -179,7 +179,7 @@ FIELDS: Final = ("value", "u", "unit")
 
 
 class Number(Mapping[str, Any]):
-    """A number of result.json: it reads like its dict, and takes less memory."""
+    """A number of result.json: a read-only mapping that takes less memory than a dict."""
 
     __slots__ = ("_more", "_u", "_unit", "_value")
 
@@ -189,23 +189,23 @@ class Number(Mapping[str, Any]):
         self._more = tuple((sys.intern(key), kept(entry[key])) for key in entry if key not in FIELDS)
 
     def __getitem__(self, key: str) -> Any:
-        """A field. Raises: KeyError: it has none of this name."""
+        """A field. Raises: KeyError: unknown name."""
         if key in FIELDS:
             return getattr(self, f"_{key}")
         return dict(self._more)[key]
 
     def __iter__(self) -> Iterator[str]:
-        """Names of its fields."""
+        """Names of the fields."""
         yield from FIELDS
         yield from dict(self._more)
 
     def __len__(self) -> int:
-        """Number of its fields."""
+        """Number of fields."""
         return len(FIELDS) + len(self._more)
 
 
 def kept(contents: Any) -> Any:
-    """The contents of a JSON file in less memory."""
+    """The contents of a JSON file in a form that takes less memory."""
     if isinstance(contents, str):
         return sys.intern(contents)
     if isinstance(contents, Mapping):
@@ -217,5 +217,5 @@ def kept(contents: Any) -> Any:
 
 @lru_cache(maxsize=4096)
 def once(texts: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
-    """Shared copy of equal texts by their names."""
+    """Shared copy of equal mappings of texts."""
     return {sys.intern(key): sys.intern(value) for key, value in texts}

@@ -1,4 +1,4 @@
-"""The words for what runs are compared by: media, databases, boards, and quantities, as a sentence needs them."""
+"""Words for the compared values (media, databases, boards) and for quantities, as used in sentences."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MEDIA: Final[Mapping[str, str]] = {
     "nvme": "NVMe SSD",
     "disk": "disk",
 }
-"""Media by the names that board profiles give them; another name stands for itself."""
+"""Media by the names of board profiles; other names are used unchanged."""
 NOUNS: Final[Mapping[str, str]] = {
     "db": "database",
     SYSTEM: "database",
@@ -27,7 +27,7 @@ NOUNS: Final[Mapping[str, str]] = {
 }
 """Nouns for the values of an axis."""
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
-"""Axes whose values are names that say by themselves what they are."""
+"""Axes whose values are self-explanatory names."""
 _SSD: Final = "SSD"
 _MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
@@ -40,7 +40,7 @@ def value_words(axis: str, value: str, among: Iterable[str] = ()) -> str:
 
 
 def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
-    """A value as the label of a row, a bar or a point: "SD card", "SSD" where there is no other, "LevelDB", "4"."""
+    """A value as the label of a row, bar or point: "SD card", "SSD" if there is no other, "LevelDB", "4"."""
     if axis in ("db", SYSTEM):
         database = database_called(value)
         return database.title if database else value
@@ -56,7 +56,7 @@ def noun(axes: Sequence[str]) -> str:
 
 
 def quantity_words(of: Definition) -> str:
-    """A quantity by name, as the object of a sentence; never its key."""
+    """Name of a quantity as the object of a sentence; never its key."""
     label = of.label or measure_words(of.key)
     return f"energy {label[1:].strip()}" if label.startswith("…") else label
 
@@ -82,7 +82,7 @@ def measure_words(key: str) -> str:
 
 
 def measure_unit(key: str) -> str:
-    """Unit that the name of a measure ends in; "1" for another ending."""
+    """Unit at the end of a measure's name; "1" for any other ending."""
     return _MEASURE_UNITS.get(key.rpartition("_")[2], "1")
 
 

@@ -1,4 +1,4 @@
-"""Conclusion of a comparison in a few lines: which medium or database used least, and what that depends on."""
+"""Conclusion of a comparison in a few lines: the medium or database with the least use, and what that depends on."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from opjoule.record.groups import ABOVE_IDLE
 from opjoule.units import Measured, from_json
 
 OWN_LINES_MAX: Final = 2
-"""With more strata than this one line says what holds in all of them."""
+"""Number of strata above which one line summarises all of them."""
 CELLS_MAX: Final = 3
-"""Cells that a line names."""
+"""Greatest number of cells named in a line."""
 RANKED: Final = ("J", "J/operation", "s")
-"""Units of quantities of which less is better; of `RATES` more is."""
+"""Units of quantities of which less is better; for `RATES` more is better."""
 _ASIDE: Final = "single runs, or runs that are too short"
 
 
 @dataclass(frozen=True)
 class Ranking:
-    """The groups of one stratum by one quantity, the best first."""
+    """Groups of one stratum ranked by one quantity, the best first."""
 
     quantity: Definition
     stratum: Mapping[str, str]
     best: str
-    """Empty where nothing can be concluded."""
+    """Empty if nothing can be concluded."""
     alike: tuple[str, ...]
-    """In which no difference from the best was found."""
+    """Groups that do not differ significantly from the best."""
     worse: tuple[Contrast, ...]
-    """With the best as `b` (of a rate: as `a`)."""
+    """Contrasts with the best as `b` (for a rate: as `a`)."""
     unjudged: tuple[str, ...]
-    """Single runs, or too short ones: no contrast with them is judged."""
+    """Groups of a single run, or of runs that are too short: no contrast with them is judged."""
 
     @property
     def is_rate(self) -> bool:
-        """True if more of the quantity is better."""
+        """Whether more of the quantity is better."""
         return self.quantity.unit in RATES
 
     @property
@@ -62,11 +62,11 @@ class Ranking:
 
     @property
     def others(self) -> list[tuple[str, Contrast]]:
-        """The worse groups, each with its contrast."""
+        """Worse groups, each with its contrast."""
         return [(contrast.b if self.is_rate else contrast.a, contrast) for contrast in self.worse]
 
     def factor(self, name: str, factor: str, note: str, *, is_first: bool) -> str:
-        """How much worse a group is: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"."""
+        """The factor by which a group is worse: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"."""
         if self.is_rate:
             return f"{factor} times that of {name} ({note})"
         times = f"{self.verb} {factor} times as much" if is_first else f"{factor} times"
@@ -74,7 +74,7 @@ class Ranking:
 
 
 def winner_lines(compared: Compared) -> list[str]:
-    """The best group, by what factor and how surely: a line for each stratum, or one for all if there are many."""
+    """The best group, with factor and interval: a line for each stratum, or one for all if there are many."""
     if compared.question.by == (SIDE,):
         return [sentence(contrast, compared) for contrast in compared.contrasts]
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
@@ -123,7 +123,7 @@ def _ranking(
     ordered: Sequence[str],
     contrasts: Mapping[tuple[tuple[tuple[str, str], ...], frozenset[str]], Contrast],
 ) -> Ranking:
-    """Ranks one stratum by its groups' names, the best mean first; those without a judged contrast are set aside."""
+    """Ranks one stratum by its groups' names, the best mean first; groups without a judged contrast are set aside."""
     where = tuple(stratum.items())
     judged = {
         pair: contrast
@@ -138,7 +138,7 @@ def _ranking(
     held = {name: judged[pair] for name in others if (pair := frozenset((best, name))) in judged}
     rate = quantity.unit in RATES
     alike = tuple(name for name, contrast in held.items() if not contrast.differs)
-    # the best stands on the side where the ratio is above 1
+    # the best is the side with which the ratio is above 1
     worse = tuple(
         contrast if (contrast.a == best) is rate else contrast.turned()
         for contrast in held.values()
@@ -168,7 +168,7 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
 
 
 def _size(ranking: Ranking, compared: Compared) -> str:
-    """The ratio of two groups that were not found different; several have theirs in the sentences."""
+    """The ratio of two groups without a significant difference; for more groups, the sentences give the ratios."""
     contrasts = [
         contrast
         for contrast in compared.contrasts
@@ -196,7 +196,7 @@ def _words(name: str, ranking: Ranking, compared: Compared) -> str:
 
 
 def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
-    """All strata of one quantity in one sentence, those with the same best together."""
+    """All strata of one quantity in one sentence, those with the same best group together."""
     what = quantity_words(ranked[0].quantity)
     alike: dict[tuple[tuple[str, ...], ...], list[Ranking]] = {}
     for ranking in ranked:
@@ -231,7 +231,7 @@ def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
 
 
 def _spans(rankings: Sequence[Ranking], compared: Compared) -> str:
-    """By what factor the others are worse: the range over all strata, and the ends of all intervals."""
+    """Factors by which the others are worse: their range over all strata, and the outermost ends of the intervals."""
     by_name: dict[str, list[Contrast]] = {}
     for ranking in rankings:
         for worse, contrast in ranking.others:
@@ -259,14 +259,14 @@ def _two_digits(number: float) -> str:
 
 
 TAIL_SHARE: Final = 0.5
-"""From this share on what is drawn after the last operation is said to decide."""
+"""Share of the energy drawn after the last operation from which it is reported as decisive."""
 IDLE_POWER: Final = "idle_power_w"
 ABOVE: Final = "marginal_energy_j"
 AFTERWARDS: Final = "write_back_energy_j"
 
 
 def deciding_lines(answers: Sequence[Compared]) -> list[str]:
-    """What the rankings of some runs depend on, each line once: idle power, and energy after the last operation."""
+    """Factors that the rankings of some runs depend on, each once: idle power, and energy after the last operation."""
     about = [
         answer
         for answer in answers
@@ -278,7 +278,7 @@ def deciding_lines(answers: Sequence[Compared]) -> list[str]:
 
 
 def _idle_line(compared: Compared) -> str:
-    """The greatest difference in idle power that was found between two groups of one stratum."""
+    """The greatest significant difference in idle power between two groups of one stratum."""
     differences: list[tuple[Measured, Group, Group]] = []
     known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
     for a, side_a in known:
@@ -336,6 +336,6 @@ def _number(group: Group, key: str) -> float | None:
 
 
 def conclusions(answers: Sequence[Compared]) -> list[str]:
-    """The lines that answer the questions: which is best in each, then what decides; each once."""
+    """Lines that answer the questions: the best group for each, then what it depends on; each line once."""
     winners = [line for answer in answers for line in winner_lines(answer)]
     return list(dict.fromkeys([*winners, *deciding_lines(answers)]))

@@ -1,7 +1,7 @@
-"""Two groups of runs that were measured on several rigs, compared inside the blocks that both have on one rig.
+"""Comparison of two groups of runs that were measured on several rigs, within blocks that both have on one rig.
 
-What a rig does to both (its board, its meter, its room) is in neither the difference nor its spread, which is that of
-the differences from block to block.
+Effects of a rig on both groups (board, meter, room) are then neither in the difference nor in its spread, which is the
+spread of the differences between blocks.
 Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 3 (paired comparisons).
 """
 
@@ -18,7 +18,7 @@ from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition
 
 RIG_NAME = "rig_name"
-"""Key in `asked` of a run of a fleet."""
+"""Key in `asked` of runs of a fleet."""
 _Block = tuple[Path | None, int, str]
 """Folder of the campaign, number of the block, rig."""
 
@@ -28,8 +28,8 @@ def sides_within_blocks(
 ) -> tuple[Side, Side] | None:
     """Means of both groups over the blocks that both have on one rig; None without such a block.
 
-    The spread of their difference, and of their ratio, is that from block to block, with one degree of freedom less
-    than there are blocks: each side has half of its variance and half of those degrees.
+    The spread of their difference, and of their ratio, is that between blocks, with one degree of freedom less than the
+    number of blocks: each side has half of the variance and half of those degrees.
     """
     of_a, of_b = _by_block(a, quantity), _by_block(b, quantity)
     blocks = [block for block in of_a if block in of_b]
@@ -48,7 +48,7 @@ def sides_within_blocks(
 
 
 def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
-    """Each block's own mean, of the runs that have the quantity."""
+    """Mean of each block, over the runs that have the quantity."""
     by_block: dict[_Block, list[Side]] = {}
     for run in runs:
         block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
@@ -64,7 +64,7 @@ def _error(differences: Sequence[float]) -> float:
 
 
 def _spread(side: Side, spread_u: float, blocks: int) -> Side:
-    """The side with its half of what the differences spread."""
+    """The side with its half of the differences' spread."""
     common_u = math.sqrt(max(side.standard_u**2 - side.spread_u**2, 0.0))
     half_u = spread_u / math.sqrt(2)
     return replace(side, standard_u=math.hypot(common_u, half_u), spread_u=half_u, freedom=(blocks - 1) / 2)

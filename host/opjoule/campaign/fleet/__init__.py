@@ -1,1 +1,1 @@
-"""Cells of a campaign on several rigs, over Dask: one worker a rig, records brought to the campaign's folder."""
+"""Cells of a campaign on several rigs over Dask: one worker per rig, records fetched to the campaign's folder."""

@@ -1,6 +1,6 @@
-"""Assignment of cells to rigs: a block stays on one rig, so that differences between rigs affect no axis.
+"""Assignment of cells to rigs: a block stays on one rig, so that differences between rigs do not affect any axis.
 
-Where no rig has all that a block needs (boards of two kinds), each of those that can measure most of it has its part.
+If no rig has all equipment of a block (boards of two kinds), the rigs that can measure most of it share the block.
 """
 
 from __future__ import annotations
@@ -11,25 +11,25 @@ from collections.abc import Mapping, Sequence
 from opjoule.campaign.campaign import Campaign, Cell
 
 Names = frozenset[str]
-"""Names of boards, media and meters, as job.py has them."""
+"""Names of boards, media and meters, as in job.py."""
 
 
 class Blocks:
-    """The cells of a campaign that are to be measured, and whose they are."""
+    """The missing cells of a campaign, and the rig of each."""
 
     def __init__(self, campaign: Campaign, needs: Sequence[Names]) -> None:
-        """`needs` are what a rig must have for each cell of the campaign."""
+        """`needs`: equipment that a rig must have for each cell of the campaign."""
         self._campaign = campaign
         self._needs = {id(cell): needed for cell, needed in zip(campaign.cells, needs, strict=True)}
         self._owner: dict[int, str] = {}
-        """id of a cell -> rig that has it, or is to have it."""
+        """id of a cell -> rig that measures it, or is to measure it."""
         self._under_way: dict[str, Cell] = {}
 
     def next(self, rig: str, present: Mapping[str, Names]) -> Cell | None:
-        """The cell that a rig measures next; None where there is none for it now.
+        """The cell that a rig measures next; None if there is none for it now.
 
         Args:
-            present: what each rig has that could measure at this time.
+            present: equipment of each rig that could measure at this time.
         """
         taken = {id(cell) for cell in self._under_way.values()}
         free = [cell for cell in self._campaign.missing if id(cell) not in taken]
@@ -54,11 +54,11 @@ class Blocks:
         return self._under_way.get(rig)
 
     def ended(self, rig: str) -> None:
-        """A rig measures nothing now; the rest of its block stays with it."""
+        """Marks a rig as idle; the rest of its block stays assigned to it."""
         self._under_way.pop(rig, None)
 
     def give_back(self, rig: str) -> None:
-        """A rig has gone: what it had not measured is anybody's."""
+        """Marks a rig as gone: its unmeasured cells become free."""
         self.ended(rig)
         self._owner = {cell: owner for cell, owner in self._owner.items() if owner != rig}
 
@@ -72,7 +72,7 @@ class Blocks:
         return sorted(counts.items(), key=lambda item: sorted(item[0]))
 
     def share(self, rigs: int) -> float:
-        """Greatest number of cells that one rig measures one after the other."""
+        """Greatest number of cells that one rig measures sequentially."""
         missing = self._campaign.missing
         sizes = Counter(cell.block for cell in missing)
         return max(*sizes.values(), len(missing) / max(rigs, 1)) if len(sizes) > 1 else float(len(missing))
@@ -81,7 +81,7 @@ class Blocks:
         return self._needs[id(cell)] <= has
 
     def _may_begin(self, block: int, rig: str, present: Mapping[str, Names]) -> bool:
-        """True if no other rig can measure these cells of a block and more."""
+        """Whether no other rig can measure these cells of a block and more."""
         cells = [cell for cell in self._campaign.missing if cell.block == block]
         measurable = {id(cell) for cell in cells if self._fits(cell, present[rig])}
         return not any(

@@ -1,7 +1,7 @@
-"""A campaign on the rigs of a scheduler: gives each its cells, fetches their records, goes on after any end.
+"""A campaign on the rigs of a scheduler: distributes cells, fetches records, and can be resumed after any end.
 
-What is done is what the records in the folder say. A rig that has gone gives its cell back; one that was only cut off
-(its scheduler was started anew) goes on with its cell, and is waited for.
+The records in the folder define what is done. A rig that has left returns its cell. A rig that was only disconnected
+(its scheduler was restarted) continues with its cell, and the campaign waits for it.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ ASK_S: Final = 0.5
 
 @dataclass
 class FleetRig:
-    """A worker that may measure, and what it does now."""
+    """A worker that may measure, and its current work."""
 
     name: str
     address: str
     has: Names
     task: asyncio.Task[Any] | None = None
     failures: int = 0
-    """Number of cells in a row that left no record through a fault of the rig."""
+    """Number of consecutive cells without a record through a fault of the rig."""
     aside: bool = False
-    """True if the rig gets no further cell."""
+    """Whether the rig gets no more cells."""
 
 
 @dataclass
@@ -55,7 +55,7 @@ class Fleet:
 
     campaign: Campaign
     jobs: Sequence[Job]
-    """One a cell of the campaign."""
+    """One per cell of the campaign."""
     needs: Sequence[Names]
     address: str
     security: Security | None
@@ -73,12 +73,12 @@ class Fleet:
         self._present: dict[str, FleetRig] = {}
         """By address."""
         self._cut_off: dict[str, float] = {}
-        """Rig that went with its scheduler -> until when its cells wait for it."""
+        """Rig disconnected with its scheduler -> time until which its cells wait for it."""
         self._programs_warned = ""
         self._refused: set[str] = set()
-        """Addresses of workers that get no cell."""
+        """Addresses of workers that get no cells."""
         self._worked_s = time.monotonic()
-        """Time at which a rig last had something to do."""
+        """Time at which a rig last had work."""
 
     def run(self) -> None:
         """Measures the missing cells. Raises: RigFault: no scheduler, or no rig for the rest. Interrupted: Ctrl-C."""
@@ -126,7 +126,7 @@ class Fleet:
             since_s = time.monotonic()
 
     async def _closed(self, link: Link) -> None:
-        """Ends a connection, and what is measured if the user wants an end."""
+        """Closes a connection, and stops running measurements if the user wants an end."""
         interrupted = isinstance(sys.exception(), asyncio.CancelledError)
         tasks = [rig.task for rig in self._present.values() if rig.task is not None]
         for task in tasks:
@@ -139,7 +139,7 @@ class Fleet:
         await link.close()
 
     async def _session(self, link: Link) -> None:
-        """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it does no more."""
+        """Works with the rigs while the scheduler answers. Raises: SchedulerGone: it no longer answers."""
         while True:
             await self._update_rigs(link)
             if not self.campaign.missing and not any(rig.task for rig in self._present.values()):
@@ -155,7 +155,7 @@ class Fleet:
             await self._ended(link)
 
     async def _update_rigs(self, link: Link) -> None:
-        """Updates the list of rigs: lost ones give their cells back, new ones are asked for their equipment."""
+        """Updates the list of rigs: lost ones return their cells, new ones are asked for their equipment."""
         workers = await link.workers()
         for address in [address for address in self._present if address not in workers]:
             await self._gone(self._present.pop(address))
@@ -186,7 +186,7 @@ class Fleet:
         try:
             about: About = await link.ask(address, RigService.about)
         except RigGone:
-            return self._refused.discard(address)  # the next update says so
+            return self._refused.discard(address)  # the next update reports it
         program = program_words(__version__, program_commit())
         if about.program != program:
             return self._once(
@@ -200,7 +200,7 @@ class Fleet:
         if (cell := self._cell_of.get(about.measuring)) is not None and cell.is_missing:
             self._blocks.reserve(rig.name, cell)
         self.say(f"{rig.name} has joined ({', '.join(sorted(rig.has))})")
-        # What it still has of this campaign is fetched before it gets a cell.
+        # The rig's records of this campaign are fetched before it gets a cell.
         rig.task, self._present[address] = asyncio.create_task(self._fetch_all(link, rig)), rig
         return None
 
@@ -218,7 +218,7 @@ class Fleet:
                     rig.task = asyncio.create_task(self._measure(link, rig, cell))
 
     async def _ended(self, link: Link) -> None:
-        """Collects finished tasks. Raises: SchedulerGone. OSError: a record cannot be kept here."""
+        """Collects finished tasks. Raises: SchedulerGone. OSError: a record cannot be stored here."""
         for address, rig in list(self._present.items()):
             if rig.task is None or not rig.task.done():
                 continue
@@ -243,7 +243,7 @@ class Fleet:
         if not cell.is_missing:
             return self._blocks.ended(rig.name)
         job = self._job_of[id(cell)]
-        # With the time that all rigs together take.
+        # With the time of all rigs together.
         rigs = sum(rig.task is not None for rig in self._present.values())
         share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)
         self.say(f"{rig.name}: {self.campaign.progress(cell, share)}")
@@ -254,7 +254,7 @@ class Fleet:
         return None
 
     def _conclude(self, rig: FleetRig, cell: Cell, outcome: Outcome, left_record: bool) -> None:
-        """Takes note of how a cell ended; a rig's own fault is no failure of the cell."""
+        """Records how a cell ended; a rig's own fault does not count as a failure of the cell."""
         cell.status = outcome.status
         if outcome.why:
             self.say(f"{rig.name}: {cell.runs[-1].name}: {outcome.why}")
@@ -269,9 +269,9 @@ class Fleet:
         save_index(self.campaign)
 
     async def _fetch_all(self, link: Link, rig: FleetRig) -> set[str]:
-        """Brings every record of this campaign that waits at a rig into the folder, and has the rig forget it.
+        """Fetches every record of this campaign from a rig into the folder, and has the rig delete it.
 
-        Returns: the jobs that had one.
+        Returns: the jobs that had a record.
         """
         waits: Waiting = await link.ask(rig.address, RigService.waiting, self._id)
         spare = set()
@@ -306,8 +306,9 @@ class Fleet:
         save_index(self.campaign)
 
     def _check_hope(self) -> None:
-        """Gives up if no rig can measure the remaining cells and none has joined for long. Raises: RigFault: nobody can
-        measure what is left, and nobody has come for long.
+        """Gives up if no rig can measure the remaining cells and none has joined for a long time.
+
+        Raises: RigFault: no rig for the rest.
         """
         lacking = self._blocks.nobody_s(self._able)
         for needs, count in lacking:

@@ -1,4 +1,4 @@
-"""A record from a rig's disk into the campaign's folder: in parts, checked file by file, whole or not at all."""
+"""Transfer of a record from a rig's disk to the campaign's folder: in parts, checked file by file, all or nothing."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from opjoule.files import file_sha256
 from opjoule.record.directory import RUN
 
 COMING: Final = ".coming"
-"""Folder below the campaign's for records that are not whole yet."""
+"""Subfolder of the campaign's for records that are not complete yet."""
 PART_BYTES: Final = 4 << 20
-"""Greatest size of a message; small files share one."""
+"""Greatest size of a message; small files share one message."""
 Range = tuple[str, int, int]
 """(path below the record, first byte, number of bytes)."""
 Fetch = Callable[[Parcel, Sequence[Range]], Awaitable[Sequence[bytes]]]
@@ -27,7 +27,7 @@ Fetch = Callable[[Parcel, Sequence[Range]], Awaitable[Sequence[bytes]]]
 class Gathering:
     """The records of a campaign's folder, each content once.
 
-    A record comes from a rig's disk in parts, checked file by file, whole or not at all.
+    A record is transferred from a rig's disk in parts, checked file by file, all or nothing.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -36,15 +36,15 @@ class Gathering:
         shutil.rmtree(folder / COMING, ignore_errors=True)
 
     def has(self, parcel: Parcel) -> bool:
-        """True if this very record is here already."""
+        """Whether this very record is here already."""
         return parcel.sha256 in self._contents
 
     async def take(self, parcel: Parcel, fetch: Fetch, free_place: Callable[[str], Path]) -> Path:
-        """Fetches a record that is not here; gives its directory.
+        """Fetches a record that is not here; returns its directory.
 
         Args:
-            free_place: where a record of a name can go.
-        Raises: RecordFault: a file came otherwise than the rig has it, or has a path that leads out of the record.
+            free_place: gives a free path for a record's name.
+        Raises: RecordFault: a received file differs from the rig's, or its path leads out of the record.
         """
         coming = self.folder / COMING / f"{parcel.job}-{parcel.name}"
         shutil.rmtree(coming, ignore_errors=True)
@@ -55,7 +55,7 @@ class Gathering:
             coming.rename(place)
         finally:
             shutil.rmtree(coming, ignore_errors=True)
-            with suppress(OSError):  # where others are on their way
+            with suppress(OSError):  # if other records are in transfer
                 coming.parent.rmdir()
         self._contents[parcel.sha256] = place
         return place

@@ -15,7 +15,7 @@ from opjoule.devices.rig.file import Rig
 from opjoule.measuring.plan import Plan
 
 RIG: Final = "rig"
-"""Every worker has one of this resource and every cell takes one: a rig measures one cell at a time."""
+"""Dask resource: every worker has one and every cell needs one, so that a rig measures one cell at a time."""
 SIMULATED: Final = "simulated"
 """Equipment of a worker with a simulated rig."""
 
@@ -24,17 +24,17 @@ class Job(Struct, frozen=True):
     """One cell as a rig receives it."""
 
     id: str
-    """Identity of a cell in a campaign's folder, always the same."""
+    """Constant identity of a cell in a campaign's folder."""
     campaign: str
     """Path of the campaign's folder."""
     title: str
     kind: str
     options: dict[str, Any]
-    """What the measurement is planned from."""
+    """Options from which the measurement is planned."""
     condition: dict[str, str]
     block: int
     seed: int
-    """Seed of the campaign; a simulated rig's meter is drawn from it and the rig's name."""
+    """Seed of the campaign; a simulated rig's meter is drawn from it and from the rig's name."""
     plan_sha256: str
     name: str
 
@@ -43,7 +43,7 @@ class Outcome(Struct, frozen=True):
     """Outcome of a cell's measurement; its records are fetched separately."""
 
     status: int
-    """Exit status, as of measure.py."""
+    """Exit status, as from measure.py."""
     why: str = ""
     """Reason why there is no record; empty if there is one."""
     took_s: float = 0.0
@@ -53,7 +53,7 @@ class ParcelFile(Struct, frozen=True):
     """One file of a record that waits at a rig."""
 
     path: str
-    """Below the record, with slashes."""
+    """Path below the record, with slashes."""
     size: int
     sha256: str
 
@@ -64,7 +64,7 @@ class Parcel(Struct, frozen=True):
     job: str
     name: str
     sha256: str
-    """Hash of run.json, which holds those of all other files: one content, one hash."""
+    """Hash of run.json, which contains the hashes of all other files, so that it identifies the content."""
     status: str
     plan_sha256: str
     files: tuple[ParcelFile, ...]
@@ -85,7 +85,7 @@ class About(Struct, frozen=True):
     version: str
     commit: str | None
     measuring: str = ""
-    """The job under way; empty where there is none."""
+    """The running job; empty if there is none."""
 
     @property
     def program(self) -> str:
@@ -94,7 +94,7 @@ class About(Struct, frozen=True):
 
 
 def campaign_id(folder: Path) -> str:
-    """Identity of a campaign's folder, by this computer's name and its path: what a rig keeps goes back to it alone."""
+    """Identity of a campaign's folder, from this computer's name and the path: records are returned only to it."""
     return hashlib.sha256(f"{socket.gethostname()}:{folder.resolve()}".encode()).hexdigest()[:16]
 
 
@@ -104,7 +104,7 @@ def job_id(campaign: str, *identity: object) -> str:
 
 
 def rig_has(rig: Rig | None) -> frozenset[str]:
-    """Names of a rig's boards, media and meter, as `rpi4`, `rpi4/sd`, `meter/serial`; None is a simulated one."""
+    """Names of a rig's boards, media and meter, as `rpi4`, `rpi4/sd`, `meter/serial`; None is a simulated rig."""
     if rig is None:
         return frozenset({SIMULATED})
     media = {f"{board}/{medium}" for board, device in rig.devices.items() for medium in device.storage}
@@ -112,10 +112,10 @@ def rig_has(rig: Rig | None) -> frozenset[str]:
 
 
 def cell_needs(plan: Plan, meter: str | None) -> frozenset[str]:
-    """Equipment that a rig needs for a cell, by the same names.
+    """Equipment that a cell needs, by the same names.
 
     Args:
-        meter: the cell's own, as --meter takes it; None: whichever the rig has.
+        meter: the cell's own, as --meter takes it; None: the rig's.
     """
     if plan.simulated:
         return frozenset({SIMULATED})
@@ -127,5 +127,5 @@ def _meter(port: str) -> str:
 
 
 def resources(names: frozenset[str]) -> Mapping[str, float]:
-    """Names of equipment as Dask resources, one of each."""
+    """Names of equipment as Dask resources, one each."""
     return dict.fromkeys(sorted({RIG, *names}), 1.0)

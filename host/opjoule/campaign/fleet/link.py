@@ -1,4 +1,4 @@
-"""The connection to a scheduler, and through it to its workers."""
+"""Connection to a scheduler, and through it to its workers."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from opjoule.errors import RigFault
 CONNECT_S: Final = 10.0
 """Time limit for the first packet [s]; a closed port is reported at once."""
 ANSWER_S: Final = 10.0
-"""For a busy scheduler; one that has just begun to listen may never answer who came first, and is asked again."""
+"""Time limit for a busy scheduler [s]; one that has just started may never answer the first client, which retries."""
 STOP_S: Final = 20.0
 """Time limit for a rig to end its measurement [s]."""
 
 
 class RigGone(Exception):
-    """A rig, or the scheduler between, did not answer."""
+    """A rig, or the scheduler on the way to it, did not answer."""
 
 
 class SchedulerGone(Exception):
-    """The scheduler did not answer, or another one has its address."""
+    """The scheduler did not answer, or another one now has its address."""
 
 
 class Link:
@@ -38,11 +38,11 @@ class Link:
     def __init__(self, client: Any, scheduler: str) -> None:
         self._client = client
         self._scheduler = scheduler
-        """Identity of the scheduler: another one at the same address knows nothing of earlier requests."""
+        """Identity of the scheduler: another one at the same address has no record of earlier requests."""
 
     @classmethod
     async def to(cls, address: str, security: Security | None) -> Link:
-        """Connects to a scheduler. Raises: SchedulerGone: nobody answers. RigFault: who answers is of another kind."""
+        """Connects to a scheduler. Raises: SchedulerGone: no answer. RigFault: the answer is not from a scheduler."""
         made: Any = Client
         parts: Any = get_address_host_port
         try:
@@ -70,7 +70,7 @@ class Link:
         return workers
 
     async def ask(self, address: str, method: Callable[..., Any], *arguments: object) -> Any:
-        """Calls a method of a worker's RigService, whatever else runs there. Raises: RigGone."""
+        """Calls a method of a worker's RigService, even while it measures. Raises: RigGone."""
         try:
             answers = await self._client.run(rig_service.call, method, *arguments, workers=[address])
             return answers[address]
@@ -78,7 +78,7 @@ class Link:
             raise RigGone from error
 
     async def measure(self, address: str, job: Job, key: str) -> Outcome:
-        """Lets a worker measure a cell, after those that it measures for others. Raises: RigGone."""
+        """Has a worker measure a cell, after those that it measures for others. Raises: RigGone."""
         future = self._client.submit(
             rig_service.measure, job, key=key, workers=[address], resources=resources(frozenset()), pure=False
         )
@@ -89,13 +89,13 @@ class Link:
         return outcome
 
     async def stop(self, addresses: Sequence[str], campaign: str) -> None:
-        """Ends what workers measure for a campaign, if they answer."""
+        """Stops the workers' measurements for a campaign, if they answer."""
         with suppress(OSError, TimeoutError):
             stop = rig_service.call, rig_service.RigService.stop
             run = self._client.run(*stop, campaign, workers=addresses, on_error="ignore")
             await asyncio.wait_for(run, STOP_S)
 
     async def close(self) -> None:
-        """Ends the connection."""
-        with suppress(Exception):  # the scheduler may have gone
+        """Closes the connection."""
+        with suppress(Exception):  # the scheduler may be gone
             await asyncio.wait_for(self._client.close(timeout=1), 5)

@@ -1,6 +1,6 @@
-"""Service of a worker: measures a cell in a process of its own, and keeps the record until it is fetched.
+"""Service of a worker: measures a cell in its own process, and keeps the record until it is fetched.
 
-The measurement is no part of the worker: it goes on while the scheduler is away, and ends with the worker's process.
+The measurement is independent of the worker's connection: it continues without the scheduler, and ends with the worker.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ class Spool:
         self.folder = folder
 
     def place(self, job_id: str) -> Path:
-        """A job's folder. Raises: RecordFault: no name of a job."""
+        """A job's folder. Raises: RecordFault: not a job's name."""
         if not job_id.isalnum():
             raise RecordFault(f"'{job_id}' is not a job of {self.folder}")
         return self.folder / job_id
 
     def begin(self, job: Job) -> Path:
-        """Makes the job's folder."""
+        """Creates the job's folder."""
         place = self.place(job.id)
         place.mkdir(parents=True, exist_ok=True)
         write_whole(place / JOB, msgspec.json.encode(job))
         return place
 
     def outcome(self, job_id: str) -> Outcome | None:
-        """Outcome of a job; None if it did not finish, or is not here."""
+        """Outcome of a job; None if it did not finish, or is unknown here."""
         return _read(self.place(job_id) / OUTCOME, Outcome)
 
     def waiting(self, campaign: str, running: str) -> Waiting:
-        """Every record of a campaign's folder that is here, but for the job under way."""
+        """All records of a campaign's folder on this rig, except those of the running job."""
         jobs = [
             job
             for place in _folders(self.folder)
@@ -73,7 +73,7 @@ class Spool:
         return Waiting(tuple(parcels), tuple(job.id for job in jobs))
 
     def campaigns(self) -> set[str]:
-        """Campaigns that have not fetched all of theirs."""
+        """Campaigns with records that have not been fetched."""
         jobs = (_read(place / JOB, Job) for place in _folders(self.folder))
         return {job.campaign for job in jobs if job is not None}
 
@@ -82,7 +82,7 @@ class Spool:
 
         Args:
             ranges: (path below the record, first byte, number of bytes) of each.
-        Raises: RecordFault: a path that leads out of it.
+        Raises: RecordFault: a path that leads out of the record.
         """
         root = (self.place(job_id) / record).resolve()
         parts = []
@@ -138,7 +138,7 @@ class RigService:
     name: str
     spool: Spool
     command: Sequence[str]
-    """Measures the job whose folder is its last argument; ends when its standard input does."""
+    """Command that measures the job whose folder is its last argument; it ends when its standard input closes."""
     say: Callable[[str], None] = print
     _job: Job | None = field(default=None, init=False)
     _measuring: asyncio.Task[Outcome] | None = field(default=None, init=False)
@@ -154,13 +154,13 @@ class RigService:
 
     @property
     def _running(self) -> str:
-        """The job under way; empty where there is none."""
+        """The running job; empty if there is none."""
         return self._job.id if self._job and self._under_way else ""
 
     async def measure(self, job: Job) -> Outcome:
-        """Measures a cell; one that is under way here, or done and not fetched yet, is not measured again."""
+        """Measures a cell; one that is running here, or done but not fetched, is not measured again."""
         while self._measuring is not None and self._under_way and self._running != job.id:
-            await asyncio.wait({self._measuring})  # for a campaign that has gone
+            await asyncio.wait({self._measuring})  # for a campaign that has disconnected
         if not self._under_way:
             if (done := self.spool.outcome(job.id)) is not None:
                 return done
@@ -173,7 +173,7 @@ class RigService:
         return self.spool.waiting(campaign, self._running)
 
     def read(self, job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        """Parts of a record's files, as Spool.read gives them."""
+        """Parts of a record's files, as from Spool.read."""
         return self.spool.read(job_id, record, ranges)
 
     def forget(self, job_ids: Sequence[str]) -> None:
@@ -182,7 +182,7 @@ class RigService:
             self.spool.forget(job_id)
 
     async def stop(self, campaign: str | None = None) -> None:
-        """Interrupts what is measured for a campaign, or for any, as Ctrl-C does, and waits for its end."""
+        """Interrupts measurements for one campaign, or for all, as Ctrl-C does, and waits for their end."""
         if self._job is None or self._measuring is None or campaign not in (None, self._job.campaign):
             return
         if self._process is not None and self._process.returncode is None:
@@ -222,7 +222,7 @@ _here: RigService | None = None
 
 
 def serve(rig: RigService) -> None:
-    """Makes a rig this process's."""
+    """Sets this process's rig."""
     global _here  # noqa: PLW0603  # Dask calls functions, by name
     _here = rig
 
@@ -234,14 +234,14 @@ def _rig() -> RigService:
 
 
 async def measure(job: Job) -> Outcome:
-    """RigService.measure of the worker that it is called on."""
+    """Calls RigService.measure on the current worker."""
     return await _rig().measure(job)
 
 
 async def call(method: Callable[..., Any], *arguments: object) -> Any:
-    """A method of RigService, of the worker that it is called on; what reads the disk does so in a thread.
+    """Calls a method of RigService on the current worker; methods that read the disk run in a thread.
 
-    Raises: RecordFault: for an OSError of the rig's disk: a bare one means the network.
+    Raises: RecordFault: for an OSError of the rig's disk, because a plain OSError would mean the network.
     """
     if inspect.iscoroutinefunction(method):
         return await method(_rig(), *arguments)

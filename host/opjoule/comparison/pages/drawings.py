@@ -1,4 +1,4 @@
-"""The drawings of a page over several runs: ratios, bars, energy against time, joules by part, the order in time."""
+"""Drawings of a page over several runs: ratios, bars, energy against time, joules by part, and order in time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
 
 
 def forest(answer: Compared, of: Definition) -> Element:
-    """A row a comparison: the ratio with both intervals, its number, its probability, what follows."""
+    """One row per comparison: the ratio with both intervals, its number, its p-value, and the conclusion."""
     contrasts = [contrast for contrast in answer.contrasts if contrast.quantity.key == of.key]
     axis = ratio_scale(contrasts)
     mark = ", SIMULATED" if answer.simulated else ""
@@ -80,7 +80,7 @@ def _follows(contrast: Contrast, answer: Compared) -> Element:
 
 
 def bars(cells: Plotted, of: Definition) -> Element:
-    """A row a cell: a bar with its interval (95 %) and a point for each run."""
+    """One row per cell: a bar with its interval (95 %) and a point for each run."""
     numbers = [cell.number(of.key) for cell in cells.cells]
     known = [(number.value, _u(number)) for number in numbers if number.value is not None]
     axis = bar_axis(known)
@@ -100,7 +100,7 @@ def bars(cells: Plotted, of: Definition) -> Element:
 
 
 def plane(cells: Plotted) -> list[Element]:
-    """Joules above idle per operation against seconds per operation, a point a cell that has both."""
+    """Joules above idle per operation against seconds per operation, one point per cell that has both."""
     known = [(cell, cell.delay, cell.number(ENERGY)) for cell in cells.cells]
     known = [item for item in known if item[1].value is not None and item[2].value is not None]
     if not known:
@@ -152,7 +152,7 @@ def _equal_products(x: Scale, y: Scale) -> Iterator[str]:
 
 
 def stacks(cells: Plotted) -> list[Element]:
-    """Joules above idle of each cell, by kind of operation and by activity; nothing where no cell has them."""
+    """Joules above idle of each cell, by kind of operation and by activity; empty if no cell has them."""
     if not any(cell.parts for cell in cells.cells):
         return []
     names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_TOLD)]
@@ -177,7 +177,7 @@ def stacks(cells: Plotted) -> list[Element]:
 
 
 def course(cells: Plotted, of: Definition) -> list[Element]:
-    """Each run against the mean of its cell, in the order of time, and what a drift would do to the comparisons."""
+    """Each run relative to the mean of its cell, in order of time, and the effect of a drift on the comparisons."""
     drift = drift_of(cells, of.key)
     if len(drift.runs) < 2:
         return []
@@ -220,7 +220,7 @@ def _drift_words(drift: Drift) -> str:
 
 
 def _shifts(cells: Plotted, drift: Drift) -> list[Element]:
-    """For each value of each axis: its mean place in time, and what the drift's line adds to its mean."""
+    """For each value of each axis: its mean place in time, and the shift of its mean by the drift."""
     body = []
     measured = {run.cell for run in drift.runs}
     for axis in (*cells.series_axes, *cells.group_axes):

@@ -1,4 +1,4 @@
-"""Runs in the order of time: did the figure drift while they were measured, and does that fall on what is compared?"""
+"""Runs in order of time: whether the figure drifted during the measurement, and whether that affects the comparison."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class TimedRun:
     cell: int
     """Number of its cell."""
     time_s: float
-    """Since the first of all began."""
+    """Time since the start of the first run."""
     share: float
-    """The run's figure over the mean of its cell, less 1."""
+    """The run's figure divided by the mean of its cell, less 1."""
 
 
 @dataclass(frozen=True)
@@ -31,21 +31,21 @@ class Drift:
 
     runs: Sequence[TimedRun]
     slope_per_s: Measured | None
-    """Change of the figure as a share [1/s], 95.45 %; None where too few cells have several runs."""
+    """Relative change of the figure [1/s], 95.45 %; None if too few cells have several runs."""
 
     @property
     def length_s(self) -> float:
-        """From the first run's start to the last one's."""
+        """Time from the first run's start to the last run's start."""
         return max((run.time_s for run in self.runs), default=0.0)
 
     @property
     def whole(self) -> Measured | None:
-        """Change from the first to the last run, as a share."""
+        """Relative change from the first to the last run."""
         slope = self.slope_per_s
         return slope and Measured(slope.value * self.length_s, slope.u * self.length_s, "1")
 
     def shift(self, cells: Sequence[int]) -> Measured | None:
-        """Change of the mean of some cells by the drift, from when they were measured, as a share."""
+        """Relative change of the mean of some cells by the drift, from the times of their measurement."""
         if self.slope_per_s is None:
             return None
         times_s = [run.time_s for run in self.runs if run.cell in cells]
@@ -58,7 +58,7 @@ class Drift:
 
 
 def drift_of(plotted: Plotted, path: str) -> Drift:
-    """Course of a number of result.json over the time of measuring; runs without it or a time are left out."""
+    """Drift of a number of result.json during the measurement; runs without the number or a time are left out."""
     points: list[tuple[int, float, float]] = []
     for number, cell in enumerate(plotted.cells):
         mean = cell.number(path).value
@@ -78,7 +78,7 @@ def _seconds(started_utc: str) -> float | None:
 
 
 def _slope(runs: Sequence[TimedRun]) -> Measured | None:
-    """Least squares with a separate intercept for each cell: times and shares are taken about the means of their cell.
+    """Least squares with a separate intercept for each cell: times and shares are relative to the means of their cell.
 
     Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapters 4 and 10.
     """

@@ -26,9 +26,9 @@ from opjoule.report.page import banner, framed, section
 from opjoule.units import counted
 
 ROWS_MAX: Final = 60
-"""A table of more is folded."""
+"""Number of rows above which a table is folded."""
 LINES_MAX: Final = 8
-"""Conclusions that stand above all else."""
+"""Greatest number of conclusions at the top."""
 
 
 @dataclass(frozen=True)
@@ -38,20 +38,20 @@ class Page:
     title: str
     kicker: str
     about: str
-    """Subject of the measurement, in a line."""
+    """Subject of the measurement, in one line."""
     folder: Path
     """Folder of the page: links to the runs' own pages are relative to it."""
     simulated: bool
     answers: Answers
     command: Sequence[str]
-    """Command that makes the same page."""
+    """Command that writes the same page."""
     runs: Sequence[ConditionRun] = ()
-    """Every time that a cell of the campaign was measured."""
+    """All measurements of the campaign's cells."""
     verdict: str = ""
 
 
 def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:
-    """The page of one comparison, to be written to `target`; `left_out`: why records are not in it."""
+    """Page of one comparison, to be written to `target`; `left_out`: reasons for records that are left out."""
     is_change = compared.question.by == (SIDE,)
     by = "before and after" if is_change else "by " + ", ".join(compared.question.by)
     what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
@@ -74,7 +74,7 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
 def write_campaign_page(folder: Path, named: str = "") -> Path:
     """Writes report.html over all runs of a folder with an index, compared by each of its axes; returns its path.
 
-    The page's command has the folder as `named`, where it will lie elsewhere. Raises: RecordFault: no readable index.
+    `named`: folder in the page's command, if it will be moved. Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
     page = Page(
@@ -134,7 +134,7 @@ def _head(page: Page, mark: str) -> Element:
 
 
 def _about_campaign(index: Sequence[ConditionRun]) -> str:
-    """The campaign's axes with their values, its blocks, and how far it is."""
+    """The campaign's axes with their values, its blocks, and its progress."""
     axes: dict[str, dict[str, None]] = {}
     for run in sorted(index, key=lambda run: run.rank):
         for axis, value in run.condition.items():
@@ -194,7 +194,7 @@ def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
 
 
 def _folded(table: Element, rows: int, words: str) -> Element:
-    """A table, closed at first where it is a long one."""
+    """A table, initially folded if it is long."""
     return (
         table if rows <= ROWS_MAX else element("details", element("summary", f"{rows} rows: {words}"), table)
     )
@@ -208,7 +208,7 @@ def _methods(page: Page) -> list[Element]:
 
 
 def _as_cells(compared: Compared) -> Plotted:
-    """The groups of a comparison as cells of a drawing; the compared axes give the colours."""
+    """The groups of a comparison as cells of a figure; the compared axes give the colours."""
     by = " ".join(compared.question.by)
     cells = [
         PlottedCell({by: label_of(group, compared), **stratum_labels(group, compared)}, group.runs)

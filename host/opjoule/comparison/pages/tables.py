@@ -1,4 +1,5 @@
-"""The tables of a page over several runs: every cell with all that is compared, and every run with its own page."""
+"""Tables of a page over several runs: every cell with all compared quantities, and every run with a link to its
+page."""
 
 from __future__ import annotations
 
@@ -17,11 +18,11 @@ from opjoule.opened.quantities import NONE, Row, quantity
 
 
 def all_cells(cells: Plotted, folder: Path) -> Element:
-    """Each cell with the mean of everything that its study compares, and links to its runs."""
+    """Each cell with the mean of every quantity that its study compares, and links to its runs."""
     by_key = {
         definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
     }
-    # A quantity that no cell has gets no column.
+    # A quantity without a value in any cell has no column.
     shown = [
         of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)
     ]
@@ -47,7 +48,7 @@ def _links(cell: PlottedCell, folder: Path) -> Element:
 
 
 def linked(place: Path, folder: Path, words: str, label: str = "") -> Element:
-    """A link from a page in a folder to a record's own page; the words alone where it has none."""
+    """A link from a page in a folder to a record's own page; only the words if it has none."""
     target = place / "report.html"
     if not target.exists():
         return element("span", words)
@@ -56,9 +57,9 @@ def linked(place: Path, folder: Path, words: str, label: str = "") -> Element:
 
 
 def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder: Path) -> Element:
-    """A row for each time that something was measured, in order of time: how it ended, and the headline.
+    """A row for each measurement, in order of time: how it ended, and the headline.
 
-    `index`: a campaign's, failed and repeated runs included; empty of a comparison. `runs`: those with a result.
+    `index`: a campaign's, including failed and repeated runs; empty for a comparison. `runs`: runs with a result.
     """
     of_place = {run.place.resolve(): run for run in runs}
     lines = [_run_line(of_place.get((folder / entry.folder).resolve()), folder, entry) for entry in index]
@@ -71,7 +72,7 @@ def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder:
 def _run_line(
     run: ComparedRun | None, folder: Path, named: ConditionRun | None = None
 ) -> tuple[str, Element]:
-    """Sort key and row of a run; one that never began comes last."""
+    """Sort key and row of a run; a run that never started comes last."""
     place = folder / named.folder if named else run.place if run else folder
     what, status = (f"{named.name}, block {named.block}", named.status) if named else ("", "")
     headline, started = named.why if named else "", ""

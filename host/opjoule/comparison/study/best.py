@@ -26,19 +26,19 @@ class Best:
     system: str
     value: float
     u: float | None
-    """Expanded uncertainty, where all of its runs state one."""
+    """Expanded uncertainty, if all of its runs have one."""
     differs: bool | None
-    """True if it differs from the second best; None if either is a single run."""
+    """Whether it differs significantly from the second best; None if either is a single run."""
     single: bool
-    """True if a system has a single run: no winner is named."""
+    """Whether a system has a single run; then no winner is named."""
     too_short: tuple[tuple[str, float], ...] = ()
-    """System -> how long its phase lasts [s], of those that were too quick for joules: any of them may be better."""
+    """System -> length of its phase [s], for those too quick for joules: any of them may be better."""
 
 
 def best_systems(study: StudyTable) -> list[Best]:
     """The best system by the mean over its runs, for each measure of the study's [best], phase and cell.
 
-    A system that tells no answer where others do has done something else, and is not held against them.
+    A system without an answer where others have one did something else, and is not compared with them.
     """
     all_bests = []
     answered = {(row.phase, row.place) for row in study.rows if row.answer is not None}
@@ -54,7 +54,7 @@ def best_systems(study: StudyTable) -> list[Best]:
 
 
 def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
-    """The best system of one cell; None where no system has the measure."""
+    """The best system of one cell; None if no system has the measure."""
     by_system: dict[str, list[PhaseRow]] = {}
     for row in rows:
         if measure in row.measures:
@@ -76,7 +76,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
 def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
     """Mean of (value, u or None) over the records of one cell; a value without u is exact in its own record.
 
-    Returns: the mean and its expanded uncertainty, None where a single record states none.
+    Returns: the mean and its expanded uncertainty, None for a single record without one.
     """
     side = Side.mean([Side(value, (u or 0.0) / COVERAGE_FACTOR, "") for value, u in records])
     stated = side.repeated or all(u is not None for _, u in records)
@@ -84,7 +84,7 @@ def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, f
 
 
 def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
-    """Systems without joules for being quick, the quickest first."""
+    """Systems whose phase was too quick for joules, the quickest first."""
     lengths: dict[str, list[float]] = {}
     for row in rows:
         if row.short_s is not None:
@@ -94,7 +94,7 @@ def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
 
 
 def best_csv(study: StudyTable) -> str:
-    """The best systems as a table: measure, phase, cell, system, its value and interval, those too quick for it."""
+    """The best systems as CSV: measure, phase, cell, system, its value and interval, and systems too quick for it."""
     bests = best_systems(study)
     axes = list(dict.fromkeys(axis for best in bests for axis, _ in best.place))
     last = ["system", "value", "u", "differs_from_second", "too_short_s", "simulated"]
@@ -115,7 +115,7 @@ TABLE: Final = "study.csv"
 
 
 def as_csv(study: StudyTable) -> str:
-    """Every row as a table: cell, phase, measures with their uncertainties."""
+    """All rows as CSV: cell, phase, measures with their uncertainties."""
     axes = list(dict.fromkeys(axis for row in study.rows for axis in row.cell))
     measures = list(dict.fromkeys(name for row in study.rows for name in row.measures))
     stated = [name for name in measures if any(name in row.u for row in study.rows)]

@@ -1,6 +1,6 @@
 """A study's phases from its records: energy of each phase, the figures that the job reported, and faults.
 
-Each record of a study is one cell (docs/reference/studies.md); its job may vary further axes within one run.
+Each record of a study is one cell (docs/reference/studies.md); its job may vary more axes within one run.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KIND: Final = "suite"
 ENERGIES: Final = ("energy_j", "marginal_energy_j")
 TIMES: Final = ("duration_s",)
 SAMPLES_MIN: Final = 10
-"""A shorter phase has no energy: the samples at its ends, which also cover what lies beside it, would dominate."""
+"""Fewest samples of a phase with an energy: in a shorter one, the samples at its ends, partly outside it, dominate."""
 
 Place = tuple[tuple[str, str], ...]
 
@@ -41,36 +41,36 @@ class PhaseRow:
 
     study: str
     cell: Mapping[str, str]
-    """Axis -> value: the record's own, and those that the job varied."""
+    """Axis -> value: the record's own axes, and those that the job varied."""
     phase: str
     block: int
     record: Path
     simulated: bool
     operations: int = 0
     measures: Mapping[str, float] = field(default_factory=dict)
-    """Value by measure, the unit last; unknown ones are left out."""
+    """Value by measure, whose name ends in its unit; unknown ones are left out."""
     u: Mapping[str, float] = field(default_factory=dict)
-    """Expanded uncertainty of those that state one."""
+    """Expanded uncertainty of the measures that have one."""
     k: Mapping[str, float] = field(default_factory=dict)
-    """Expanded over standard uncertainty of those where it is not 2."""
+    """Coverage factor of the measures for which it is not 2."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
-    """Reason why it has no joules; empty if it has."""
+    """Reason why the row has no joules; empty if it has."""
     warnings: tuple[str, ...] = ()
     """Marks of the record's warnings."""
     short_s: float | None = None
     """Length of one execution [s], if that is too short for joules."""
     software: str = ""
-    """What was measured, by the name and version that it gives itself; empty if the job does not say."""
+    """Name and version that the measured software reports; empty if the job does not give them."""
 
     @property
     def system(self) -> str:
-        """The database; empty for a study without."""
+        """The database; empty for a study without databases."""
         return self.cell.get(SYSTEM, "")
 
     def side(self, measure: str) -> Side:
-        """One measure as a side of a comparison; exact where it states no uncertainty."""
+        """One measure as a side of a comparison; exact if it has no uncertainty."""
         k = self.k.get(measure, COVERAGE_FACTOR)
         return Side(self.measures[measure], self.u.get(measure, 0.0) / k, "", excess=excess_of(k))
 
@@ -90,25 +90,25 @@ class StudyTable:
     best: Mapping[str, str]
     rows: tuple[PhaseRow, ...]
     lacking: tuple[str, ...] = ()
-    """Records that cannot be used and phases without a report; a line each."""
+    """Unusable records and phases without a report, one line each."""
     of_other_jobs: int = 0
     """Records of another version of the job, which are left out."""
     unranked: tuple[str, ...] = ()
-    """Phases of which no best system is named."""
+    """Phases for which no best system is named."""
     per: str = ""
     """Name of an operation, if figures are drawn per operation."""
     cold: Mapping[str, str] = field(default_factory=dict)
-    """Phase -> the same, cold."""
+    """Phase -> the same phase with cold caches."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase."""
     grid: Mapping[str, Any] = field(default_factory=dict)
     """Axes of the grid of best systems."""
     runs: tuple[tuple[Answer, ...], ...] = ()
-    """The study's records by what they measured: those of one cell together, block by block."""
+    """The study's records by cell: those of one cell together, in block order."""
 
     @property
     def systems(self) -> list[str]:
-        """By name: the order in which they were measured is drawn."""
+        """Systems by name, because their measuring order is random."""
         return sorted({row.system for row in self.rows})
 
     @property
@@ -118,22 +118,22 @@ class StudyTable:
 
     @property
     def warnings(self) -> str:
-        """The warnings in one line, for a figure; empty without one."""
+        """Warnings in one line, for a figure; empty without any."""
         return summary_of(self.runs)
 
     def with_phases(self, phases: Sequence[str]) -> StudyTable:
-        """The same with the rows of some phases alone; with none named, of all."""
+        """The table with the rows of some phases alone; without names, of all phases."""
         rows = tuple(row for row in self.rows if not phases or row.phase in phases)
         return replace(self, rows=rows)
 
     @property
     def faults(self) -> list[str]:
-        """Missing phases and records, and differing answers of systems."""
+        """Missing phases and records, and phases with differing answers of systems."""
         return [*self.lacking, *disagreements(self.rows)]
 
 
 def study_of(record: RunRecord) -> Mapping[str, Any] | None:
-    """The study in a record's plan; None for a record of something else."""
+    """The study in a record's plan; None for a record without a study."""
     study = record.document.get("plan", {}).get("study", {})
     return study if study.get("name") == KIND else None
 
@@ -145,11 +145,11 @@ class _Measured:
     path: Path
     record: RunRecord
     study: Mapping[str, Any]
-    """The study as the plan states it."""
+    """The study as stated in the plan."""
 
     @property
     def facets(self) -> dict[str, str]:
-        """Settings besides the study's own axes in which its records may differ."""
+        """Settings in which the study's records may differ, besides its own axes."""
         run = self.record.run
         known = {"device": run.asked.device, "storage": run.found.storage, "scale": self.study["scale"]}
         known |= {"seed": self.study["seed"], "dataset": self.study["dataset"] or "none"}
@@ -157,7 +157,7 @@ class _Measured:
 
     @property
     def job(self) -> str:
-        """Identity of the job, by its command and files: another job is another measurement."""
+        """Identity of the job, from its command and files: a different job is a different measurement."""
         return json.dumps([self.study["command"], self.study["files"]], sort_keys=True)
 
     @property
@@ -167,7 +167,7 @@ class _Measured:
 
     @property
     def run(self) -> tuple[str, str]:
-        """Cell and block of the record; the same again counts once."""
+        """Cell and block of the record; only one record of each counts."""
         return self.cell, str(self.record.document.get("asked", {}).get("block"))
 
     @cached_property
@@ -177,10 +177,10 @@ class _Measured:
 
 
 def read_studies(records: Iterable[Path]) -> list[StudyTable]:
-    """The studies that some records are of, each with its rows.
+    """The studies of some records, each with its rows.
 
-    Of a cell that was measured again the last counts; records that did not come to their end, and those of another
-    version of the job than the newest one's, are left out.
+    If a cell was measured again, the last measurement counts. Incomplete records, and those of another version of the
+    job than the newest, are left out.
     """
     by_study: dict[str, list[_Measured]] = {}
     for path in records:
@@ -233,7 +233,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
 
 
 def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
-    """Raises: RecordFault, DataFault: no result, or a file of its job that cannot be read."""
+    """Rows of a record. Raises: RecordFault, DataFault: no result, or an unreadable file of its job."""
     path, record, study = of.path, of.record, of.study
     if not of.answer.result:
         raise RecordFault(of.answer.problem)
@@ -290,7 +290,7 @@ def _period_s(record: RunRecord) -> float:
 def _measures(
     energies: Mapping[str, Any], line: Mapping[str, Any]
 ) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Joules and time of the marked phase, per operation too, and the job's own figures; and their u and k."""
+    """Joules and time of the marked phase, also per operation, and the job's own figures; with their u and k."""
     values: dict[str, float] = {}
     u: dict[str, float] = {}
     k: dict[str, float] = {}
@@ -316,11 +316,11 @@ def _measures(
 
 
 _CLOSE: Final = 1e-6
-"""Relative difference of two numbers that systems sum in different order."""
+"""Relative difference of equal numbers that systems sum in different order."""
 
 
 def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
-    """One line for each phase in which systems answered differently on the same data."""
+    """One line for each phase in which systems gave different answers for the same data."""
     answers: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
         if row.answer is not None and not row.not_supported:
@@ -338,7 +338,7 @@ def disagreements(rows: Sequence[PhaseRow]) -> list[str]:
 
 
 def agree(one: Any, other: Any) -> bool:
-    """True if two answers are equal but for the rounding of numbers."""
+    """Whether two answers are equal except for rounding."""
     numbers = isinstance(one, int | float) and isinstance(other, int | float)
     if numbers and not isinstance(one, bool):
         return math.isclose(one, other, rel_tol=_CLOSE, abs_tol=1e-12)

@@ -1,4 +1,4 @@
-"""The tables of a study: what each system's phases cost, and the best system of each cell."""
+"""Tables of a study: the cost of each system's phases, and the best system of each cell."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from opjoule.files import write_whole
 from opjoule.opened.rounding import rounded
 
 ONE_RUN = "[1 run]"
-"""Behind a value that rests on single runs."""
+"""Mark of a value from single runs."""
 _WIDEST = 1000
 
 
 def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
-    """Writes study.csv and best.csv of a folder's records, prints the best systems, gives the faults.
+    """Writes study.csv and best.csv of a folder's records, prints the best systems, and returns the faults.
 
-    With `json`, stdout is for JSON: what is printed goes to stderr.
+    With `json`, stdout is reserved for JSON and the output goes to stderr.
     """
     console = Console(highlight=False, markup=False, stderr=json)
     faults, usual = [], console.width
@@ -34,7 +34,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         for table in best_tables(study):
             console.print(table.title, style="italic", soft_wrap=True)
             table.title = None
-            # Names and values stay unbroken; a narrower terminal folds such lines.
+            # Names and values are not broken; a narrower terminal wraps such lines.
             wanted = Measurement.get(console, console.options.update(width=_WIDEST), table).maximum
             console.width = max(wanted, usual)
             console.print(table)
@@ -55,7 +55,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
 
 
 def best_tables(study: StudyTable) -> list[Table]:
-    """One for each measure: the best system and its value by phase and cell, the fewer of them across."""
+    """One table per measure: the best system and its value by phase and cell, the shorter axis across."""
     tables = []
     for measure, which in study.best.items():
         bests = [best for best in best_systems(study) if best.measure == measure]
@@ -81,7 +81,7 @@ def best_tables(study: StudyTable) -> list[Table]:
 
 
 def best_cell(best: Best) -> str:
-    """System and value, marked where it is no winner (`how_sure`); in brackets where quicker systems have no joules."""
+    """System and value, marked if it is no winner (`how_sure`); in brackets if quicker systems have no joules."""
     doubt = "~" if best.differs is False else ""
     single = f" {ONE_RUN}" if best.single else ""
     words = f"{doubt}{best.system} {value_words(best.value, best.u, best.measure)}{single}"
@@ -100,7 +100,7 @@ def how_sure(study: StudyTable) -> list[str]:
 
 
 def value_words(value: float, u: float | None, measure: str) -> str:
-    """A value with the unit that its name ends in."""
+    """A value with the unit at the end of the measure's name."""
     if measure.endswith("_per_s"):
         return str(rounded(value, u, f"{measure_unit(measure.removesuffix('_per_s'))}/s"))
     if measure.endswith("_us"):
@@ -109,7 +109,7 @@ def value_words(value: float, u: float | None, measure: str) -> str:
 
 
 def too_short(study: StudyTable) -> list[str]:
-    """Systems whose phase was too short for joules while that of others was not, with its length, by phase."""
+    """Systems whose phase was too short for joules while others' was not, with its length, by phase."""
     lengths: dict[str, dict[str, set[float]]] = {}
     for best in best_systems(study):
         for system, length_s in best.too_short:
@@ -128,7 +128,7 @@ def too_short(study: StudyTable) -> list[str]:
 
 
 def not_supported(study: StudyTable) -> list[str]:
-    """Phases that systems do not support, records left out, and phases without joules: each once, with the reason."""
+    """Unsupported phases of systems, records left out, and phases without joules: each once, with the reason."""
     refused = [row for row in study.rows if row.not_supported]
     lines = [f"not supported: {row.phase} in {row.system}: {row.not_supported}" for row in refused]
     whys = [row.why for row in study.rows if row.why]

@@ -1,7 +1,7 @@
-"""Conclusions of a study's paper held against records: the paper's ratio, the records' with its interval, a verdict.
+"""Conclusions of a study's paper compared with records: the paper's ratio, the records' with its interval, a verdict.
 
-Axes that a conclusion does not name are free: each of their combinations that both of its cells were measured in is
-an answer. All answers of one call are judged together (Holm's rule).
+Axes that a conclusion does not name are free: each of their combinations in which both cells were measured is an
+answer. All answers of one call are judged together (Holm's rule).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ SINGLE: Final = "open: single runs"
 TOO_SHORT: Final = "open: runs too short"
 NOT_MEASURED: Final = "not measured"
 JOULES: Final = ("marginal_energy_per_operation_j", "energy_per_operation_j")
-"""Measures of what an operation costs, the better one first."""
+"""Measures of the cost of an operation, the preferred one first."""
 
 
 @dataclass(frozen=True)
@@ -50,14 +50,14 @@ class PaperVerdict:
     place: Place
     """Values of the free axes."""
     contrast: Contrast | None = None
-    """None where one of the cells was not measured."""
+    """None if one of the cells was not measured."""
     joules: Contrast | None = None
-    """Contrast of the same two cells by energy per operation; None if it is not known."""
+    """Contrast of the same two cells by energy per operation; None if unknown."""
     simulated: bool = False
 
     @property
     def word(self) -> str:
-        """AGREED, NOT_AGREED, or why neither is said."""
+        """AGREED, NOT_AGREED, or the reason for neither."""
         contrast, paper = self.contrast, self.conclusion
         if contrast is None:
             return NOT_MEASURED
@@ -71,14 +71,14 @@ class PaperVerdict:
 
     @property
     def ratio(self) -> float:
-        """The records' own; nan where there is none."""
+        """Ratio from the records; nan if there is none."""
         if self.contrast is None or self.contrast.side_b.value <= 0:
             return math.nan
         return self.contrast.side_a.value / self.contrast.side_b.value
 
     @property
     def holds_the_papers(self) -> bool | None:
-        """True if the interval contains the paper's factor; None if there is no interval or no factor."""
+        """Whether the interval contains the paper's factor; None if there is no interval or no factor."""
         if self.contrast is None or self.contrast.cannot or self.conclusion.only_direction:
             return None
         low, high = self.contrast.limits
@@ -94,7 +94,7 @@ def _about_one(limits: tuple[float, float], about: float) -> str:
 
 
 def verdicts(conclusions: Iterable[PaperConclusion], samples: Sequence[Sample]) -> list[PaperVerdict]:
-    """Every conclusion's answers, in order; one that nothing was measured of is NOT_MEASURED."""
+    """The answers of every conclusion, in order; a conclusion without measurements is NOT_MEASURED."""
     answers = [answer for conclusion in conclusions for answer in _answers(conclusion, samples)]
     judged_contrasts = iter(judged([answer.contrast for answer in answers if answer.contrast]))
     return [
@@ -128,7 +128,7 @@ def _place(sample: Sample, named: Iterable[str]) -> Place:
 
 
 def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Contrast | None:
-    """The measure of the one cell beside that of the other; None where a cell has none, or none above 0."""
+    """Contrast of two cells by a measure; None if a cell has no value, or none above 0."""
     sides = [
         [sample.sides[measure] for sample in samples if measure in sample.sides] for samples in (one, other)
     ]
@@ -170,6 +170,6 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
 
 
 def name_of(run: ComparedRun) -> str:
-    """Name of the study that is a workload and that a run belongs to; empty if there is none, or if it is a job."""
+    """Name of the workload study that a run belongs to; empty if there is none, or if the study is a job."""
     is_workload = run.asked.get("cell") and run.asked.get("study") != KIND
     return Path(str(run.asked.get("folder") or "")).name if is_workload else ""
