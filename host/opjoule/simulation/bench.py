@@ -1,8 +1,8 @@
-"""A simulated bench: a sensor with errors of its own on loads that are set one after the other, a multimeter beside it.
+"""A simulated bench: a sensor with its own errors on a sequence of loads, and a multimeter. SIMULATED.
 
-The sensor is the real firmware in the rig simulator, which plays all loads at once and as fast as it can: a point is a
-minute of the sensor's time, not of the user's. The multimeter's readings take the place of what a person would type.
-SIMULATED.
+The sensor is the real firmware in the rig simulator, which plays all loads in one run as fast as possible: a point
+takes a minute of simulated time, not of the user's. The multimeter's readings replace the values that a person would
+type.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.trace.journal import read_edges, read_trace
 
 SETTLE_S: Final = 0.5
-"""From the setting of a load to the first sample that counts."""
+"""Time from setting a load to the first sample that counts."""
 REST_S: Final = 0.1
 """Time between the last sample of a point and the next load."""
 ATTEMPTS: Final = 3
-"""Mean number of attempts at a load, beyond which taking the point again will not help."""
+"""Mean number of attempts per load, above which the points are not repeated any more."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class Multimeter:
 
 
 class SimulatedBench:
-    """Plays the loads to the meter of this address, and answers what a person would; close() ends it."""
+    """Plays the loads to the meter of this address, and gives the answers of a person; close() ends it."""
 
     def __init__(
         self,
@@ -82,11 +82,11 @@ class SimulatedBench:
         truth: Path,
         seed: int,
     ) -> None:
-        """Starts the simulator, which waits for the first word to its meter.
+        """Starts the simulator, which waits for the first command to its meter.
 
         Args:
-            loads_a: of the points; unseen_a: of what is read after them.
-            seed: the same draws the same sensor, supply and multimeter.
+            loads_a: loads of the points; unseen_a: loads that are read after them.
+            seed: the same seed draws the same sensor, supply and multimeter.
         """
         drawn = Imperfections.draw(seed)
         self._loads = [SteadyLoad(load_a, drawn.supply) for load_a in (*loads_a, *unseen_a)]
@@ -108,12 +108,12 @@ class SimulatedBench:
 
     @property
     def load(self) -> SteadyLoad:
-        """The load that is set."""
+        """The present load."""
         return self._loads[self._place]
 
     @property
     def plays_s(self) -> float:
-        """How long all loads last, by the sensor's time."""
+        """Duration of all loads, in the sensor's time."""
         return self._step_s * len(self._loads)
 
     @property
@@ -121,7 +121,7 @@ class SimulatedBench:
         return SETTLE_S + self._seconds + REST_S
 
     def played(self, record: Path) -> None:
-        """Takes in what was recorded of all loads. Raises: RigFault: the simulator ended too early."""
+        """Reads the recording of all loads. Raises: RigFault: the simulator ended too early."""
         self._cells = Cells.of(read_trace(record))
         self._edges_ns = read_edges(record).meter_ns.tolist()
         if len(self._edges_ns) < 2 * len(self._loads):
@@ -131,7 +131,7 @@ class SimulatedBench:
             )
 
     def next_load(self, number: int) -> bool:
-        """Sets the load of a point, from 1; False once there are no more, or one cannot be taken again and again."""
+        """Sets the load of a point, from 1; False after the last one, or after too many attempts."""
         self._attempts += 1
         if number > self._points or self._attempts > ATTEMPTS * self._points:
             return False
@@ -157,7 +157,7 @@ class SimulatedBench:
         return self._multimeter.shows(quantity, self.load.current_a, self.load.voltage_v)
 
     def _written(self, folder: Path) -> list[str]:
-        """Options with files of the loads, and of an edge at the start and the end of what counts of each."""
+        """Options with files of the loads, and of edges at the start and end of the part of each load that counts."""
         loads, edges = ["time_s,current_a,voltage_v"], ["time_s,level"]
         for number, load in enumerate(self._loads):
             at_s = number * self._step_s
@@ -169,6 +169,6 @@ class SimulatedBench:
         return ["--profile", str(folder / "loads.csv"), "--sync", str(folder / "edges.csv")]
 
     def close(self) -> None:
-        """Ends the simulator and removes what was temporary."""
+        """Ends the simulator and removes temporary files."""
         self._simulator.end()
         self._temporary.cleanup()

@@ -1,4 +1,4 @@
-"""The probe of a simulated board: for meter and round trips it runs a fixed delay behind its computer."""
+"""The probe of a simulated board: meter and round trips see a board with a fixed delay behind its computer."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from opjoule.simulation.feed import DELAY_NS, Feed
 
 
 class DelayedProbe(Probe):
-    """Answers with the simulated board's clock, and with its dirty pages as of that clock."""
+    """Answers with the simulated board's clock, and with the dirty pages at that clock's time."""
 
     def __init__(
         self,
@@ -23,17 +23,17 @@ class DelayedProbe(Probe):
         faults: Callable[[], list[str]] = lambda: [],
         warnings: Callable[[], list[str]] = lambda: [],
     ) -> None:
-        """`faults`: of the simulation since it was last called; `warnings`: where it was not as it should be."""
+        """`faults`, `warnings`: give those of the simulation since their last call."""
         self._feed, self._call_ended = feed, ended
         self._simulation_faults, self._simulation_warnings = faults, warnings
         super().__init__(*started)
         feed.probe_began()
 
     def clock_exchange(self) -> Exchange:
-        """The board's clock as the meter is to see it: the rig's delay ago.
+        """The board's clock as the meter sees it: the rig's delay ago.
 
-        A probe that does not answer has ended. The simulated board is idle from then on, and its meter goes on
-        sampling, as a real one would.
+        A probe that does not answer has ended. From then on the simulated board is idle and its meter continues to
+        sample, as a real one would.
         """
         try:
             real = super().clock_exchange()
@@ -57,6 +57,6 @@ class DelayedProbe(Probe):
         return super().warnings() + self._simulation_warnings()
 
     def close(self) -> None:
-        """Ends it; from then on the simulated board is idle."""
+        """Ends the probe; from then on the simulated board is idle."""
         super().close()
         self._call_ended()

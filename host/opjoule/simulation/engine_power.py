@@ -1,7 +1,7 @@
-"""The simulated board with a loader on it: what it draws follows from what the loader and its engine do.
+"""Power of the simulated board with a loader on it, from the activity of the loader and its engine.
 
-Each kind of operation and each activity has a power of its own (part_powers.py). An operation costs what its kind
-costs, however long it takes, beside background work too. The processor's time counts only where neither is at work.
+Each kind of operation and each activity has its own power (part_powers.py). An operation has the energy of its kind,
+however long it takes, even next to background work. Processor time counts only where neither is running.
 """
 
 from __future__ import annotations
@@ -27,22 +27,22 @@ from opjoule.simulation.supply import PARTS
 from opjoule.trace.power_trace import Float64Array
 
 HOLD_NS: Final = 500_000_000
-"""The loader writes its operations after 0.25 s at most, its events after 0.1 s."""
+"""Delay of the power: the loader writes its operations after 0.25 s at most, its events after 0.1 s."""
 STEP_NS: Final = 250_000
-"""Time over which a part's power is taken as constant: half a sample of the fastest meter."""
+"""Time over which a part's power is assumed constant: half a sample of the fastest meter."""
 LEAST_BUSY: Final = 0.02
-"""Least fraction of its time for which an operation keeps a core busy."""
+"""Least fraction of its time during which an operation keeps a core busy."""
 _PARTS_OF_MEDIUM: Final = {MediumMode.READING: READING, MediumMode.TAIL: TAIL}
 
 
 @dataclass(frozen=True)
 class _Work:
-    """Operations of one block that have not all been drawn."""
+    """Operations of one block that are not completely drawn yet."""
 
     base_ns: int
     end_ns: int
     by_kind: dict[str, Steady]
-    """Seconds from base_ns on."""
+    """Pieces by kind, in seconds from base_ns on."""
 
 
 class EnginePower(LoadModel):
@@ -51,7 +51,7 @@ class EnginePower(LoadModel):
     hold_ns = HOLD_NS
 
     def __init__(self, model: PowerModel, seed: int, *, one_thread: bool) -> None:
-        """Draws what each part costs; `one_thread`: the engine does its background work on one thread."""
+        """Draws the power of each part; `one_thread`: the engine does its background work on one thread."""
         self._model = model
         self._rng = np.random.default_rng([seed, 1])  # independent of the rig's errors
         self._most_w = model.board.power_w(np.inf) - model.board.power_w(0.0)
@@ -65,16 +65,16 @@ class EnginePower(LoadModel):
         self._drawn_ns = 0
 
     def begin(self, folder: Path) -> None:
-        """Opens the files of the loaders, and of the parts' energies."""
+        """Opens the files of the loaders and of the parts' energies."""
         self._files = LoaderFiles(folder)
         self._course = PartCourseWriter(folder / PARTS)
 
     def end(self) -> None:
-        """Ends the file of the parts' energies."""
+        """Closes the file of the parts' energies."""
         self._course.close()
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
-        """Rows at changes of the medium's mode, and every STEP_NS while an operation or activity is at work."""
+        """Rows at changes of the medium's mode, and every STEP_NS while an operation or activity is running."""
         blocks, events = self._files.more()
         for block in blocks:
             self._threads[block.phase].add(int(block.operations.thread[0]))
@@ -114,7 +114,7 @@ class EnginePower(LoadModel):
         return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in steps]
 
     def _take(self, block: PhaseOperations, known: Sequence[Activity]) -> None:
-        """Assigns each operation its energy; that of operations which are reported too late is drawn later."""
+        """Assigns each operation its energy; the energy of operations that are reported too late is drawn later."""
         made = block.operations
         base_ns = int(made.board_ns[0])
         late_ns = max(self._drawn_ns - base_ns, 0)
@@ -131,10 +131,10 @@ class EnginePower(LoadModel):
         self._work.append(_Work(begin_ns, begin_ns + round(float(end_s[-1]) * 1e9) + 1, by_kind))
 
     def _usual(self, block: PhaseOperations, kind: str, known: Sequence[Activity]) -> float:
-        """Usual core time of an operation of a kind, the loader's included [s].
+        """Usual core time of an operation of a kind, including the loader's [s].
 
-        It is the mean processor time of the first operations, shared out among kinds by their median duration. The
-        power at that core time differs from kind to kind.
+        It is the mean processor time of the first operations, divided among kinds by their median duration. The
+        power at that core time differs between kinds.
         """
         key = (block.phase, kind)
         if key not in self._usual_s:
@@ -166,7 +166,7 @@ class EnginePower(LoadModel):
         return by_kind
 
     def _background(self, edge_ns: np.ndarray, horizon_ns: int) -> dict[str, Float64Array]:
-        """Energy of each activity in each step [J]; events are known up to the horizon."""
+        """Energy of each activity in each step [J]; events are known up to `horizon_ns`."""
         start_ns, end_ns = int(edge_ns[0]), int(edge_ns[-1])
         self._events = [entry for entry in self._events if (entry[0].end_ns or horizon_ns) > start_ns]
         now = [entry for entry in self._events if entry[0].start_ns < end_ns]
@@ -186,7 +186,7 @@ class EnginePower(LoadModel):
         return by_activity
 
     def _waited(self, edge_ns: np.ndarray, horizon_ns: int) -> Float64Array:
-        """Fraction of each step spent in syncs: the medium's energy then counts for the sync."""
+        """Fraction of each step spent in syncs, when the medium's energy counts for the sync."""
         syncs = [event for event, _ in self._events if event.activity == SYNC]
         if not syncs:
             return np.zeros(edge_ns.size - 1)
@@ -195,6 +195,6 @@ class EnginePower(LoadModel):
 
 
 def _intervals(events: Sequence[Event], horizon_ns: int) -> Intervals:
-    """When events went on; one without an end goes on up to the horizon."""
+    """Intervals of the events; an event without an end extends to the horizon."""
     starts_ns = np.array([event.start_ns for event in events], np.int64)
     return Intervals.of(starts_ns, np.array([event.end_ns or horizon_ns for event in events], np.int64))

@@ -1,7 +1,7 @@
 """Carries a board's activity and sync edges to the rig simulator, in order of their time stamps.
 
-The probe writes its samples and its virtual sync line into two FIFOs, medium-sim the work of the medium into a third.
-The feed turns samples and work into supply current, after a delay if the model asks for one. It passes everything on up
+The probe writes its samples and its virtual sync line into two FIFOs, medium-sim the medium's work into a third. The
+feed converts samples and work into supply current, after a delay if the model requires one. It passes on everything up
 to a watermark: `MARGIN_NS` before the newest sample, so that an edge whose writer was delayed by less is still in
 order, and never later than the reports of medium-sim. The rig runs `DELAY_NS` behind the board: a busy computer makes
 it wait and catch up, but moves no sample and no edge.
@@ -25,23 +25,24 @@ from opjoule.simulation.power_model import Activity, LoadModel
 
 MARGIN_NS = 300_000_000
 DELAY_NS = 1_200_000_000
-"""0.7 s more than the longest that a model waits for what is not known yet."""
+"""0.7 s more than the longest time that a model waits for missing information."""
 _DIRTY_KEPT_NS = 10 * DELAY_NS
-"""How long counts of dirty pages are kept. The host asks for the board's present, `DELAY_NS` ago, and nothing older."""
+"""Time for which counts of dirty pages are kept. The host asks for the board's present (`DELAY_NS` ago), never
+older."""
 _IDLE_STEP_NS = 10_000_000
 _STOP_LIMIT_S = 60.0
 _ABANDON_LIMIT_S = 1.0
 
 
 class ActivityReader:
-    """Turns the probe's cumulative samples into activity, one interval a row."""
+    """Converts the probe's cumulative samples to activity, one interval per row."""
 
     def __init__(self) -> None:
         self._columns: list[str] = []
         self._last: tuple[int, float, int, int] | None = None
 
     def row(self, line: str) -> Activity | None:
-        """The interval that this line ends; None for a header, the first row or a torn line."""
+        """The interval that this line ends; None for a header, the first row or an incomplete line."""
         cells = line.split(",")
         if cells[0] == "board_ns":
             self._columns = cells
@@ -64,10 +65,10 @@ GONE: Final = "the rig simulator is gone"
 
 
 class Feed:
-    """The thread between the probe and the rig simulator. Until the probe samples, and after it, the board is idle."""
+    """Thread between the probe and the rig simulator. Until the probe samples, and after its end, the board is idle."""
 
     def __init__(self, folder: Path, model: LoadModel, medium: MediumWork | None = None) -> None:
-        """`medium`: the simulated medium's work; None where the model asks for none."""
+        """`medium`: the simulated medium's work; None if the model does not use it."""
         self.system = LineFifo(folder / "system.fifo")
         self.sync = LineFifo(folder / "sync.fifo")
         self.live = folder / "live.fifo"
@@ -81,46 +82,46 @@ class Feed:
         self._pending: list[tuple[int, int, str]] = []
         self._dirty: deque[tuple[int, int]] = deque([(0, 0)])
         self._order = 0
-        # The rig starts a delay behind: it needs the idle power of the time before.
+        # The rig starts with a delay: it needs the idle power of the time before.
         self._newest_ns = self._drawn_ns = time.monotonic_ns() - 2 * DELAY_NS
         self._held: deque[Activity] = deque()
         self._stop = threading.Event()
         self.broken = ""
-        """Why nothing is carried any more; empty where it is."""
+        """Reason why nothing is passed on any more; empty while it works."""
         self._thread = threading.Thread(target=self._run, name="twin-feed", daemon=True)
 
     def start(self) -> None:
-        """Starts carrying; the simulator must be about to open the live FIFO."""
+        """Starts the thread; the simulator must be about to open the live FIFO."""
         self._thread.start()
 
     def probe_began(self) -> None:
-        """A probe works: what it writes is carried."""
+        """A probe has started: its output is passed on from now on."""
         with self._lock:
             self._probe_lives = True
 
     def probe_ended(self) -> None:
-        """The probe has ended: what it wrote is carried, then the board is idle, whatever else may still be written."""
+        """The probe has ended: its output is passed on, then the board is idle, even if more is still written."""
         with self._lock:
             self._carry()
             self._sampled = self._probe_lives = False
 
     def pending_bytes(self, board_ns: int) -> int:
-        """Dirty bytes of the board at `board_ns`, which must not go back between calls."""
+        """Dirty bytes of the board at `board_ns`, which must not decrease between calls."""
         with self._lock:
             self._forget_dirty(board_ns)
             return self._dirty[0][1]
 
     def stop(self) -> None:
-        """Carries the rest and ends the simulator's input."""
+        """Passes on the rest and closes the simulator's input."""
         self._stop.set()
         self._thread.join(timeout=_STOP_LIMIT_S)
         self.system.close()
         self.sync.close()
 
     def abandon(self) -> None:
-        """Stops without a simulator, whether or not it ever opened the live FIFO."""
+        """Stops without a simulator, whether or not one has opened the live FIFO."""
         self._stop.set()
-        reader = os.open(self.live, os.O_RDONLY | os.O_NONBLOCK)  # a thread that waits for one goes on
+        reader = os.open(self.live, os.O_RDONLY | os.O_NONBLOCK)  # a thread that waits for a reader continues
         self._thread.join(timeout=_ABANDON_LIMIT_S)
         os.close(reader)
         self.stop()
@@ -143,12 +144,12 @@ class Feed:
             self.broken = GONE
             self._carry_on()
         except Exception as error:
-            # The simulator ends with its input, and a thread that dies tells nobody why.
+            # The simulator ends with its input; without this, the reason of a failed thread would be lost.
             self.broken = f"{type(error).__name__}: {error}"
             raise
 
     def _carry_on(self) -> None:
-        """A loader must not be held up because nobody reads what it writes."""
+        """Keeps reading, so that a loader is not blocked by a full FIFO."""
         while not self._stop.wait(0.01):
             with self._lock:
                 self._carry()
@@ -157,13 +158,13 @@ class Feed:
 
     @property
     def _drawable_ns(self) -> int:
-        """Time up to which the activity of the board and of its medium is known [board_ns]."""
+        """Time up to which the activity of board and medium is known [board_ns]."""
         held_ns = self._newest_ns - self._model.hold_ns
         return min(held_ns, self._medium.known_ns) if self._medium else held_ns
 
     def _carry(self) -> None:
-        """Takes in what the probe wrote, or idles up to now."""
-        # Edges are read last: those before the newest sample must be there, even if this process was kept from running.
+        """Reads the probe's output, or idles up to now."""
+        # Edges are read last, so that those before the newest sample are there even if this process was delayed.
         now_ns = time.monotonic_ns()
         if self._medium:
             self._medium.carry()
@@ -179,7 +180,7 @@ class Feed:
                 self._take(activity)
 
     def _take(self, activity: Activity) -> None:
-        """Draws what follows the newest; of a first one that reaches further back, what is left of it."""
+        """Appends the part of an activity after the newest one; before the first sample the board is idle."""
         if not self._sampled:
             self._sampled = True
             self._idle_until(activity.start_board_ns)
@@ -203,7 +204,7 @@ class Feed:
             self._dirty.popleft()
 
     def _draw(self, limit_ns: int) -> None:
-        """Turns into current what ended by then."""
+        """Converts the activity that ended by then to current."""
         while self._held and self._held[0].end_board_ns <= limit_ns:
             activity = self._held.popleft()
             busy: list[MediumStretch] = self._medium.until(activity.end_board_ns) if self._medium else []

@@ -1,4 +1,4 @@
-"""How a simulated rig differs from a perfect one: drawn anew for each measurement, within what data sheets allow."""
+"""Differences between a simulated rig and a perfect one: drawn for each measurement, within data-sheet limits."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _OF_THE_SUPPLY = ("supply_ohm", "supply_open_v")
 
 @dataclass(frozen=True)
 class Imperfections:
-    """Errors of one rig: INA219A with its shunt, microcontroller, supply. The estimate must never see them."""
+    """Errors of one rig: INA219A with its shunt, microcontroller, supply. The estimate must not use them."""
 
     shunt_ohm: float
-    """0.1 ohm, 1 %, in its room, without current"""
+    """0.1 ohm, 1 %, at its room's temperature, without current"""
     shunt_ppm: float
     """its temperature coefficient per kelvin"""
     shunt_thermal: str
@@ -78,7 +78,7 @@ class Imperfections:
         return drawn.heating_up(chance)
 
     def heating_up(self, chance: random.Random) -> Imperfections:
-        """The same with a shunt that its current heats, in a room that is not at 25 degrees C."""
+        """The rig with a shunt that its current heats, in a room that is not at 25 degrees C."""
         ppm, away_k = chance.uniform(-1, 1) * SHUNT_PER_K * 1e6, chance.uniform(-1, 1) * ROOM_K
         k_per_w = chance.uniform(SHUNT_K_PER_W / 2, SHUNT_K_PER_W)
         tau_s = TAU_LEAST_S * (TAU_MOST_S / TAU_LEAST_S) ** chance.random()
@@ -91,8 +91,8 @@ class Imperfections:
 
     @property
     def meter_name(self) -> str:
-        """Name of its meter: the same for the same errors, so that what two measurements share is known. It does not
-        tell them."""
+        """Name of its meter: equal for equal errors, so that common errors of two measurements are recognised. The name
+        does not reveal the errors."""
         errors = json.dumps(self._of_meter, sort_keys=True)
         return f"simulated-{hashlib.sha256(errors.encode()).hexdigest()[:12]}"
 
@@ -101,9 +101,9 @@ class Imperfections:
         return {name: value for name, value in asdict(self).items() if name not in _OF_THE_SUPPLY}
 
     def carrying(self, power_w: float, least_v: float) -> Imperfections:
-        """The same rig on a supply that holds its board up: stiffer, where the drawn one would fall under `least_v`.
+        """The rig with a supply that keeps the board running: stiffer if the drawn supply would fall below `least_v`.
 
-        At the board's greatest power its readings, with ripple and bus gain error, stay above `least_v`.
+        At the board's greatest power, its readings with ripple and bus gain error stay above `least_v`.
         """
         held_v = least_v * (1 + BUS_GAIN_ERROR_MAX) + float(self.ripple.partition(",")[0]) * 1e-3 + HEADROOM_V
         open_v = max(self.supply_open_v, round(held_v, 4))
@@ -111,7 +111,7 @@ class Imperfections:
         return replace(self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, most_ohm))
 
     def on(self, supply: Supply) -> Imperfections:
-        """The same rig with another supply."""
+        """The rig with another supply."""
         return replace(self, supply_open_v=supply.open_voltage_v, supply_ohm=supply.resistance_ohm)
 
     @property
@@ -120,11 +120,11 @@ class Imperfections:
         return Supply(self.supply_open_v, self.supply_ohm)
 
     def options(self) -> list[str]:
-        """Sensor, clocks and ripple as rig-sim takes them; the supply's resistance is the power model's matter."""
+        """Sensor, clocks and ripple as options of rig-sim; the power model contains the supply's resistance."""
         return [f"--{name.replace('_', '-')}={value}" for name, value in self._of_meter.items()]
 
     def write(self, path: Path, seed: int, medium: MediumModel | None) -> None:
-        """Writes the errors and the drawn medium, to be read after the measurement."""
+        """Writes the errors and the drawn medium, for use after the measurement."""
         entry = {"schema": {"name": "simulator-imperfections", "version": 1}, "simulated": True, "seed": seed}
         drawn = {"medium": asdict(medium)} if medium else {}
         path.write_text(json.dumps({**entry, **asdict(self), **drawn}, indent=2) + "\n")

@@ -1,7 +1,7 @@
-"""Power that is known exactly: pieces with a closed integral up to any moment. SIMULATED throughout.
+"""Exactly known power: pieces with a closed integral up to any moment. SIMULATED throughout.
 
-A piece's `until_j` takes moments [s], shape (m,), on the clock of its own times, and gives the energy [J] that it has
-drawn by each of them, shape (m,).
+A piece's `until_j` takes moments [s], shape (m,), on the clock of the piece's times, and returns the energy [J] drawn
+up to each of them, shape (m,).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from opjoule.trace.power_trace import Float64Array
 
 @dataclass(frozen=True)
 class Steady:
-    """Pieces of constant power that follow on each other without overlap, with pauses between them."""
+    """Consecutive pieces of constant power without overlap, with pauses between them."""
 
     start_s: Float64Array
     """shape (n,), sorted, as are the ends"""
@@ -25,7 +25,7 @@ class Steady:
     """Energy of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
-        """Energy drawn by each moment."""
+        """Energy drawn up to each moment."""
         if not self.start_s.size:
             return np.zeros_like(time_s)
         knots_s, drawn_j = self._course
@@ -33,7 +33,7 @@ class Steady:
 
     @cached_property
     def _course(self) -> tuple[Float64Array, Float64Array]:
-        """Starts and ends in turn, and the energy drawn by each, shape (2 n,)."""
+        """Starts and ends alternately, and the energy drawn up to each, shape (2 n,)."""
         knots_s = np.empty(2 * self.start_s.size)
         knots_s[0::2], knots_s[1::2] = self.start_s, self.end_s
         drawn_j = np.concatenate([[0.0], np.cumsum(self.energy_j)])
@@ -44,7 +44,7 @@ class Steady:
 
 @dataclass(frozen=True)
 class Overlapping:
-    """Pieces of constant power that may lie over each other."""
+    """Pieces of constant power that may overlap."""
 
     start_s: Float64Array
     """shape (n,), in any order"""
@@ -53,7 +53,7 @@ class Overlapping:
     """Power of each piece, shape (n,)."""
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
-        """Energy drawn by each moment."""
+        """Energy drawn up to each moment."""
         return _since(time_s, self.start_s, self.power_w) - _since(time_s, self.end_s, self.power_w)
 
 

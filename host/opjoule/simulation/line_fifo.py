@@ -1,4 +1,4 @@
-"""A FIFO whose writers are never held up for long, and never end it."""
+"""A FIFO that does not block its writers for long and never ends for its reader."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from pathlib import Path
 
 
 class LineFifo:
-    """A FIFO that this process reads line by line without blocking, whatever its writers do."""
+    """A FIFO that this process reads line by line without blocking, no matter what its writers do."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         os.mkfifo(path)
-        # Open for writing too: a writer that leaves must not look like the end of the line.
+        # Open for writing too, so that a writer's exit is not read as the end of the file.
         self.descriptor = os.open(path, os.O_RDWR | os.O_NONBLOCK)
         self._partial = b""
 
     def lines(self) -> list[str]:
-        """Whole lines that have arrived."""
+        """Complete lines that have arrived."""
         try:
             data = os.read(self.descriptor, 1 << 16)
         except BlockingIOError:
@@ -26,6 +26,6 @@ class LineFifo:
         return [line.decode("ascii", "replace") for line in whole]
 
     def close(self) -> None:
-        """Ends reading and removes the FIFO."""
+        """Stops reading and removes the FIFO."""
         os.close(self.descriptor)
         self.path.unlink(missing_ok=True)

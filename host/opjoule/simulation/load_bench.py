@@ -1,7 +1,7 @@
-"""A simulated sensor with a steady load behind it, one recording after the other, as fast as it can. SIMULATED.
+"""A simulated sensor with a steady load; successive recordings at full speed. SIMULATED.
 
-No board's program has a part in it, so that time need not be real: each recording is a run of the rig simulator on a
-profile, which a busy computer makes slower, but no different.
+No program of a board is involved, so time need not be real: each recording is a run of the rig simulator with a
+profile. A busy computer makes it slower, but does not change it.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from opjoule.simulation.planted_faults import FED_V, HOT_PER_A2, DrawnRig
 from opjoule.simulation.rig_simulator import RigSimulator
 
 HOT_TAU_S: Final = 4.0
-"""Shorter than a real one's 10 to 20 s, as everything in the rehearsal."""
+"""Thermal time constant, shorter than a real shunt's 10 to 20 s, as everything in the rehearsal is shorter."""
 HOT_STEP_S: Final = 0.2
 SPARE_S: Final = 2.0
-"""A shunt that heats is simulated for so long after the recording [s]."""
+"""Time for which a heating shunt is simulated after the recording [s]."""
 LATE_S: Final = 30.0
-"""The load lasts so much longer [s]: a busy computer ends a recording late, and the simulator must still run then."""
+"""Extra length of the load [s]: a busy computer ends a recording late, and the simulator must still run then."""
 
 
 class LoadBench:
-    """A simulated sensor with a steady load, and recordings of it."""
+    """A simulated sensor with a steady load, and its recordings."""
 
     def __init__(self, rig: DrawnRig, root: Path) -> None:
-        """The board is connected, idle."""
+        """Starts with the board connected, idle."""
         self._rig, self._root = rig, root
         self._hot = 0.0
         self.connect(None)
 
     def connect(self, conductance: float | None) -> None:
-        """A load [1/ohm] in the board's place, 0 for nothing; None: the board, idle."""
+        """Connects a load [1/ohm] instead of the board, 0 for none; None: the board, idle."""
         supply, board = self._rig.supply, self._rig.power
         if conductance is None:
             self._current_a, self._voltage_v = supply.at_power(board.rest_w)
@@ -44,13 +44,13 @@ class LoadBench:
             self._current_a = conductance * self._voltage_v
 
     def pull_fuse(self) -> None:
-        """The supply is cut off; whatever else is plugged in stays."""
+        """Cuts off the supply; everything else stays connected."""
         self._current_a = 0.0
         self._voltage_v = FED_V if self._rig.plant == "back-feed" else 0.02
 
     @contextmanager
     def running(self, seconds: float) -> Iterator[str]:
-        """A meter's name, for one recording of so many seconds. Raises: RigFault: the simulator does not start."""
+        """A meter's name, for one recording of this length. Raises: RigFault: the simulator does not start."""
         with tempfile.TemporaryDirectory(prefix="opjoule-rig-") as made:
             folder = Path(made)
             (folder / "profile.csv").write_text(self._profile(seconds))
@@ -68,7 +68,7 @@ class LoadBench:
                 simulator.end()
 
     def _profile(self, seconds: float) -> str:
-        """The steady load as the sensor sees it; a shunt that heats goes on from where the last recording ended."""
+        """The steady load as the sensor sees it; a heating shunt continues from the end of the last recording."""
         length_s = seconds + SPARE_S
         lines = ["time_s,current_a,voltage_v"]
         if self._rig.plant != "hot-shunt":

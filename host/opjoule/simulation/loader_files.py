@@ -1,4 +1,4 @@
-"""A loader's operation log and events on the simulated board, read while it writes them."""
+"""A loader's operation log and events on the simulated board, read while they are written."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from opjoule.operations.operation_table import ACTIVITIES, OperationTable
 from opjoule.operations.oplog import BLOCK_HEADER, BLOCK_MAGIC, FILE_HEADER, LogBlock, decode_block
 
 READ_BYTES: Final = 1 << 22
-"""Bytes read at a time; the rest is read next time."""
+"""Bytes per read; the rest follows in the next one."""
 
 
 class GrowingLog:
-    """Hands out each block once, as soon as it is there whole. Checksums are left to whoever reads the finished log."""
+    """Returns each block once, as soon as it is complete. Checksums are left to readers of the finished log."""
 
     def __init__(self, path: Path) -> None:
-        """Opens it. Raises: OSError: it is not there."""
+        """Opens the log. Raises: OSError: it does not exist."""
         self._file = path.open("rb")
         self._at = FILE_HEADER.size
 
     def more(self) -> list[OperationTable]:
-        """The operations of the blocks that have come since, each block of one thread, in order of time.
+        """The operations of blocks completed since the last call, each block of one thread, in order of time.
 
-        Raises: ValueError: this is no operation log.
+        Raises: ValueError: not an operation log.
         """
         self._file.seek(self._at)
         data, offset, tables = self._file.read(READ_BYTES), 0, []
@@ -51,7 +51,7 @@ class GrowingLog:
         return tables
 
     def close(self) -> None:
-        """Ends reading."""
+        """Closes the file."""
         self._file.close()
 
 
@@ -66,12 +66,12 @@ class PhaseOperations:
 
 @dataclass
 class Event:
-    """Something that an engine does behind its operations."""
+    """Background work of an engine."""
 
     activity: str
     start_ns: int
     end_ns: int | None
-    """None: it goes on."""
+    """None while it continues."""
 
 
 @dataclass
@@ -92,11 +92,11 @@ class LoaderFiles:
         self._damaged: set[Path] = set()
 
     def more(self) -> tuple[list[PhaseOperations], list[Event]]:
-        """Blocks and events written since the last call; an event that was returned as begun gets its end later."""
-        # Path.glob() raises where a folder goes while it looks (CPython GH-90208, until 3.12); glob.glob() does not.
+        """Blocks and events since the last call; an event returned without an end gets its end later."""
+        # Path.glob() raises if a folder is removed meanwhile (CPython GH-90208, until 3.12); glob.glob() does not.
         for path in map(Path, glob.glob(f"{glob.escape(str(self._folder))}/*/*/*.oplog")):  # noqa: PTH207
             if path not in self._followed and path not in self._damaged:
-                with contextlib.suppress(OSError):  # gone again
+                with contextlib.suppress(OSError):  # removed meanwhile
                     self._followed[path] = _Followed(GrowingLog(path), path.with_suffix(".events.jsonl"))
         blocks, events = [], []
         for path, followed in list(self._followed.items()):
@@ -105,7 +105,7 @@ class LoaderFiles:
             try:
                 blocks += [PhaseOperations(phase, table) for table in followed.log.more()]
                 events += list(_events(followed))
-            except (ValueError, KeyError):  # damaged: the evaluation, which reads it whole, reports it
+            except (ValueError, KeyError):  # damaged: the evaluation reads the complete file and reports it
                 there = False
                 self._damaged.add(path)
             if not there:

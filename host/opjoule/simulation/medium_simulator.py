@@ -1,4 +1,4 @@
-"""The program that slows a simulated board's workloads as its medium would, and reports when that medium works."""
+"""Program that slows a simulated board's workloads to its medium's speed, and reports when that medium works."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ PROGRAM = "medium-sim"
 _START_LIMIT_S = 30.0
 _STOP_LIMIT_S = 30.0
 LARGEST_EXCESS = 0.1
-"""Greatest relative lengthening of the mean sync by this computer's disk that needs no warning."""
+"""Greatest relative increase of the mean sync time by this computer's disk without a warning."""
 
 
 class MediumSimulator:
-    """Runs `medium-sim serve` from its making to close()."""
+    """Runs `medium-sim serve` from its creation to close()."""
 
     def __init__(self, program: Path, board: BoardModel, medium: MediumModel) -> None:
-        """Starts it; `board`: whose page cache is in front of the medium. Raises: RigFault: it does not start."""
+        """Starts it; `board`: its page cache is in front of the medium. Raises: RigFault: it does not start."""
         if not program.exists():
             raise RigFault(f"{program} is missing: run host/measure.py doctor --simulate")
         self._temporary = folder_in_memory()
@@ -37,7 +37,7 @@ class MediumSimulator:
         self.work = MediumWork(folder / "work.fifo")
         socket = str(folder / "socket")
         self.under = (str(program), "run", "--socket", socket, "--")
-        """Prefix of a command line that has the command slowed."""
+        """Prefix of a command line under which the command is slowed."""
         self._faults: queue.Queue[str] = queue.Queue()
         self._disk: dict[str, int] = {}
         self._closing = False
@@ -71,7 +71,7 @@ class MediumSimulator:
             self.close()
             raise RigFault(f"{PROGRAM} does not start: {hello.get('said', 'it says nothing')}")
         self.why_not = "" if hello["slows"] else str(hello["why"] or "it does not say why")
-        """Why nothing is slowed; empty where it is."""
+        """Reason why nothing is slowed; empty if commands are slowed."""
 
     def faults(self) -> list[str]:
         """Faults since the last call, one line each."""
@@ -79,7 +79,7 @@ class MediumSimulator:
         return [] if self.why_not else faults
 
     def warnings(self) -> list[str]:
-        """One line if this computer's disk made syncs slower than the simulated medium does."""
+        """One line if this computer's disk made syncs slower than the simulated medium's."""
         if not self._disk or self._disk["excess_ns"] <= LARGEST_EXCESS * self._disk["model_ns"]:
             return []
         slower = f"{self._disk['slower']} of {self._disk['syncs']} syncs"
@@ -90,7 +90,7 @@ class MediumSimulator:
         ]
 
     def _read(self) -> None:
-        """Passes on what it says: first a greeting, then faults."""
+        """Processes its output: first a greeting, then faults."""
         assert self._process.stdout
         said, greeted = "", False
         for line in self._process.stdout:
@@ -113,7 +113,7 @@ class MediumSimulator:
         self.work.ended = True
 
     def close(self) -> None:
-        """Ends it, which releases whatever it holds, and removes its files; nothing to do a second time."""
+        """Ends it, which releases all blocked commands, and removes its files; may be called twice."""
         if self._closing:
             return
         self._closing = True

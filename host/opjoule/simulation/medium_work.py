@@ -1,4 +1,4 @@
-"""When a simulated medium works and what it does then, to the nanosecond: busy, in its tail, or idle."""
+"""State of a simulated medium over time, to the nanosecond: busy, in its tail, or idle."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class MediumMode(Enum):
     WRITING = "write"
     READING = "read"
     FLUSHING = "flush"
-    """Emptying its own cache, as a sync asks for."""
+    """Emptying its own cache, as a sync requests."""
     TAIL = "tail"
-    """Drawing more than idle for a while after it was busy."""
+    """Drawing more than idle power for a while after being busy."""
 
 
 BUSY = {mode.value: mode for mode in (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)}
@@ -29,25 +29,25 @@ BUSY = {mode.value: mode for mode in (MediumMode.WRITING, MediumMode.READING, Me
 
 @dataclass(frozen=True)
 class MediumStretch:
-    """A time in which the medium keeps doing one thing."""
+    """An interval in which the medium is in one mode."""
 
     start_ns: int
     end_ns: int
     mode: MediumMode
 
     def within(self, start_ns: int, end_ns: int) -> MediumStretch:
-        """The part of it between two times."""
+        """The part of the stretch between two times."""
         return replace(self, start_ns=max(self.start_ns, start_ns), end_ns=min(self.end_ns, end_ns))
 
 
 class MediumWork:
-    """The busy stretches that `medium-sim serve` reports, each as soon as it is over. One thread reads them."""
+    """Busy stretches that `medium-sim serve` reports, each as soon as it is over. Only one thread may read them."""
 
     def __init__(self, path: Path) -> None:
-        """Makes the FIFO at `path` that medium-sim writes to."""
+        """Creates the FIFO at `path` that medium-sim writes to."""
         self.fifo = LineFifo(path)
         self.ended = False
-        """medium-sim has ended: the medium works no more."""
+        """Whether medium-sim has ended: the medium does no more work."""
         self._known_ns = 0
         self._busy: deque[MediumStretch] = deque()
 
@@ -57,7 +57,7 @@ class MediumWork:
         return sys.maxsize if self.ended else self._known_ns
 
     def carry(self) -> None:
-        """Takes in what medium-sim wrote."""
+        """Reads what medium-sim wrote."""
         while lines := self.fifo.lines():
             for line in lines:
                 self._take(line.split())
@@ -69,7 +69,7 @@ class MediumWork:
             self._busy.append(MediumStretch(int(words[1]), int(words[2]), BUSY[words[3]]))
 
     def until(self, end_ns: int) -> list[MediumStretch]:
-        """Takes out what the medium was busy with up to `end_ns`, in order of time; cuts a stretch across it there."""
+        """Removes and returns the busy stretches up to `end_ns`, in order of time; a stretch across it is cut there."""
         stretches = []
         while self._busy and self._busy[0].start_ns < end_ns:
             stretch = self._busy.popleft()
@@ -80,17 +80,17 @@ class MediumWork:
 
 
 class MediumCourse:
-    """Follows one medium: busy, then in its tail, then idle."""
+    """Mode of one medium over time: busy, then in its tail, then idle."""
 
     def __init__(self, tail_s: float) -> None:
-        """`tail_s`: for how long a tail lasts after the medium was busy."""
+        """`tail_s`: length of the tail after the medium was busy."""
         self._tail_ns = round(tail_s * 1e9)
         self._busy_until_ns: int | None = None
 
     def between(self, start_ns: int, end_ns: int, busy: Iterable[MediumStretch]) -> list[MediumStretch]:
-        """What it does from `start_ns`, where the last call ended, to `end_ns`, without a gap.
+        """The medium's modes from `start_ns`, where the last call ended, to `end_ns`, without gaps.
 
-        `busy`: stretches up to `end_ns`, in order of time. One before `start_ns` is too late and has a tail alone.
+        `busy`: stretches up to `end_ns`, in order of time. One before `start_ns` is too late and has only a tail.
         """
         stretches: list[MediumStretch] = []
         at_ns = start_ns
@@ -104,7 +104,7 @@ class MediumCourse:
         return stretches + self._at_rest(at_ns, end_ns)
 
     def _at_rest(self, start_ns: int, end_ns: int) -> list[MediumStretch]:
-        """Tail and idle, from when the medium is no longer busy."""
+        """Tail and idle, from the end of the last busy stretch."""
         stretches = []
         ended_ns = self._busy_until_ns
         if ended_ns is not None and (tail_ends_ns := min(ended_ns + self._tail_ns, end_ns)) > start_ns:

@@ -1,4 +1,4 @@
-"""Stated models of boards and media by name: models.toml, and a twin profile of the user's own on top of it."""
+"""Stated models of boards and media by name: models.toml, and optionally a user's twin profile."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ MAKE: Final = "host/measure.py twin --fit RECORD writes a profile"
 
 
 class ModelFile(Struct):
-    """The tables of models.toml, which has supply, boards and media alone, and of a twin profile."""
+    """Tables of models.toml (supply, boards and media only) and of a twin profile."""
 
     supply: Supply | None = None
     board: dict[str, BoardModel] = {}
     medium: dict[str, MediumModel] = {}
     profile: dict[str, Any] = {}
-    """How a twin profile was made."""
+    """Description of how a twin profile was made."""
     parameters: dict[str, Any] = {}
 
 
 @dataclass(frozen=True)
 class Models:
-    """Boards, media and the supply that a simulated rig knows."""
+    """Known boards, media and supply of a simulated rig."""
 
     boards: Mapping[str, BoardModel]
     media: Mapping[str, MediumModel]
@@ -42,7 +42,7 @@ class Models:
     sha256: str = ""
     """Hash of the twin profile; empty without one."""
     own_supply: bool = False
-    """The supply is that of a twin profile: it is not drawn."""
+    """Whether the supply is from a twin profile, and so is not drawn."""
 
     @classmethod
     def stated(cls) -> Models:
@@ -53,9 +53,9 @@ class Models:
 
     @classmethod
     def with_profile(cls, path: Path | None) -> Models:
-        """The stated models with those of a twin profile in their place; the stated ones alone without a path.
+        """The stated models, with those of a twin profile replacing them; without a path the stated models alone.
 
-        Raises: BadInput: the file cannot be read, is no profile, or holds a value that no board or medium has.
+        Raises: BadInput: the file cannot be read, is no profile, or has a value that no board or medium has.
         """
         stated = cls.stated()
         if path is None:
@@ -79,9 +79,9 @@ class Models:
         )
 
     def load(self, board: BoardAndMedium, chance: random.Random | None = None) -> PowerModel:
-        """The model of one board with one medium, on the supply stated here; `chance` draws one medium of its kind.
+        """The model of one board with one medium, on the supply stated here; `chance` draws a medium of its kind.
 
-        Raises: BadInput: there is no model of this board or medium.
+        Raises: BadInput: no model of this board or medium.
         """
         name, medium = board.profile.name, board.medium
         for kind, wanted, known in (("board", name, self.boards), ("medium", medium, self.media)):

@@ -1,4 +1,4 @@
-"""The exact energy of each part of what the simulated board drew, over the board's clock."""
+"""Exact energy of each part of the simulated board over time, on the board's clock."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from opjoule.trace.power_trace import Float64Array
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
 READING: Final = "reading"
-"""Part: the medium while it is read."""
+"""Part: the medium while it is being read."""
 OTHER: Final = "other"
-"""Part: the processor while no operation and no activity is known to be at work."""
+"""Part: the processor while no operation and no activity is known to be running."""
 NAMES: Final = (*LOADER_KINDS, *ACTIVITIES, WRITE_BACK, TAIL, READING, OTHER)
 ROW_NS: Final = 100_000_000
-"""Time between two rows of the file; a further row stands where work begins."""
+"""Time between two rows of the file; there is an additional row where work begins."""
 
 
 class PartCourseWriter:
-    """Adds up what each part drew above idle and writes it down now and then: the file grows with time alone."""
+    """Sums each part's energy above idle and writes it at intervals, so that the file grows with time alone."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("w")
@@ -35,7 +35,7 @@ class PartCourseWriter:
         self._were_at_work = {"operations": False, "anything": False}
 
     def add(self, edge_ns: np.ndarray, energy_j: Mapping[str, Float64Array]) -> None:
-        """Energies of the parts that drew any between edges, which increase from where the last call ended."""
+        """Adds energies between edges, which continue those of the last call, by part; parts without any are absent."""
         if not self._written_ns:
             self._row(int(edge_ns[0]), {}, 0)
         for whose, were in self._were_at_work.items():
@@ -52,7 +52,7 @@ class PartCourseWriter:
             self._row(self._end_ns, {}, 0)
 
     def _row(self, board_ns: int, energy_j: Mapping[str, Float64Array], steps: int) -> None:
-        """Writes the energies up to a moment, the first steps of the next call included."""
+        """Writes the energies up to a moment, including the first steps of the next call."""
         if board_ns <= self._written_ns:
             return
         until_j = self._drawn_j.copy()
@@ -63,7 +63,7 @@ class PartCourseWriter:
         self._written_ns = board_ns
 
     def close(self) -> None:
-        """Writes what has been drawn since the last row, and ends the file."""
+        """Writes the energy since the last row, and closes the file."""
         self._row(self._end_ns, {}, 0)
         self._file.close()
 
@@ -79,7 +79,7 @@ class PartCourse:
 
     @classmethod
     def read(cls, path: Path) -> PartCourse:
-        """A file that the simulator has left in the record: board_ns, then a column a part."""
+        """Reads the simulator's file in a record: board_ns, then one column per part."""
         with path.open() as file:
             header, *rows = list(csv.reader(file))
         cells = np.array(rows, np.float64)

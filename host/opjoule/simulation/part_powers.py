@@ -1,7 +1,7 @@
 """Random powers of the parts of a database's work: kinds of operation and activities. SIMULATED.
 
-No power is proportional to processor time, and the estimate sees none of them. The simulated rig and the trials of
-host/validation use them.
+No power is proportional to processor time, and the estimate does not use these powers. The simulated rig and the trials
+of host/validation use them.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ class PartPowers:
     """Powers above idle [W]."""
 
     kind_w: Mapping[str, float]
-    """While an operation of a kind is carried out."""
+    """Power during an operation of a kind."""
     kind_fixed: Mapping[str, float]
     """Fixed energy of each operation, as a fraction of the kind's usual time at that power."""
     activity_w: Mapping[str, float]
-    """Mean of a usual event."""
+    """Mean power of a usual event."""
 
     @classmethod
     def draw(
         cls, rng: np.random.Generator, kinds: Iterable[str], activities: Iterable[str], core_w: float = 1.0
     ) -> PartPowers:
-        """Powers about `core_w`, which a busy core adds to the board's idle power; two kinds may be tenfold apart."""
+        """Powers around `core_w`, which a busy core adds to the board's idle power; two kinds may differ tenfold."""
         names = tuple(kinds)
         return cls(
             {name: core_w * float(rng.uniform(0.4, 1.5) * np.exp(rng.uniform(-0.5, 0.5))) for name in names},
@@ -57,7 +57,7 @@ class PartPowers:
     def operations_j(
         self, rng: np.random.Generator, kind: str, works_s: Float64Array, usual_s: float
     ) -> Float64Array:
-        """Energy of each operation of a kind that worked for `works_s`, and usually does for `usual_s` [J]."""
+        """Energy of each operation of a kind [J]; `works_s`: time that it worked, `usual_s`: its usual time."""
         differs = 1.0 + OPERATION_SPREAD * (rng.random(works_s.size, np.float32) - 0.5)
         usual_j = self.kind_w[kind] * (works_s + self.kind_fixed[kind] * usual_s)
         return np.asarray(usual_j * differs, np.float64)
@@ -70,10 +70,10 @@ class PartPowers:
 def own_stretches(
     activities: Mapping[str, Intervals], name: str, start_ns: int, end_ns: int, *, one_thread: bool
 ) -> list[tuple[int, int]]:
-    """Start and end of the stretches [ns] of one event in which it is at work itself.
+    """Start and end of the stretches [ns] of one event in which it does its own work.
 
-    Its thread waits during the activities directly inside it: syncs, or in an engine with one background thread a flush
-    inside a compaction.
+    Its thread waits during the activities directly inside it: syncs, or, in an engine with one background thread, a
+    flush inside a compaction.
     """
     left, at = [], start_ns
     for begin, finish in _pauses(activities, name, start_ns, end_ns, one_thread=one_thread):

@@ -1,4 +1,4 @@
-"""The simulated rig that a commissioning is rehearsed on, and the faults that can be planted in it. SIMULATED."""
+"""Simulated rig for rehearsals of a commissioning, and the faults that can be planted in it. SIMULATED."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from opjoule.simulation.power_model import PowerModel, Supply
 from opjoule.suggestion import unknown
 
 SHUNT_OHM: Final = 0.02
-"""Shunt of the simulated rig.toml: the one that docs/how-to/wire-the-rig.md advises."""
+"""Shunt of the simulated rig.toml, as docs/how-to/wire-the-rig.md recommends."""
 USUAL_OHM: Final = 0.1
-"""R100, as most breakouts carry it; of it a sensor's imperfections are drawn."""
+"""R100, as on most breakouts; the sensor's random errors are drawn for it."""
 ADVISED_TOLERANCE: Final = 0.5
-"""The advised part's tolerance, as a share of that of R100."""
+"""The recommended part's tolerance, relative to that of R100."""
 ADVISED_OFFSET: Final = 125 / 200
-"""The offset's bound in the range of 80 mV, as a share of that in 320 mV (SBOS448G, 7.5)."""
+"""Bound of the offset in the range of 80 mV, relative to that in 320 mV (SBOS448G, 7.5)."""
 CABLE_OHM: Final = 0.06
 BETWEEN_OHM: Final = 0.05
-"""From the second meter's voltage to the rig's, the shunt apart."""
+"""Resistance between the second meter's voltage terminals and the rig's, without the shunt."""
 FED_V: Final = 4.3
-"""5 V of HDMI or a hub through a diode."""
+"""Voltage of a back-feed: 5 V of HDMI or a hub through a diode."""
 HOT_PER_A2: Final = 1.7e-3
 """Relative change of a shunt at 1 A: 0.1 ohm x 85 K/W x 200 ppm/K."""
 PLANTS: Final = {
@@ -39,12 +39,12 @@ PLANTS: Final = {
     "second-meter": "the second meter reads 2 % too much",
     "i2c-errors": "SDA is held down for a while",
 }
-"""Name of a fault, as `commission --simulate --plant` takes it -> description."""
+"""Name of a fault for `commission --simulate --plant` -> description."""
 
 
 @dataclass(frozen=True)
 class DrawnRig:
-    """One simulated rig: its sensor, supply, board and medium, drawn by a seed."""
+    """One simulated rig: sensor, supply, board and medium, drawn from a seed."""
 
     profile: Profile
     seed: int
@@ -56,7 +56,7 @@ class DrawnRig:
 
     @classmethod
     def draw(cls, board: BoardAndMedium, seed: int, plant: str | None = None) -> DrawnRig:
-        """Draws a rig. Raises: BadInput: there is no such fault, or no model of the board or medium."""
+        """Draws a rig. Raises: BadInput: unknown fault, or no model of the board or medium."""
         if plant and plant not in PLANTS:
             raise BadInput(unknown("fault to plant", plant, PLANTS))
         profile = board.profile
@@ -81,11 +81,11 @@ class DrawnRig:
 
     @property
     def sign(self) -> int:
-        """-1 where the sensor's inputs are exchanged."""
+        """-1 if the sensor's inputs are exchanged."""
         return -1 if self.plant == "swapped-inputs" else 1
 
     def meter(self, port: str) -> str:
-        """The meter's name on a port, as the simulated rig.toml has it."""
+        """The meter's name on a port, as in the simulated rig.toml."""
         stated = f"shunt={SHUNT_OHM:g},shunt_tolerance=0.5%,shunt_ppm=50,kelvin=yes,genuine=yes,range=80"
         if self.plant == "hot-shunt":
             stated = f"shunt={USUAL_OHM:g}"
@@ -93,7 +93,7 @@ class DrawnRig:
 
 
 def _with_shunt(sensor: Imperfections, ohm: float) -> Imperfections:
-    """A sensor on this shunt: the usual one as it is drawn, the advised one as much better as it is made."""
+    """The sensor on a given shunt: the usual one as drawn, the recommended one with proportionally smaller errors."""
     if ohm == USUAL_OHM:
         return sensor
     shunt_ohm = round(ohm * (1 + ADVISED_TOLERANCE * (sensor.shunt_ohm / USUAL_OHM - 1)), 8)

@@ -1,4 +1,4 @@
-"""From activity to supply current: the stated model of a board and its medium."""
+"""Supply current from activity: the stated model of a board and its medium."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from msgspec import Meta
 from opjoule.simulation.medium_work import MediumCourse, MediumMode, MediumStretch
 
 AVAILABLE: Final = 0.8
-"""Fraction of a board's memory that limits of dirty pages refer to; kernel and programs have the rest. Assumed."""
+"""Fraction of a board's memory to which limits of dirty pages refer; kernel and programs use the rest. Assumed."""
 DIRTY_LIMIT: Final = 0.20
 """Fraction of available memory above which writers wait. Source: Linux, sysctl/vm.rst, dirty_ratio."""
 DIRTY_BACKGROUND: Final = 0.10
@@ -42,14 +42,14 @@ class MediumModel:
     tail_s: NotNegative = 0.0
     """Length of that tail [s]."""
     spread: dict[str, NotNegative] = field(default_factory=dict)
-    """Field -> the part by which one medium of this kind may differ, either way."""
+    """Field -> bound of the relative difference between media of this kind, either way."""
 
     def __post_init__(self) -> None:
         if unknown_fields := self.spread.keys() - self.__dataclass_fields__.keys():
             raise ValueError(f"spread has no field {min(unknown_fields)}")
 
     def drawn(self, chance: random.Random) -> MediumModel:
-        """One medium of this kind: each field with a spread is drawn from within it, evenly."""
+        """One medium of this kind: each field with a spread is drawn from a uniform distribution."""
         parts = sorted(self.spread.items())
         values = {name: getattr(self, name) * (1 + chance.uniform(-part, part)) for name, part in parts}
         return replace(self, **values, spread={})
@@ -116,23 +116,23 @@ class Activity:
 
 
 Rows = list[tuple[int, float, float]]
-"""Current [A] and voltage [V] from a moment on [board_ns], each."""
+"""Time [board_ns], and current [A] and voltage [V] from then on, per row."""
 
 
 class LoadModel(ABC):
     """Turns activity into supply current and voltage."""
 
     hold_ns = 0
-    """Time for which an activity is held back until all events of its interval are known."""
+    """Time for which an activity is delayed until all events of its interval are known."""
 
     def begin(self, folder: Path) -> None:
-        """Called once, before all else; `folder`: files of the board's programs, and of the model."""
+        """Called once, before everything else; `folder`: files of the board's programs, and of the model."""
 
     @abstractmethod
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
-        """Current and voltage from moments inside one interval on.
+        """Current and voltage, each from a moment inside one interval on.
 
-        `later`: the intervals known to follow; `busy`: what the medium was busy with in the interval, in order of time.
+        `later`: the known subsequent intervals; `busy`: busy stretches of the medium in the interval, in order of time.
         """
 
     def end(self) -> None:
@@ -140,7 +140,7 @@ class LoadModel(ABC):
 
 
 class PowerModel(LoadModel):
-    """Power by processor time and by what the medium does."""
+    """Power from processor time and the medium's mode."""
 
     def __init__(self, board: BoardModel, medium: MediumModel, supply: Supply) -> None:
         self.board = board
@@ -164,7 +164,7 @@ class PowerModel(LoadModel):
         return self.board.power_w(activity.cpu_s / activity.span_s) - self.board.power_w(0.0)
 
     def stretches(self, activity: Activity, busy: Sequence[MediumStretch]) -> list[MediumStretch]:
-        """The medium's modes over one interval, which follows that of the last call."""
+        """The medium's modes over one interval, which must follow that of the last call."""
         return self._course.between(activity.start_board_ns, activity.end_board_ns, busy)
 
     def medium_w(self, mode: MediumMode) -> float:
@@ -174,7 +174,7 @@ class PowerModel(LoadModel):
         return self.medium.tail_w if mode is MediumMode.TAIL else self.medium.active_w
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
-        """A row at each change of what the medium does."""
+        """One row at each change of the medium's mode."""
         board_w = self.rest_w + self.processor_w(activity)
         return [
             (stretch.start_ns, *self.supply.at_power(board_w + self.medium_w(stretch.mode)))
@@ -183,10 +183,10 @@ class PowerModel(LoadModel):
 
 
 class CountedPower(PowerModel):
-    """Power of a virtual board, of whose medium only counters are known."""
+    """Power of a virtual board; only the counters of its medium are known."""
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
-        """The medium is busy from the interval's start on, for as long as its bytes take at its rates."""
+        """Rows with the medium busy from the interval's start, for as long as its bytes take at its rates."""
         span_ns = activity.end_board_ns - activity.start_board_ns
         writes_ns = round(1e9 * activity.written_bytes / self.medium.write_bytes_per_s)
         reads_ns = round(1e9 * activity.read_bytes / self.medium.read_bytes_per_s)

@@ -1,7 +1,7 @@
-"""The simulated rig that a commissioning is rehearsed on: its board plays loads by its power model. SIMULATED.
+"""Simulated rig for rehearsals of a commissioning; its board plays loads through its power model. SIMULATED.
 
-The probe of a simulated board burns this computer's processors, of which a busy computer has few to give: a rehearsal
-would fail for want of them. Here the model draws what a board with free processors would.
+The probe of a simulated board loads this computer's processors, of which a busy computer has few free: a rehearsal
+would fail. Here the model draws the current of a board with free processors.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ from opjoule.simulation.supply import SimulatedSupply
 
 
 class Witness(Meter):
-    """A second meter in series, on the supply's side of the shunt: 1,000 readings a second, 0.1 %."""
+    """A second meter in series, on the supply side of the shunt: 1,000 readings a second, 0.1 %."""
 
     PERIOD_NS: Final = 1_000_000
     LATE_NS: Final = 1_500_000_000
-    """Delay of its readings, longer than that of any row of the feed; its clock runs the rig's delay behind."""
+    """Delay of its readings, longer than that of any row of the feed; its clock runs the rig's delay late."""
 
     def __init__(self, gain: float, before_ohm: float) -> None:
         """`gain`: read over true current; `before_ohm`: resistance between its voltage terminals and the board's."""
@@ -52,7 +52,7 @@ class Witness(Meter):
         self._exchange: Exchange | None = None
 
     def tell(self, rows: Sequence[tuple[int, float, float]]) -> None:
-        """Current and voltage at the board's place, from moments on [board_ns]."""
+        """Adds rows of current and voltage at the board, each from its time on [board_ns]."""
         with self._lock:
             self._rows.extend(rows)
 
@@ -86,7 +86,7 @@ class Witness(Meter):
         return [*events, Samples(0, at_ns, current_a[place] * self._gain, source_v)]
 
     def clock_exchange(self) -> None:
-        """Answers at once."""
+        """Answers immediately."""
         now_ns = time.monotonic_ns()
         at_ns = now_ns - DELAY_NS
         self._exchange = Exchange(now_ns, at_ns, at_ns, now_ns)
@@ -96,7 +96,7 @@ class Witness(Meter):
         return self.read(0.0)
 
     def error_bounds(self) -> ErrorBounds:
-        """0.1 % each, a crystal."""
+        """0.1 % each, and a crystal's clock error."""
         return ErrorBounds(
             gain_errors_max={CURRENT: 0.001, VOLTAGE: 0.001},
             current_offset_max_a=1e-4,
@@ -117,27 +117,27 @@ class Witness(Meter):
 
 
 MARGIN_NS: Final = 300_000_000
-"""Idle before and behind a pattern; longer than the model waits for what happens."""
+"""Idle time before and after a pattern; longer than the model waits for events."""
 
 
 class PlayedLoad(LoadModel):
-    """The board's power model with patterns added; a second meter sees the same current."""
+    """The board's power model with added patterns; a second meter sees the same current."""
 
     def __init__(self, model: PowerModel, witness: Witness, sign: int = 1) -> None:
-        """`sign`: -1 for a sensor whose inputs are exchanged."""
+        """`sign`: -1 for a sensor with exchanged inputs."""
         self._model, self._witness, self._sign = model, witness, sign
         self._lock = threading.Lock()
         self._changes: list[tuple[int, int]] = []
-        """Time [board_ns] and level from then on."""
+        """Times [board_ns] and the level from each on."""
         self._level = self._played = 0
 
     def play(self, changes: Sequence[tuple[int, int]]) -> None:
-        """Plays a pattern of the future: times [board_ns] and the levels from then on, 1 for busy."""
+        """Schedules a future pattern: times [board_ns] and the levels from then on, 1 for busy."""
         with self._lock:
             self._changes += changes
 
     def play_signature(self, bits: str, bit_ms: int, folder: Path) -> tuple[int, int]:
-        """Plays a pattern from now on, with a file of its changes in `folder`; its start and end [board_ns]."""
+        """Plays a pattern from now on, and writes its changes to `folder`; returns its start and end [board_ns]."""
         start_ns = time.monotonic_ns() + MARGIN_NS
         end_ns = start_ns + len(bits) * bit_ms * 1_000_000
         steps = np.diff([int(bit) for bit in bits], prepend=0, append=0)
@@ -153,7 +153,7 @@ class PlayedLoad(LoadModel):
         return start_ns, end_ns
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
-        """A row at each change of what the medium does, and of the pattern."""
+        """One row at each change of the medium's mode, and of the pattern."""
         model, rows = self._model, []
         busy_cores = activity.cpu_s / activity.span_s
         for stretch in model.stretches(activity, busy):
@@ -165,7 +165,7 @@ class PlayedLoad(LoadModel):
         return [(at_ns, self._sign * current_a, volts) for at_ns, current_a, volts in rows]
 
     def _levels(self, start_ns: int, end_ns: int) -> list[tuple[int, int]]:
-        """The levels of a stretch, each from its time on; stretches follow on each other."""
+        """Levels within a stretch, each from its time on; successive calls have adjacent stretches."""
         with self._lock:
             while self._changes and self._changes[0][0] <= start_ns:
                 self._level = self._changes.pop(0)[1]
@@ -177,7 +177,7 @@ class PlayedLoad(LoadModel):
 
 
 class PlayingProbe(DelayedProbe):
-    """A probe whose load patterns go to the power model; everything else is the probe's."""
+    """A probe that sends its load patterns to the power model; otherwise a normal probe."""
 
     def __init__(self, load: PlayedLoad, *started: Any, **simulated: Any) -> None:
         """Starts a probe; the other arguments are DelayedProbe's."""
@@ -185,23 +185,23 @@ class PlayingProbe(DelayedProbe):
         self._load, self._folder = load, Path(started[2])
 
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
-        """Has the model play the pattern; its start and end [board_ns]."""
+        """Has the model play the pattern; returns its start and end [board_ns]."""
         return self._load.play_signature(bits, bit_ms, self._folder)
 
 
 HUM_HZ: Final = 100
-"""Edges that a floating input picks up from the mains: two a period of 50 Hz."""
+"""Edges per second that a floating input picks up from the mains: two per period of 50 Hz."""
 
 
 class Hum(threading.Thread):
-    """Edges of the mains on a floating sync line."""
+    """Mains edges on a floating sync line."""
 
     def __init__(self, line: LineFifo) -> None:
         super().__init__(name="twin-hum", daemon=True)
         self._line, self._ended = line, threading.Event()
 
     def run(self) -> None:
-        """Until stop()."""
+        """Runs until stop()."""
         level, chance = 0, random.Random(1)
         with contextlib.suppress(OSError), self._line.path.open("w", buffering=1) as sink:
             while not self._ended.wait(chance.uniform(0.5, 1.5) / HUM_HZ):
@@ -209,16 +209,16 @@ class Hum(threading.Thread):
                 sink.write(f"{time.monotonic_ns()} {level}\n")
 
     def stop(self) -> None:
-        """Ends it."""
+        """Ends the thread."""
         self._ended.set()
         self.join()
 
 
 class RehearsalRig:
-    """Gives the meter's name, the board and a second meter; close() ends everything."""
+    """Provides the meter's name, the board and a second meter; close() ends everything."""
 
     def __init__(self, rig: DrawnRig, *, root: Path, storage: Path) -> None:
-        """`storage`: folder for the simulated board's files; made here, and removed in the end."""
+        """`storage`: folder for the simulated board's files; created here, and removed at the end."""
         storage.mkdir(parents=True)
         self.witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
         with ExitStack() as opened:
@@ -263,5 +263,5 @@ class RehearsalRig:
         self.meter = rig.meter(supply.meter.removeprefix("serial:").partition(",")[0])
 
     def close(self) -> None:
-        """Ends everything, and removes what was temporary."""
+        """Ends everything, and removes temporary files."""
         self._open.close()

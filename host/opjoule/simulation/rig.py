@@ -32,11 +32,11 @@ from opjoule.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
 
 
 class TwinRig:
-    """Gives the meter's address and a board; close() ends both.
+    """Provides the meter's address and a board; close() ends both.
 
-    The board consists of what runs under its probe, and of nothing else of this computer. The rig runs a fixed delay
-    behind this computer, so the simulated board's clock does too: a board_ns happens, for the meter and for round-trip
-    exchanges, DELAY_NS later on host_ns.
+    The board consists only of the processes under its probe, not of the rest of this computer. The rig runs a fixed
+    delay behind this computer, so the simulated board's clock does too: for the meter and for round-trip exchanges, a
+    board_ns happens DELAY_NS later on host_ns.
     """
 
     def __init__(
@@ -57,11 +57,12 @@ class TwinRig:
         """Starts everything.
 
         Args:
-            storage: folder for the simulated board's databases; made here, and removed in the end.
-            seed: of what is drawn of this rig.
-            kept: folder for loaded databases that outlast it, on the file system of `storage`; None: below that.
-            database: what will be measured; empty for what needs no engine.
-            twin_profile: what `measure.py twin --fit` wrote; its board, medium and supply stand for the stated ones.
+            storage: folder for the simulated board's databases; created here, and removed at the end.
+            seed: for the random errors of this rig.
+            kept: folder for loaded databases that is not removed, on the file system of `storage`; None: below
+            `storage`.
+            database: the database to be measured; empty if no engine is needed.
+            twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
         """
         try:
             storage.mkdir(parents=True)  # close() removes it, so it must not exist yet
@@ -100,7 +101,7 @@ class TwinRig:
         return {**self._supply.facts(), **self._models.facts(), "notes": notes}
 
     def close(self) -> None:
-        """Ends board, meter and supply, and removes what was temporary."""
+        """Ends board, meter and supply, and removes temporary files."""
         self._open.close()
 
 
@@ -118,12 +119,12 @@ def simulated_board(
     slowed: bool = True,
     probe: Callable[..., DelayedProbe] = DelayedProbe,
 ) -> Board:
-    """The simulated board; what runs under its probe is slowed by its medium, and feeds the power model.
+    """The simulated board; its medium slows processes under its probe, and they feed the power model.
 
     Args:
-        line: where its sync line goes in place of the meter.
-        slowed: False: its files lie elsewhere than on its medium.
-        probe: its probe's class, or what starts one.
+        line: receives the sync line's edges, instead of the meter.
+        slowed: False: the files are not on its medium.
+        probe: the probe's class, or a function that starts one.
     """
     shell, feed = LocalShell(), supply.feed
     folder = supply.folder / new_session()

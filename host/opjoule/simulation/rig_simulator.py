@@ -1,4 +1,4 @@
-"""The rig simulator as a process: the meter's real firmware behind a pty, from its start to its end."""
+"""The rig simulator as a process: the meter's real firmware behind a pty."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _MEMORY: Final = Path("/dev/shm")
 
 
 def folder_in_memory() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder of this process, in memory if possible: no disk disturbs a simulated board then."""
+    """A temporary folder of this process, in memory if possible, so that no disk disturbs a simulated board."""
     place = _MEMORY if os.access(_MEMORY, os.W_OK) else None
     return tempfile.TemporaryDirectory(prefix=f"opjoule-twin-{os.getpid()}-", dir=place)
 
 
 def _end_if_left(process: subprocess.Popen[bytes]) -> None:
-    """Kills a simulator that is still running when its owner is gone."""
+    """Kills a simulator that outlives its owner."""
     if process.poll() is None:
         process.kill()
 
@@ -33,7 +33,7 @@ class RigSimulator:
     """One running rig-sim; end() ends it."""
 
     def __init__(self, root: Path, folder: Path, options: Sequence[str]) -> None:
-        """Starts it and waits for its pty. Raises: RigFault: it does not start."""
+        """Starts rig-sim and waits for its pty. Raises: RigFault: it does not start."""
         self.port = folder / "meter"
         """The pty."""
         self._log = (folder / "rig-sim.log").open("w+")
@@ -45,11 +45,11 @@ class RigSimulator:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
-        # A Ctrl-C before anyone owns it: it would wait for its input for ever.
+        # On a Ctrl-C before it has an owner, it would wait for its input for ever.
         weakref.finalize(self, _end_if_left, self._process)
         try:
             self._await()
-        except BaseException:  # nobody else can end what nobody has yet
+        except BaseException:  # nobody else has a reference to end it
             self.end()
             raise
 
@@ -70,12 +70,12 @@ class RigSimulator:
             return None
 
     def last_words(self) -> str:
-        """The last line that it wrote."""
+        """The last line of its output."""
         self._log.seek(0)
         return (self._log.read().strip().splitlines() or ["it said nothing"])[-1]
 
     def end(self, limit_s: float = 0.0) -> None:
-        """Ends it, unless it does so by itself within `limit_s`; may be called twice."""
+        """Ends the process unless it ends by itself within `limit_s`; may be called twice."""
         if self.status(limit_s) is None:
             self._process.terminate()
             self._process.wait()

@@ -23,18 +23,18 @@ COURSE = "simulator-course.csv"
 PARTS = "simulator-parts.csv"
 """File of the record: true energy over time by kind of operation and by activity."""
 IMPERFECTIONS = "simulator-imperfections.json"
-"""File of the record: what was drawn."""
+"""File of the record: the drawn errors."""
 PERIOD_MS = 10
-"""Period of the samples of the board's activity."""
+"""Sampling period of the board's activity."""
 SIGNATURE_PERIOD_MS = 2
-"""Their period during a load signature (probe/serve), which limits how sharply the alignment sees it."""
+"""Sampling period during a load signature (probe/serve), which limits the precision of the alignment."""
 _STOP_LIMIT_S = 30.0
-"""The simulator runs behind: it needs the delay, and on a busy computer more, to reach the end."""
+"""Time limit for the simulator's end: it runs late by the delay, and by more on a busy computer."""
 _STATUS_LIMIT_S = 5.0
 
 
 def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
-    """A rig drawn from the population, on a supply that holds a board of `greatest_w` up, as its user would choose."""
+    """Rig drawn from the population, with a supply strong enough for a board of `greatest_w`, as a user would choose."""
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)
@@ -42,22 +42,22 @@ def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
 
 @dataclass(eq=False)
 class SimulatedSupply:
-    """Runs rig-sim from its making to close(); the feed is what it follows, `meter` its address."""
+    """Runs rig-sim from its creation to close(); it follows the feed, and `meter` is its address."""
 
     imperfections: Imperfections
     model: LoadModel
     _: KW_ONLY
     root: InitVar[Path]
     truth: Path
-    """Where the simulator's truth goes, in the record's folder, with the rest that it alone knows."""
+    """File for the simulator's truth, in the record's folder; its other secrets go to the same folder."""
     seed: int
-    """What the rig was drawn from; of its noise."""
+    """Seed from which the rig was drawn; also the seed of its noise."""
     course: bool = True
-    """Keep the true energy over time, which is on this computer's clock."""
+    """Whether to keep the true energy over time, which is on this computer's clock."""
     medium: MediumModel | None = None
-    """The one that was drawn, for the record; None where none was."""
+    """The drawn medium, for the record; None if none was drawn."""
     work: InitVar[MediumWork | None] = None
-    """When that medium works; None where the model asks for none."""
+    """The medium's work; None if the model does not use it."""
 
     def __post_init__(self, root: Path, work: MediumWork | None) -> None:
         self._temporary = folder_in_memory()
@@ -74,7 +74,7 @@ class SimulatedSupply:
         try:
             self.feed.start()
             self._simulator = RigSimulator(root, self.folder, options)
-        except BaseException:  # nobody else can end what nobody has yet
+        except BaseException:  # nobody else has a reference to end it
             self.feed.abandon()
             self.model.end()
             self._temporary.cleanup()
@@ -82,7 +82,7 @@ class SimulatedSupply:
         self.meter = f"serial:{self._simulator.port},{SIMULATED_SENSOR},label={self.imperfections.meter_name}"
 
     def facts(self) -> dict[str, Any]:
-        """Facts about the simulation for run.json; the drawn errors stay hidden, as those of a real rig are."""
+        """Facts about the simulation for run.json; the drawn errors stay hidden, like those of a real rig."""
         return {
             "models": "host/opjoule/simulation/models.toml",
             "drawn": f"again for each measurement, stated afterwards in {IMPERFECTIONS}",
@@ -91,18 +91,20 @@ class SimulatedSupply:
         }
 
     def faults(self) -> list[str]:
-        """One line, reported once, if the simulator or its input has ended too early."""
+        """One line, reported once, if the simulator or its input ended too early."""
         status, broken = self._simulator.status(), self.feed.broken
         if self._end_reported or (status is None and not broken):
             return []
         self._end_reported = True
         if broken and broken != GONE:
             return [f"the rig simulator's input ended: {broken}"]
-        status = self._simulator.status(_STATUS_LIMIT_S)  # its pipe breaks a moment before it has one
+        status = self._simulator.status(
+            _STATUS_LIMIT_S
+        )  # its pipe breaks a moment before the status is available
         return [f"the rig simulator ended by itself with status {status}: {self._simulator.last_words()}"]
 
     def _tell(self) -> None:
-        """Puts the truth into the record, once nothing more is estimated; never over that of another run."""
+        """Copies the truth into the record after all estimates; never over that of another run."""
         record, estimated = self.truth.parent, self.folder / "truth.json"
         if self.truth.exists() or not ((record / "run.json").exists() and estimated.exists()):
             return
@@ -115,12 +117,12 @@ class SimulatedSupply:
         self.imperfections.write(record / IMPERFECTIONS, self.seed, self.medium)
 
     def close(self) -> None:
-        """Ends the feed, lets the simulator write its truth, and removes what was temporary."""
-        for fault in self.faults():  # nobody has asked since it ended
+        """Ends the feed, lets the simulator write its truth, and removes temporary files."""
+        for fault in self.faults():  # not reported since it ended
             print(f"rig-sim: {fault}", file=sys.stderr, flush=True)
         self.feed.stop()
         self.model.end()
         self._simulator.end(_STOP_LIMIT_S)
-        with suppress(OSError):  # a full disk: what kept the record from its end is the error that counts
+        with suppress(OSError):  # on a full disk, the error that ended the record is the one to report
             self._tell()
         self._temporary.cleanup()

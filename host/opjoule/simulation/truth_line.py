@@ -1,6 +1,6 @@
-"""The true figures of a simulated measurement beside the measured ones. Nothing of the estimate imports this.
+"""True figures of a simulated measurement next to the measured ones. No part of the estimate imports this module.
 
-Definitions are those of docs/method/energy.md, with the exact energy of the simulator in place of the trace.
+The definitions are those of docs/method/energy.md, with the simulator's exact energy instead of the trace.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
 from opjoule.simulation.supply import COURSE, PARTS
 
 WHOLE = "energy_j"
-"""Column of the file with the energy of all parts together."""
+"""Column of the file with the total energy of all parts."""
 _SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
 
 
 def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
-    """The true value of figures of result.json, means over the repeats."""
+    """True values of figures of result.json, means over the repeats."""
     by_repeat = [_true_repeat(course, cycle) for cycle in _cycles(phases)]
     keys = [key for key in by_repeat[0] if all(key in figures for figures in by_repeat)]
     means = {key: fmean(figures[key] for figures in by_repeat) for key in keys}
@@ -79,27 +79,27 @@ SHOWN = {
 
 @dataclass(frozen=True)
 class KnownFigure:
-    """One figure of a result beside its true value."""
+    """One figure of a result with its true value."""
 
     about: str
     true: float
     value: float | None
-    """None: not stated."""
+    """None if the figure is not stated."""
     u: float | None
     unit: str
 
     @property
     def has_interval(self) -> bool:
-        """Is there an interval that could hold the truth?"""
+        """Whether there is an interval that could contain the true value."""
         return self.value is not None and self.u is not None
 
     @property
     def holds(self) -> bool:
-        """Does the stated interval hold the truth?"""
+        """Whether the stated interval contains the true value."""
         return abs((self.value or 0.0) - self.true) <= (self.u or 0.0) if self.has_interval else False
 
     def __str__(self) -> str:
-        """The line that is shown."""
+        """The line for the terminal."""
         scale, prefix = next((pair for pair in _SCALES if abs(self.true) >= pair[0]), _SCALES[-1])
         known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
         if self.value is None or self.u is None:
@@ -119,7 +119,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
     if not (record / COURSE).exists() or not (record / "result.json").exists():
         return []
     run, result = RunRecord.open(record).run, json.loads((record / "result.json").read_text())
-    if run.status == "partial":  # the simulator ended before the run did: it knows nothing of the rest
+    if run.status == "partial":  # the simulator ended before the run and lacks the true values of the rest
         return []
     operations = (result.get("operations") or {}).get("value") or 0.0
     true = true_figures(PartCourse.read(record / COURSE), run.phases, operations)
@@ -129,14 +129,14 @@ def known_figures(record: Path) -> list[KnownFigure]:
         if key in true and isinstance(result.get(key), dict)
     ]
     known = [figure for figure in whole if figure.has_interval]
-    if not (record / PARTS).exists():  # of a board without a loader that this computer can look into
+    if not (record / PARTS).exists():  # of a board without a loader on this computer
         return known
     course = PartCourse.read(record / PARTS)
     return known + _kinds(course, run, result) + _activities(true_parts(course, _cycles(run.phases)), result)
 
 
 def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
-    """Each kind of operation that drew something, in the repeats or in the randomised blocks that its figure is of."""
+    """Each kind of operation with energy, in the repeats or in the randomised blocks, whichever its figure is from."""
     figures = []
     blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
     of_blocks = true_parts(course, [blocks]) if blocks else {}
@@ -154,7 +154,7 @@ def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFi
 
 
 def _activities(true_j: dict[str, float], result: dict[str, Any]) -> list[KnownFigure]:
-    """Each activity that drew something."""
+    """Each activity with energy."""
     stated = result.get("by_activity") or {}
     drawn = [name for name in (*ACTIVITIES, WRITE_BACK, TAIL) if true_j.get(name)]
     given = [name for name in drawn if isinstance(stated.get(name), dict)]

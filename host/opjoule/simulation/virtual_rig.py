@@ -1,8 +1,8 @@
 """The simulated rig around a virtual board: real ssh, a real kernel's GPIO line, a simulated supply and meter.
 
-What the probe on the board samples of its activity comes over the connection and is put on this computer's clock;
-the edges of the board's GPIO line are those that the emulator sees, stamped by it. Both go the way of every
-simulated measurement from there (feed.py).
+The samples of the board's activity from the probe arrive over the connection and are converted to this computer's
+clock. The emulator records the edges of the board's GPIO line with its own time stamps. From there both are handled as
+in every simulated measurement (feed.py).
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ _ASKED_EVERY_NS = 5_000_000_000
 
 
 class EdgeWire(threading.Thread):
-    """Carries edges of the board's GPIO line 0 from the emulator's trace to the feed's sync line."""
+    """Passes edges of the board's GPIO line 0 from the emulator's trace to the feed's sync line."""
 
     def __init__(self, trace: Path, sync: Path) -> None:
         super().__init__(name="edge-wire", daemon=True)
         self._ended = threading.Event()
-        # The emulator stamps with the wall clock (microseconds); the rig runs on the monotonic one.
+        # The emulator's stamps are wall-clock time (microseconds); the rig uses the monotonic clock.
         self._wall_ahead_ns = _wall_ahead_ns()
         self._lock = threading.Lock()
         self._partial = ""
@@ -83,22 +83,22 @@ class EdgeWire(threading.Thread):
 
 
 def _wall_ahead_ns() -> int:
-    """How far the wall clock is ahead of the monotonic one, from the quickest of a few readings [ns]."""
+    """Wall clock minus monotonic clock, from the quickest of a few readings [ns]."""
     readings = [(time.monotonic_ns(), time.time_ns(), time.monotonic_ns()) for _ in range(_EXCHANGES)]
     before_ns, wall_ns, after_ns = min(readings, key=lambda reading: reading[2] - reading[0])
     return wall_ns - (before_ns + after_ns) // 2
 
 
 class ActivityWire:
-    """Carries the probe's samples to the feed, with board_ns put on this computer's clock.
+    """Passes the probe's samples to the feed, with board_ns converted to this computer's clock.
 
-    The edges before a sample go first, however busy the computer is.
+    The edges before a sample are passed on first, however busy the computer is.
     """
 
     def __init__(
         self, follow: list[str], target: Path, ahead_ns: Callable[[], int | None], edges: EdgeWire
     ) -> None:
-        """Follows a command's output; `ahead_ns` asks how far the board's clock is ahead, if anybody can say."""
+        """Follows a command's output; `ahead_ns` gives the board's clock minus this computer's, None if unknown."""
         self._ask_ahead_ns = ahead_ns
         self._ahead_ns: int | None = None
         self._asked_ns = 0
@@ -121,13 +121,13 @@ class ActivityWire:
         board_ns, comma, rest = line.partition(",")
         shifted = self._on_this_clock(int(board_ns)) if board_ns.isdigit() else board_ns
         if shifted is None:
-            return  # before the probe has told its clock
+            return  # the probe has not reported its clock yet
         self._edges.carry()
         self._sink.write(f"{shifted}{comma}{rest}")
         self._sink.flush()
 
     def _on_this_clock(self, board_ns: int) -> int | None:
-        """The board's clock may be slewed: asked anew every few seconds, while the probe still answers."""
+        """Converts board_ns; the offset is renewed every few seconds while the probe answers: clocks are slewed."""
         if self._ahead_ns is None or board_ns - self._asked_ns > _ASKED_EVERY_NS:
             self._asked_ns = board_ns
             with contextlib.suppress(LinkFault):
@@ -135,7 +135,7 @@ class ActivityWire:
         return None if self._ahead_ns is None else board_ns - self._ahead_ns
 
     def close(self) -> None:
-        """Waits until all that the probe has written has been passed on; nothing to do a second time."""
+        """Waits until all output of the probe has been passed on; may be called twice."""
         if self._sink.closed:
             return
         self._thread.join(timeout=_DRAIN_LIMIT_S)
@@ -146,7 +146,7 @@ class ActivityWire:
 
 
 def _ahead_ns(probe: Probe) -> int:
-    """How far the board's clock is ahead of this computer's, from the quickest of a few exchanges [ns]."""
+    """The board's clock minus this computer's, from the quickest of a few exchanges [ns]."""
     exchanges = (Probe.clock_exchange(probe) for _ in range(_EXCHANGES))  # not delayed
     best = min(exchanges, key=lambda exchange: exchange.round_trip_ns)
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
@@ -155,7 +155,7 @@ def _ahead_ns(probe: Probe) -> int:
 class VirtualRig:
     """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
-    For the meter the board runs DELAY_NS behind, as every simulated board does.
+    For the meter, the board runs DELAY_NS late, as every simulated board does.
     """
 
     def __init__(
@@ -171,17 +171,17 @@ class VirtualRig:
         disturbance: Disturbance | None = None,
         user: str = "rig",
     ) -> None:
-        """Starts everything; `say` takes a line on what is going on. close() ends it.
+        """Starts everything; `say` takes a progress line. close() ends it.
 
         Args:
-            wanted: settings of the board's state, on top of this rig's own.
-            sync: carrier of the sync line or "none", in place of the profile's.
+            wanted: settings of the board's state, in addition to this rig's own.
+            sync: carrier of the sync line or "none", instead of the profile's.
         """
         image = get_image(root / "build" / "virtual-board", say)
         with ExitStack() as opened:
             stated = Models.stated().load(board)
             drawn = drawn_for(board.profile, stated.greatest_w, seed)
-            rate = float(MEDIA[board.medium][1])  # to which the emulator limits the guest's disk
+            rate = float(MEDIA[board.medium][1])  # limit of the guest's disk in the emulator
             medium = replace(stated.medium, write_bytes_per_s=rate, read_bytes_per_s=rate)
             model = CountedPower(stated.board, medium, drawn.supply)
             self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
@@ -221,7 +221,7 @@ class VirtualRig:
         fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
         live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
         probes: list[Probe] = []
-        # The probe waits for a reader of its FIFO when it starts.
+        # At its start, the probe waits for a reader of its FIFO.
         wire = ActivityWire(
             shell.command(["cat", fifo]),
             self._supply.feed.system.path,

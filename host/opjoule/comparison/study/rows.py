@@ -98,7 +98,7 @@ class StudyTable:
     per: str = ""
     """Name of an operation, if figures are drawn per operation."""
     cold: Mapping[str, str] = field(default_factory=dict)
-    """Phase -> the same phase with cold caches."""
+    """Phase -> the same phase, cold."""
     bars: Mapping[str, str] = field(default_factory=dict)
     """Measure -> its phase."""
     grid: Mapping[str, Any] = field(default_factory=dict)

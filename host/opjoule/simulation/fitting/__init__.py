@@ -1,1 +1,1 @@
-"""The simulated board's parameters from measured records: `measure.py twin --fit`. Reads what every real record has."""
+"""Fit of a simulated board's parameters to measured records: `measure.py twin --fit`. Needs only a normal record."""

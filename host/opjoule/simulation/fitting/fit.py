@@ -1,4 +1,4 @@
-"""Fits the twin to records: every parameter with its interval, and what the fitted model says the board drew."""
+"""Fits the twin to records: every parameter with its interval, and the fitted model's power."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from opjoule.trace.power_trace import Float64Array, PowerTrace
 from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 
 HELD: Final = ("monsoon",)
-"""Meters that are the supply, and hold its voltage."""
+"""Meters that are also the supply, and keep its voltage constant."""
 READINGS: Final = 20_000
 _SUPPLY: Final = (("supply.open_voltage_v", "V", 0.0), ("supply.resistance_ohm", "ohm", LEAST_OHM))
-"""Parameters with their unit, and the least width of an interval that counts."""
+"""Parameters with their unit, and the width below which an interval always counts as narrow."""
 _SUPPLY_RECORD: Final = "a record with a meter that measures voltage and current of an ordinary supply"
 
 
@@ -53,7 +53,7 @@ def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimat
 
 
 def _line(one: Recorded) -> tuple[float, float, float, float] | None:
-    """(open voltage [V], resistance [ohm], their standard uncertainties); None where the voltage says nothing."""
+    """(open voltage [V], resistance [ohm], their standard uncertainties); None if the voltage does not show them."""
     constant = one.trace.bus is None and np.ptp(one.trace.voltage_v[one.trace.good]) == 0
     if one.meter in HELD or constant:
         return None
@@ -65,7 +65,7 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
     bounds = one.sensor.gain_errors_max if one.sensor else {}
     current_gain = math.hypot(*(bound for name, bound in bounds.items() if name != VOLTAGE)) / SQRT3
     gain = math.hypot(current_gain, bounds.get(VOLTAGE, 0.0) / SQRT3)
-    # few levels of current stand on few codes, whose errors do not average out
+    # few levels of current give few codes, whose errors do not average out
     codes = max(np.unique(np.round(line.reading_v, 4)).size, 2)
     steps_ohm = _step_v(one) / math.sqrt(12.0 * codes) / max(float(line.current_a.std()), 1e-6)
     ohm_u = math.hypot(line.resistance_u_ohm, gain * line.resistance_ohm, steps_ohm)
@@ -76,7 +76,7 @@ def _line(one: Recorded) -> tuple[float, float, float, float] | None:
 
 
 def _step_v(one: Recorded) -> float:
-    """Step of the voltage's codes [V]."""
+    """Quantisation step of the voltage [V]."""
     if one.trace.bus is not None and one.trace.bus.step_v:
         return one.trace.bus.step_v
     return one.sensor.voltage_step_v if one.sensor else 0.0
@@ -92,11 +92,11 @@ def _line_of_samples(trace: PowerTrace) -> SupplyLine | None:
 
 
 BUSY_MIN_S: Final = 0.3
-"""A part that was at work for less than this says nothing of its power."""
+"""Least time at work of a part for an estimate of its power."""
 EDGE_U_S: Final = 0.003
-"""Standard uncertainty of when a write ended [s]: bytes are counted when whole requests are done."""
+"""Standard uncertainty of the end of a write [s]: bytes are counted when whole requests are done."""
 TAIL_LEAST_U_S: Final = 0.05
-"""Expanded uncertainty of its length, at least: when in a sample of the counters a write ended is not known."""
+"""Least expanded uncertainty of the tail's length: the end of a write within a sample of the counters is unknown."""
 CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"
 TAIL_RUN: Final = "a run that writes, then rests for longer than the tail: host/measure.py twin prints it"
 
@@ -104,7 +104,7 @@ TAIL_RUN: Final = "a run that writes, then rests for longer than the tail: host/
 def power_estimates(
     fit: PowerFit, records: Sequence[Recorded], board: BoardModel, medium: MediumModel, rate: Estimate
 ) -> list[Estimate]:
-    """Idle power, power by busy cores, the medium's powers, the tail's length; priors where the records do not tell."""
+    """Idle power, power by busy cores, the medium's powers, the tail's length; priors if the records lack the data."""
     sensors = [one.sensor for one in records if one.sensor]
     volts = float(np.mean([np.nanmean(one.trace.voltage_v) for one in records]))
     cores = len(board.busy_cores_w) - 1
@@ -146,7 +146,7 @@ def power_estimates(
 def _core_estimates(
     fit: PowerFit, board: BoardModel, idle: Estimate, sensors: Sequence[ErrorBounds], volts: float
 ) -> list[Estimate]:
-    """Power with 1, 2, ... busy cores; the prior step is added for a core that was never busy."""
+    """Power with 1, 2, ... busy cores; for a core that was never busy, the prior step is added."""
     made, above_w, known = [], 0.0, True
     counted = np.zeros(len(fit.best.watts))
     for core in range(1, len(board.busy_cores_w)):
@@ -202,7 +202,7 @@ def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> 
 def _systematic_u_w(
     sensors: Sequence[ErrorBounds], power_w: float, volts: float, *, offset: bool = False
 ) -> float:
-    """Standard uncertainty of a power from gain, and of a whole one from offset [W]; of the least known sensor."""
+    """Standard uncertainty of a power from gain, for a total power also from offset [W]; of the least known sensor."""
     integrals = Integrals(power_w, volts if offset else 0.0, power_w / volts)
     errors = [systematic(sensor, integrals) for sensor in sensors]
     return max((math.hypot(one.gain_u, one.offset_u if offset else 0.0) for one in errors), default=0.0)
@@ -210,13 +210,13 @@ def _systematic_u_w(
 
 BETWEEN: Final = "between phases"
 UNKNOWN_MEDIUM: Final = "sd"
-"""The medium whose assumed parameters are used for one that models.toml lacks."""
+"""Medium whose assumed parameters are used for one missing in models.toml."""
 UNKNOWN_MEMORY_BYTES: Final = 1_000_000_000
 
 
 @dataclass(frozen=True)
 class PhaseBalance:
-    """One kind of phase: energy as measured and as the fitted model says."""
+    """One kind of phase: measured energy and the fitted model's."""
 
     name: str
     duration_s: float
@@ -225,12 +225,12 @@ class PhaseBalance:
 
     @property
     def ratio(self) -> float:
-        """Model over measured."""
+        """Model energy divided by measured energy."""
         return self.model_j / self.measured_j
 
     @property
     def words(self) -> tuple[str, str, str, str, str]:
-        """Name, time, measured, the model's, ratio, as a table shows them."""
+        """Name, time, measured energy, model energy and ratio, as in a table."""
         return (
             self.name,
             f"{self.duration_s:.3g} s",
@@ -280,7 +280,7 @@ class FittedTwin:
         return [PhaseBalance(name, *sums[name].tolist()) for name in shown if sums[name][1] > 0]
 
     def verdict(self) -> str:
-        """One plain sentence on where the model is off."""
+        """One plain sentence on the model's error."""
         balances = [balance for balance in self.balances() if balance.name != BETWEEN] or self.balances()
         worst = max(balances, key=lambda balance: abs(balance.ratio - 1))
         total = sum(balance.model_j for balance in balances) / sum(balance.measured_j for balance in balances)
@@ -296,14 +296,14 @@ class FittedTwin:
 
 
 def fit_twin(records: Sequence[Recorded]) -> FittedTwin:
-    """The twin of the board and medium that the records are of, fitted to all of them together.
+    """The twin of the records' board and medium, fitted to all records together.
 
-    Raises: BadInput: records of several boards or media, or simulated ones beside real ones. DataFault: no idle power.
+    Raises: BadInput: several boards or media, or simulated and real records mixed. DataFault: no idle power.
     """
     _check(records)
     board_name, medium_name = records[0].board, records[0].medium
     prior = Models.stated()
-    cores = max(one.cores for one in records)  # of a board that models.toml lacks no power is assumed
+    cores = max(one.cores for one in records)  # no power is assumed for a board missing in models.toml
     board = prior.boards.get(board_name) or BoardModel((0.0,) * (cores + 1), UNKNOWN_MEMORY_BYTES)
     medium = prior.media.get(medium_name) or prior.media[UNKNOWN_MEDIUM]
     rates = write_rate(records, medium.write_bytes_per_s), read_rate(records, medium.read_bytes_per_s)

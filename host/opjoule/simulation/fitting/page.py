@@ -1,4 +1,4 @@
-"""twin.html: what the board drew and what the fitted twin says it drew, on one axis, with every parameter."""
+"""twin.html: measured power and the fitted twin's power on one axis, with every parameter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COLUMNS = ("power_w", "model_w", "residual_w", "processor_w", "medium_w", "tail_
 
 
 def page_text(fitted: FittedTwin, profile: str) -> str:
-    """The page's source. `profile`: how the page calls the profile."""
+    """The page's source. `profile`: name of the profile on the page."""
     first = fitted.records[0]
     mark = " (SIMULATED)" if fitted.simulated else ""
     title = f"Twin of {first.board} with {first.medium}{mark}"
@@ -52,7 +52,7 @@ def page_text(fitted: FittedTwin, profile: str) -> str:
 
 
 def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Track, list[PhaseSpan]]:
-    """All records one after the other on one time axis: power in the cells of their windows, and their phases."""
+    """All records on one time axis, one after the other: power in the cells of their windows, and their phases."""
     bounds_s, cells, phases, at_s = [], [], [], 0.0
     for number, (one, model) in enumerate(zip(records, models, strict=True), 1):
         windows = one.windows
@@ -63,7 +63,7 @@ def joined(records: Sequence[Recorded], models: Sequence[Replayed]) -> tuple[Tra
         values = np.array(
             [windows.power_w, model.total_w, residual_w, model.processor_w, model.medium_w, model.tail_w]
         )
-        # What lies between windows is empty, and the pause before the next record, too.
+        # The time between windows is empty, and so is the pause before the next record.
         hole = np.append(start_s[1:] - end_s[:-1] > 1e-6, True)
         at = np.flatnonzero(hole) + 1
         bounds_s.append(np.insert(start_s, at, end_s[hole]))
@@ -126,7 +126,7 @@ def shown(estimate: Estimate) -> tuple[str, str]:
 
 
 def missing_runs(fitted: FittedTwin) -> list[str]:
-    """Parameters that the records do not determine, with the run that would, a line each."""
+    """Parameters that the records do not determine, with the run that would determine them, a line each."""
     runs: dict[str, list[str]] = {}
     for estimate in fitted.estimates:
         if not estimate.identified and estimate.needed_run:

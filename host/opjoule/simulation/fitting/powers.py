@@ -1,7 +1,7 @@
 """Powers of board and medium by least squares: measured power is regressed on the activities of the power model.
 
-Idle power is the mean of the baselines. Above it, no part draws less than nothing. The length of the medium's tail is
-the one that explains the power best. Source: docs/method/twin.md.
+Idle power is the mean of the baselines. Above it, no part has a negative power. The length of the medium's tail is the
+one that explains the power best. Source: docs/method/twin.md.
 """
 
 from __future__ import annotations
@@ -29,21 +29,21 @@ TAILS_S: Final = tuple(np.geomspace(0.05, 30.0, 24).tolist())
 FINER: Final = 8
 ROUNDS: Final = 2
 BLOCK_S: Final = 2.0
-"""Length of a block: the model's errors last, so the windows of one block are taken as fully correlated."""
+"""Length of a block: the model's errors persist, so the windows of one block count as fully correlated."""
 CHI2_95: Final = 4.0
 SYNC_SHARE: Final = 0.2
-"""A window that spends more of its time in syncs is mostly them."""
+"""Fraction of time in syncs from which a window counts as mostly syncs."""
 OTHERS_S: Final = 2.0
-"""Work of the medium besides, from which on such windows are left out."""
+"""Least other work of the medium with which such windows are left out."""
 TAIL_WORTH: Final = 20.0
-"""A tail is believed where it lowers minus twice the logarithm of the likelihood by this, or more."""
+"""Least decrease of minus twice the log-likelihood for accepting a tail."""
 TAIL_MIN_S: Final = 0.1
-"""The board's counters are read so often: within less a tail is no different from the writing."""
+"""Shortest tail: the counters are read at this interval, within which a tail cannot be distinguished from writing."""
 
 
 @dataclass(frozen=True)
 class Observed:
-    """Windows of all records together, on which powers are fitted; n windows."""
+    """Windows of all records together, to which powers are fitted; n windows."""
 
     power_w: Float64Array
     cores: Float64Array
@@ -54,12 +54,12 @@ class Observed:
     block: Int64Array
     """Block of each window, for correlated errors."""
     phase: Int64Array
-    """Record and phase of each, as one number."""
+    """Record and phase of each window, as one number."""
     record: Int64Array
 
 
 def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[BoolArray]]:
-    """The windows that count, and which those of each record are. Raises: DataFault: no window of a baseline."""
+    """The windows used for the fit, and their marks in each record. Raises: DataFault: no window of a baseline."""
     parts, chosen = [], []
     mostly_syncs = _mostly_syncs(records)
     for number, one in enumerate(records):
@@ -92,12 +92,12 @@ def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[Bo
 
 @dataclass(frozen=True)
 class Solved:
-    """Least squares with one length of the tail."""
+    """Least-squares solution with one length of the tail."""
 
     tail_s: float
     idle_w: float
     watts: Float64Array
-    """Power of each core in turn, of the medium at work, and of its tail, shape (cores + 2,)."""
+    """Power of each core, of the medium at work, and of its tail, shape (cores + 2,)."""
     deviance: float
     """Weighted sum of squares [W^2]."""
     matrix: Float64Array
@@ -105,7 +105,7 @@ class Solved:
 
 
 def _mostly_syncs(records: Sequence[Recorded]) -> list[BoolArray]:
-    """Windows of each record that are mostly syncs, where enough other work of the medium is known; else none.
+    """Windows of each record that are mostly syncs, if enough other work of the medium is known; else none.
 
     Such windows determine the flush latency, but their power includes the journal's and the waiting program's.
     """
@@ -127,20 +127,20 @@ class TailKnowledge(Enum):
 
 @dataclass(frozen=True)
 class PowerFit:
-    """The powers with what they are known to."""
+    """The powers with their covariances."""
 
     best: Solved
     idle_u_w: float
     covariances: tuple[Float64Array, ...]
-    """Covariances of the watts, shape (cores + 2, cores + 2): scatter of blocks, scatter of phases, doubt of idle."""
+    """Covariances of the watts, shape (cores + 2, cores + 2): scatter of blocks, of phases, uncertainty of idle."""
     busy_s: Float64Array
-    """Time for which each part was at work [s], shape (cores + 2,)."""
+    """Time at work of each part [s], shape (cores + 2,)."""
     tails_s: tuple[float, float]
-    """Lengths of the tail between which the power does not decide."""
+    """Range of tail lengths that fit the power equally well."""
     tail: TailKnowledge
 
     def u_w(self, parts: npt.ArrayLike) -> float:
-        """Standard uncertainty of a sum of watts [W]; `parts` says how often each counts, shape (cores + 2,)."""
+        """Standard uncertainty of a sum of watts [W]; `parts`: factor of each, shape (cores + 2,)."""
         counts = np.asarray(parts, np.float64)
         variances = [float(counts @ covariance @ counts) for covariance in self.covariances]
         return math.sqrt(max(max(variances, default=math.inf), 0.0))
@@ -173,7 +173,7 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
     last = np.eye(cores + 2)[-1]
     if worth >= TAIL_WORTH and best.tail_s >= TAIL_MIN_S and 2 * made.u_w(last) <= best.watts[-1]:
         return made
-    # the length is not identifiable: fit the power at the stated length, or take the stated power
+    # the length is not identifiable: fit the power at the stated length, or use the stated power
     stated_s = medium.tail_s, medium.tail_s
     made = known(solve(medium.tail_s), stated_s, TailKnowledge.POWER)
     if 2 * made.u_w(last) <= max(made.best.watts[-1], LEAST_W):
@@ -182,7 +182,7 @@ def fit_powers(records: Sequence[Recorded], medium: MediumModel, cores: int) -> 
 
 
 def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
-    """Solutions with tails of many lengths, closer to each other around the best."""
+    """Solutions with tails of many lengths, at smaller distances around the best."""
     tried = [solve(tail_s) for tail_s in TAILS_S]
     ratio = TAILS_S[1] / TAILS_S[0]
     for _ in range(ROUNDS):
@@ -196,7 +196,7 @@ def _searched(solve: Callable[[float], Solved]) -> list[Solved]:
 def _solved(
     seen: Observed, matrix: Float64Array, tail_s: float, records: Sequence[Recorded], tail_w: float | None
 ) -> Solved:
-    """Coefficients, none below zero; the baselines' mean is met exactly. `tail_w`: known power of the tail, if any."""
+    """Non-negative coefficients that meet the baselines' mean exactly. `tail_w`: known power of the tail, if any."""
     idle, rest_w, rest = seen.baseline, *_at_rest(seen, matrix)
     columns, power_w = matrix - rest, seen.power_w - rest_w
     fitted = columns.copy()
@@ -218,7 +218,7 @@ def _solved(
 
 
 def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]:
-    """Means of power and columns over the baselines: what the rest is counted from."""
+    """Means of power and columns over the baselines, from which all else is counted."""
     idle = seen.baseline
     return float(seen.power_w[idle].mean()), np.asarray(matrix[idle].mean(axis=0))
 
@@ -226,7 +226,7 @@ def _at_rest(seen: Observed, matrix: Float64Array) -> tuple[float, Float64Array]
 def _signatures(
     seen: Observed, records: Sequence[Recorded], width: int
 ) -> list[tuple[Float64Array, float, float]]:
-    """(columns, step [W], for how many windows it counts) of each load signature."""
+    """(columns, step [W], equivalent number of windows) of each load signature."""
     steps, rest_w = [], _at_rest(seen, np.zeros((seen.power_w.size, 0)))[0]
     for one in records:
         if one.signature:
@@ -241,7 +241,7 @@ def _signatures(
 def _covariances(
     seen: Observed, best: Solved, records: Sequence[Recorded], idle_u_w: float
 ) -> tuple[Float64Array, ...]:
-    """Covariances of the coefficients, one for each way in which errors of windows may be correlated.
+    """Covariances of the coefficients, one for each possible correlation of the windows' errors.
 
     Source: cluster-robust covariance, Liang and Zeger, Biometrika 73, 13 (1986).
     """
@@ -268,7 +268,7 @@ def _covariances(
 
 
 def _mean_u_w(seen: Observed) -> float:
-    """Standard uncertainty of the baselines' mean [W], from how far single baselines stray."""
+    """Standard uncertainty of the baselines' mean [W], from the scatter between baselines."""
     own_w, group = seen.power_w[seen.baseline], seen.phase[seen.baseline]
     means_w = np.array([own_w[group == phase].mean() for phase in np.unique(group)])
     noise_w = float(own_w.std()) / math.sqrt(own_w.size / 3)
@@ -280,7 +280,8 @@ def _tails(seen: Observed, tried: Sequence[Solved], best: Solved, none: Solved) 
     """Shortest and longest tail that fit as well as the best one, and the deviance that the best one gains over no
     tail.
 
-    Residuals go together: the sum of squares counts by how far blocks stray from what independent windows would.
+    Residuals are correlated: the sum of squares is scaled by the ratio of the blocks' scatter to that of independent
+    windows.
     """
     at_work = ~seen.baseline
     _, place = np.unique(seen.block[at_work], return_inverse=True)

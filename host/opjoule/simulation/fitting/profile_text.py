@@ -1,4 +1,4 @@
-"""A twin profile as TOML: what --simulate takes, with each parameter's interval and where it came from."""
+"""A twin profile as TOML, for --simulate, with each parameter's interval and origin."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MEDIUM: Final = tuple(field.name for field in fields(MediumModel) if field.name
 
 
 def write_profile(path: Path, fitted: FittedTwin) -> None:
-    """Writes the profile, replaced as a whole."""
+    """Writes the profile atomically."""
     first = fitted.records[0]
     made = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
     source = "SIMULATED records" if fitted.simulated else "measured records"

@@ -15,16 +15,16 @@ from opjoule.simulation.fitting.recorded import ActivityWindows, Recorded
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 STREAK: Final = 3
-"""Windows in a row that make a rate a sustained one."""
+"""Least number of consecutive windows for a sustained rate."""
 ALIKE: Final = 0.15
 """Greatest relative difference between windows of one streak."""
 NEAR_STEEPEST: Final = 0.75
-"""A streak slower than this part of the steepest was slowed by something else."""
+"""Fraction of the steepest rate below which something else slowed a streak."""
 RATE_U: Final = 0.01
-"""Relative standard uncertainty of a rate besides its spread: requests complete in lumps."""
+"""Relative standard uncertainty of a rate in addition to its spread: requests complete in batches."""
 SYNCS_MIN: Final = 8
 CALL_U: Final = 0.01
-"""Relative standard uncertainty of a flush besides its scatter: the call itself takes time, too."""
+"""Relative standard uncertainty of a flush in addition to its scatter: the call itself also takes time."""
 WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
 
 
@@ -48,7 +48,7 @@ def write_rate(records: Sequence[Recorded], prior: float) -> Estimate:
 
 
 def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
-    """The medium's sequential read rate [B/s]: the steepest growth of the read bytes that lasted."""
+    """The medium's sequential read rate [B/s]: the steepest sustained growth of the read bytes."""
     streaks = []
     for windows in (one.windows for one in records):
         streaks += _streaks(windows, windows.read_bytes, windows.written_bytes == 0)
@@ -57,7 +57,7 @@ def read_rate(records: Sequence[Recorded], prior: float) -> Estimate:
 
 
 def _waits(windows: ActivityWindows) -> BoolArray:
-    """Windows at both ends of which more was dirty than the medium took in them."""
+    """Windows that have more dirty bytes at both ends than the medium wrote in them."""
     before = np.append(0.0, windows.dirty_bytes[:-1])
     joined = np.append(False, windows.end_ns[:-1] == windows.start_ns[1:])
     waiting = np.minimum(before, windows.dirty_bytes) > windows.written_bytes / 2
@@ -65,7 +65,7 @@ def _waits(windows: ActivityWindows) -> BoolArray:
 
 
 def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) -> list[_Streak]:
-    """Stretches of STREAK windows or more at one rate, their first and last window left out."""
+    """Stretches of STREAK windows or more at one rate, without their first and last window."""
     rate = moved / windows.span_s
     made, first = [], 0
     works = allowed & (moved > 0)
@@ -126,9 +126,9 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
 
 
 def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[Float64Array, Float64Array]:
-    """Length of each sync less the time of its bytes, and that time [s], of syncs that are mostly latency.
+    """Length of each sync less the time of its bytes, and that time [s]; only for syncs that are mostly latency.
 
-    Bytes of a window belong to its syncs in equal parts.
+    A window's bytes are divided equally among its syncs.
     """
     if not len(syncs):
         return np.zeros(0), np.zeros(0)

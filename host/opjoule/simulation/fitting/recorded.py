@@ -1,6 +1,6 @@
 """Input of the fit: measured power and recorded activity of a record, in windows of the board's clock.
 
-A window is the stretch between two samples of the board's counters, usually 0.1 s.
+A window is the time between two samples of the board's counters, usually 0.1 s.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array, Power
 
 WINDOW_MIN_S: Final = 0.02
 WINDOW_MAX_S: Final = 1.0
-"""A longer pause between two samples says nothing of when something happened in it."""
+"""Longest window: a longer pause between two samples does not show when something happened."""
 EVEN_S: Final = 1.0
-"""Over which the kernel's ticks are evened out."""
+"""Time over which the kernel's ticks are averaged."""
 WINDOWS_MIN: Final = 50
 NOWHERE: Final = -1
 SETTLED_S: Final = 0.002
@@ -43,23 +43,23 @@ class ActivityWindows:
     """[board_ns], increasing."""
     end_ns: Int64Array
     power_w: Float64Array
-    """Mean of the window [W]; NaN where samples were lost or clipped."""
+    """Mean of the window [W]; NaN if samples were lost or clipped."""
     busy_cores: Float64Array
     read_bytes: Float64Array
     """Bytes read from the medium in the window [B]."""
     written_bytes: Float64Array
     """Bytes written to the medium in the window [B]."""
     dirty_bytes: Float64Array
-    """Written and not yet on the medium at the window's end [B]."""
+    """Bytes written but not yet on the medium at the window's end [B]."""
     phase: Int64Array
-    """Index of the phase that holds the window's middle; NOWHERE between phases."""
+    """Index of the phase that contains the window's middle; NOWHERE between phases."""
 
     def __len__(self) -> int:
         return int(self.start_ns.size)
 
     @property
     def span_s(self) -> Float64Array:
-        """Length of each [s]."""
+        """Length of each window [s]."""
         return np.asarray((self.end_ns - self.start_ns) * 1e-9, np.float64)
 
 
@@ -75,12 +75,12 @@ class SignatureLevels:
     """Processor time of all stretches, by the board's counters [s]."""
     busy_s: float
     idle_s: float
-    """Length of the busy and of the idle stretches [s]."""
+    """Length of the busy and idle stretches [s]."""
 
     def busy_cores(self, rest_w: float) -> tuple[float, float]:
-        """Cores at work in the busy and in the idle stretches, shared out as their power above `rest_w` is.
+        """Mean number of busy cores in the busy and in the idle stretches, in proportion to their power above `rest_w`.
 
-        On a board of its own the idle stretches have none; other programs make busy ones last.
+        On a board without other programs, the idle stretches have none; other programs prolong busy stretches.
         """
         above_w = max(self.busy_w - rest_w, 1e-9)
         part = min(max(self.idle_w - rest_w, 0.0) / above_w, 1.0)
@@ -90,7 +90,7 @@ class SignatureLevels:
 
 @dataclass(frozen=True)
 class Recorded:
-    """One record as the fit sees it."""
+    """One record as input of the fit."""
 
     name: str
     simulated: bool
@@ -121,8 +121,8 @@ class Recorded:
 def read_recorded(path: Path) -> Recorded:
     """Reads a finished record of a board.
 
-    Raises: BadInput: a record that cannot tell a board's parameters, in one line that says why. RecordFault: it is
-        damaged or was altered. DataFault: its trace and its counters do not cover each other.
+    Raises: BadInput: a record that does not show a board's parameters, with the reason in one line. RecordFault: it is
+        damaged or was changed. DataFault: its trace and its counters do not overlap.
     """
     with reading(path):
         record = RunRecord.open(path)
@@ -159,7 +159,7 @@ def read_recorded(path: Path) -> Recorded:
 
 
 def _subject(record: RunRecord) -> tuple[str, str]:
-    """Names of board and medium; records from before plans have them among what was asked for and found."""
+    """Names of board and medium; records without a plan have them among the options and the facts."""
     run, plan = record.run, record.document.get("plan")
     entry = plan if isinstance(plan, dict) else {}
     board, medium = entry.get("device", run.asked.device), entry.get("storage", run.found.storage)
@@ -182,7 +182,7 @@ def _check(record: RunRecord, path: Path) -> None:
 def windows_of(
     system: pa.Table, phases: Sequence[Phase], trace: PowerTrace, to_meter: object
 ) -> ActivityWindows:
-    """Windows between two samples of the board's counters, which are sorted; `to_meter` takes board_ns to meter_ns."""
+    """Windows between two samples of the board's counters, which are sorted; `to_meter`: board_ns to meter_ns."""
     board_ns = system["board_ns"].to_numpy().astype(np.int64)
 
     def grown(name: str) -> Float64Array:
@@ -191,7 +191,7 @@ def windows_of(
     span_s = np.diff(board_ns) * 1e-9
     own_s, all_s = grown("process_cpu_s"), grown("cpu_busy_s")
     read, written_bytes = grown("device_read_bytes"), grown("device_written_bytes")
-    # a counter that falls belongs to another process: what happened between the two is not known
+    # a counter that falls belongs to another process: the activity between the two samples is unknown
     sound = (span_s >= WINDOW_MIN_S) & (span_s <= WINDOW_MAX_S)
     sound &= (all_s >= 0) & (own_s >= 0) & (read >= 0) & (written_bytes >= 0)
     busy_s = own_s + _evened(np.where(sound, all_s - own_s, 0.0), span_s)
@@ -213,7 +213,7 @@ def windows_of(
 
 
 def _evened(other_s: Float64Array, span_s: Float64Array) -> Float64Array:
-    """Processor time of everything else, counted in ticks of 10 ms: spread over about EVEN_S."""
+    """Processor time of everything else, counted in ticks of 10 ms, averaged over about EVEN_S."""
     width = max(round(EVEN_S / max(float(np.median(span_s)), 1e-3)), 1)
     columns = other_s, np.ones(other_s.size)
     summed_s, counts = (np.convolve(column, np.ones(width), "same") for column in columns)
@@ -221,7 +221,7 @@ def _evened(other_s: Float64Array, span_s: Float64Array) -> Float64Array:
 
 
 def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
-    """Mean power between edges on the meter's clock [W], shape (n - 1,); NaN where the samples do not cover it."""
+    """Mean power between edges on the meter's clock [W], shape (n - 1,); NaN where samples are missing."""
     good = trace.good & ~trace.clipped
     first, last = np.searchsorted(trace.meter_ns, edge_ns[:-1]), np.searchsorted(trace.meter_ns, edge_ns[1:])
     summed = np.concatenate([np.zeros(1), np.cumsum(np.where(good, trace.power_w, 0.0))])
@@ -235,7 +235,7 @@ def _mean_power_w(trace: PowerTrace, edge_ns: Int64Array) -> Float64Array:
 def signature_levels(
     change_ns: Int64Array, trace: PowerTrace, system: pa.Table, to_meter: object
 ) -> SignatureLevels | None:
-    """Power of the signature's busy and idle stretches, by when the load changed, first to busy; None without one."""
+    """Power of the signature's busy and idle stretches, from the times of its changes, the first to busy; else None."""
     if change_ns.size < 4 or change_ns.size % 2:
         return None
     edge_ns = np.asarray(to_meter(change_ns), np.int64)  # type: ignore[operator]
@@ -245,7 +245,7 @@ def signature_levels(
     place = np.clip(place, 0, edge_ns.size - 2)
     since_ns, left_ns = trace.meter_ns - edge_ns[place], edge_ns[place + 1] - trace.meter_ns
     inside &= (since_ns > late_ns) & (left_ns > trace.period_ns)
-    # the pause between the two patterns is no stretch of either
+    # the pause between the two patterns belongs to neither
     inside &= np.diff(edge_ns)[place] < 2_000_000_000
     stretch_w = np.bincount(place[inside], trace.power_w[inside]) / np.maximum(np.bincount(place[inside]), 1)
     held = np.bincount(place[inside]) >= 3
@@ -259,7 +259,7 @@ def signature_levels(
 
 
 def _signature_times_s(change_ns: Int64Array, system: pa.Table) -> tuple[float, float, float]:
-    """Processor time during the signature by the board's counters, and length of its busy and idle stretches [s]."""
+    """Processor time during the signature from the board's counters, and length of its busy and idle stretches [s]."""
     board_ns = system["board_ns"].to_numpy().astype(np.float64)
     core_s = busy_s = idle_s = 0.0
     total_s = system["cpu_busy_s"].to_numpy().astype(np.float64)

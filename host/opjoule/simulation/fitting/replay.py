@@ -1,6 +1,6 @@
 """The twin's power model applied to recorded activity, window by window, without a simulator.
 
-`PowerModel` and `MediumCourse` are those of a simulated measurement: what is fitted here is what is simulated there.
+A simulated measurement uses the same `PowerModel` and `MediumCourse`, so that the fit and the simulation agree.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from opjoule.simulation.power_model import BoardModel, MediumModel
 from opjoule.trace.power_trace import Float64Array
 
 LATE: Final = 0.1
-"""Part of a window by which the counters may run ahead of what they count; the next window in a row makes up for it."""
+"""Part of a window by which the counters may run ahead of the work; the next window compensates for it."""
 BUSY: Final = (MediumMode.WRITING, MediumMode.READING, MediumMode.FLUSHING)
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """Mean power of each window by what drew it [W]; every array has shape (n,)."""
+    """Mean power of each window by component [W]; every array has shape (n,)."""
 
     rest_w: Float64Array
     processor_w: Float64Array
@@ -34,7 +34,7 @@ class Replayed:
 
     @property
     def total_w(self) -> Float64Array:
-        """All together."""
+        """Sum of the components."""
         return self.rest_w + self.processor_w + self.medium_w + self.tail_w
 
 
@@ -48,16 +48,16 @@ def replayed(board: BoardModel, medium: MediumModel, one: Recorded) -> Replayed:
 
 
 def core_columns(busy_cores: Float64Array, cores: int) -> Float64Array:
-    """Busy share of each core in turn, shape (n, cores), as the board's model counts it."""
+    """Busy share of each core, one core after the other, shape (n, cores), as in the board's model."""
     return np.asarray(np.clip(busy_cores[:, None] - np.arange(cores), 0.0, 1.0), np.float64)
 
 
 def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
-    """When the medium was busy, by the board's counters and the syncs that waited for it; in order of time.
+    """Busy stretches of the medium, from the board's counters and the syncs that waited for it; in order of time.
 
-    The bytes of a window take their time at the medium's rates, at most the whole window: they were done by its end. It
-    lies at the window's start, or at its end where the work begins there and goes on in the next one. A sync ends with
-    the flush of the medium's cache.
+    The bytes of a window take their time at the medium's rates, at most the whole window: they were done by its end.
+    The stretch is at the window's start, or at its end if the work begins there and continues in the next window. A
+    sync ends with the flush of the medium's cache.
     """
     stretches = [MediumStretch(*span, MediumMode.WRITING) for span in _moved(medium, one.windows)]
     flush_ns = round(medium.flush_s * 1e9)
@@ -73,7 +73,7 @@ def medium_work(medium: MediumModel, one: Recorded) -> list[MediumStretch]:
 
 
 def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int]]:
-    """Start and end [board_ns] of the stretches in which bytes move."""
+    """Start and end [board_ns] of the stretches in which bytes are transferred."""
     wanted_s = windows.written_bytes / medium.write_bytes_per_s + windows.read_bytes / medium.read_bytes_per_s
     spans: list[tuple[int, int]] = []
     works = np.concatenate([[False], wanted_s > 0, [False]])
@@ -91,13 +91,13 @@ def _moved(medium: MediumModel, windows: ActivityWindows) -> list[tuple[int, int
 def medium_shares(
     medium: MediumModel, work: Sequence[MediumStretch], windows: ActivityWindows
 ) -> tuple[Float64Array, Float64Array]:
-    """Share of each window in which the medium is busy, and in its tail, shape (n,) each."""
+    """Share of each window in which the medium is busy, and share in its tail, shape (n,) each."""
     whole = MediumCourse(medium.tail_s).between(int(windows.start_ns[0]), int(windows.end_ns[-1]), work)
     return _share(whole, BUSY, windows), _share(whole, (MediumMode.TAIL,), windows)
 
 
 def sync_share(one: Recorded) -> Float64Array:
-    """Share of each window in which a sync waited, shape (n,); more than 1 where several did."""
+    """Share of each window in which a sync waited, shape (n,); above 1 if several did."""
     if not len(one.syncs):
         return np.zeros(len(one.windows))
     edge_ns = np.sort(np.concatenate([one.windows.start_ns, one.windows.end_ns]))
@@ -113,5 +113,5 @@ def _share(
     edge_ns = np.sort(np.concatenate([windows.start_ns, windows.end_ns]))
     start_ns, end_ns = np.array([[stretch.start_ns, stretch.end_ns] for stretch in chosen], np.int64).T
     inside_s = overlap_s(edge_ns, np.ascontiguousarray(start_ns), np.ascontiguousarray(end_ns))
-    # windows do not overlap: between the sorted edges every other stretch is one of them
+    # windows do not overlap: between the sorted edges, every other stretch is a window
     return np.asarray(inside_s[::2] / windows.span_s, np.float64)
