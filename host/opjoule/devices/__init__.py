@@ -1,1 +1,1 @@
-"""Boards under test: their profiles, rig.toml, and the ways to reach them."""
+"""Boards under test: their profiles, rig.toml, and connections."""

@@ -1,4 +1,4 @@
-"""A board under test, put together from its parts: connection, preparation, probe, programs, storage, server database.
+"""A board under test, composed of its parts: connection, preparation, probe, programs, storage, server database.
 
 A real board behind ssh, this computer as the board, the virtual board and the simulated one differ in their parts.
 """
@@ -43,9 +43,9 @@ class ProbeOptions:
     extra: tuple[str, ...] = ()
     """Options of `probe serve`."""
     under: tuple[str, ...] = ()
-    """A command that starts each program whose use is counted, with the program behind it."""
+    """A command that starts each program whose use is counted, followed by the program's command line."""
     start: Callable[[Shell, str, str, list[str]], Probe] = Probe
-    """Starts it: a simulated board's clock is not its computer's."""
+    """Function that starts the probe: a simulated board's clock differs from its computer's."""
 
 
 class Board:
@@ -68,14 +68,14 @@ class Board:
         disturbance: Disturbance | None = None,
         server: ServerPrograms | None = None,
     ) -> None:
-        """Nothing is changed yet.
+        """Stores the parts; nothing is changed yet.
 
         Args:
-            facts: what is known of it before it is prepared, for run.json.
-            session: the board's folder of this session's files; bears the session's name. A session that was cut off
+            facts: known facts of the board before its preparation, for run.json.
+            session: the board's folder of this session's files; it has the session's name. An interrupted session
                 leaves its files to `restore`, never to the next run.
-            kept: folder of loaded databases that outlast the session; empty for that on the medium.
-            pin: processors that workloads are kept on.
+            kept: folder of loaded databases that outlast the session; empty for the one on the medium.
+            pin: processors that workloads are restricted to.
         """
         self.name, self.cores = name, cores
         self.shell = shell
@@ -95,7 +95,7 @@ class Board:
         self._disturbing: RunningDisturbance | None = None
 
     def facts(self) -> dict[str, Any]:
-        """Everything that is known of the board, its programs and its storage: for run.json."""
+        """All known facts of the board, its programs and its storage, for run.json."""
         return {
             "connection": self.shell.target,
             "loader_sha256": self.programs.loader_sha256,
@@ -107,13 +107,13 @@ class Board:
         }
 
     def free_bytes(self) -> int | None:
-        """How much room the medium has at most, exactly once prepare() is done [B]; None where nobody can say."""
+        """Upper bound of the medium's free space, exact after prepare() [B]; None if unknown."""
         return read_free_bytes(self.shell, self.medium)
 
     def prepare(self) -> list[str]:
-        """Brings the board into its measuring state and starts the probe; returns what was done, one line each.
+        """Brings the board into its measuring state and starts the probe; returns a line for each action.
 
-        Raises: BadInput, DeviceFault: a step that the measurement cannot do without has failed. LinkFault.
+        Raises: BadInput, DeviceFault: a step that the measurement requires has failed. LinkFault.
         """
         done = self.preparation.prepare()
         options = ["--path", self.medium.path, "--period-ms", str(self._options.period_ms)]
@@ -128,21 +128,21 @@ class Board:
 
     @property
     def probe(self) -> Probe:
-        """The probe, which runs once prepare() is done."""
+        """The probe, which runs after prepare()."""
         assert self._probe, "the board is not prepared"
         return self._probe
 
     @property
     def has_sync_line(self) -> bool:
-        """True if the meter sees edges that the board makes."""
+        """Whether the meter sees edges that the board generates."""
         return self._options.sync is not None
 
     def watch_state(self) -> StateWatch | None:
-        """The state gate, to be started once prepare() is done; None where there is no board to watch."""
+        """The state gate, to be started after prepare(); None if there is no board to watch."""
         return self.preparation.watch_state(self.probe.steering)
 
     def restore(self) -> list[str]:
-        """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
+        """Undoes prepare(); returns a line for each failure. Never raises for a board that is gone."""
         self._stop_disturbance()
         return self.preparation.restore()
 
@@ -152,13 +152,13 @@ class Board:
             running.stop()
 
     def check_workload(self, command: list[str]) -> None:
-        """Has a workload check its own arguments without doing anything. Raises: BadInput: its own line."""
+        """Has a workload check its own arguments without doing anything. Raises: BadInput: with its message."""
         checked = self.shell.run(command)
         if checked.status != 0:
             raise BadInput(checked.last_line().removeprefix("loader: "))
 
     def start_database(self, database: str, raw: Path) -> None:
-        """Starts the server of a server database, whose samples go to `raw`; nothing to do for the others.
+        """Starts the server of a server database, with its samples in `raw`; does nothing for other databases.
 
         Raises: DeviceFault: it does not start.
         """
@@ -172,11 +172,11 @@ class Board:
             )
 
     def check_server(self, database: str, paths: Mapping[str, str] | None = None) -> None:
-        """Sees that the server of a server database can be started; nothing to do for the others.
+        """Checks that the server of a server database can be started; does nothing for other databases.
 
         Args:
-            paths: program -> its path, of those that were brought to the board.
-        Raises: DeviceFault: a program is missing or of a version that is not driven, or its port is taken.
+            paths: program -> its path, for programs that were copied to the board.
+        Raises: DeviceFault: a program is missing or has an unsupported version, or its port is in use.
         """
         described = database_called(database)
         if described and described.is_server:
@@ -186,10 +186,10 @@ class Board:
         return replace(self._programs, paths={**paths, **self._programs.paths})
 
     def set_up_server(self, database: str, paths: Mapping[str, str]) -> dict[str, Any]:
-        """Sets up a server that the job of a study starts and stops; gives what the job needs for that.
+        """Sets up a server that a study's job starts and stops; returns the data that the job needs.
 
         Args:
-            paths: program -> its path, of those that were brought to the board.
+            paths: program -> its path, for programs that were copied to the board.
         Raises: DeviceFault: it cannot be set up.
         """
         described = database_called(database)
@@ -199,19 +199,19 @@ class Board:
         return self._server.to_json()
 
     def database_path(self, database: str) -> str:
-        """A directory of its own below the medium's path; the address of a server database."""
+        """A separate directory below the medium's path; for a server database its address."""
         described = database_called(database)
         if described and described.server:
             return server_address(described.server, self.runner)
         return database_folder(self.medium.path, self._session, database)
 
     def make_folder(self, path: str) -> None:
-        """Makes a folder that database_path() gave. Raises: DeviceFault: it cannot be made."""
+        """Creates a folder from database_path(). Raises: DeviceFault: it cannot be created."""
         made = self.shell.run(["mkdir", "--", path])
         made.checked(f"cannot make {path} on the board", "; run measure.py restore")
 
     def remove_database(self, database: str) -> None:
-        """Removes this session's database of one name, or its server; a lost link leaves it to `restore`."""
+        """Removes this session's database of a name, or its server; after a lost link, `restore` does so."""
         described = database_called(database)
         if described and described.is_server:
             server, self._server = self._server, None
@@ -225,18 +225,18 @@ class Board:
             remove_sessions(self.shell, [path])
 
     def end_probe(self, raw: Path) -> None:
-        """Ends the probe and brings what files it still has to raw/; a lost link leaves them to `restore`."""
+        """Ends the probe and moves its remaining files to raw/; after a lost link, `restore` does so."""
         self._stop_disturbance()
         if self._probe is None:
             return
         self._probe.close()
-        with contextlib.suppress(OpJouleError, OSError):  # what ended the run is told already
+        with contextlib.suppress(OpJouleError, OSError):  # the error that ended the run has been reported
             if self.shell.is_up():
                 stop_and_fetch(self.shell, f"{self.runner.folder}/{PROBE_FOLDER}", raw)
 
     def close(self) -> None:
-        """Ends server and probe, removes this session's files on the board and ends the connection."""
-        with contextlib.suppress(OpJouleError):  # the board is gone: `restore` clears what it kept
+        """Ends server and probe, removes this session's files on the board and closes the connection."""
+        with contextlib.suppress(OpJouleError):  # the board is gone: `restore` cleans up
             if self._server:
                 self._server.stop()
         self._stop_disturbance()
@@ -248,5 +248,5 @@ class Board:
                 folder = self.runner.folder
                 made_here = ("files", PROBE_FOLDER, DISTURBANCE)
                 remove_sessions(self.shell, [f"{folder}/{name}" for name in made_here])
-                self.shell.run(["rmdir", "--", folder])  # files that could not be fetched stay
+                self.shell.run(["rmdir", "--", folder])  # keeps files that could not be fetched
         self.shell.close()

@@ -1,4 +1,4 @@
-"""Board profiles: what is true of every board of a kind, one TOML file each under profiles/."""
+"""Board profiles: properties of all boards of a kind, one TOML file each under profiles/."""
 
 from __future__ import annotations
 
@@ -30,22 +30,22 @@ class Profile:
     temperature: str = "/sys/class/thermal/thermal_zone0/temp"
     """The board's file with the CPU temperature in thousandths of a degree."""
     temperature_limit_c: float = 80.0
-    """From here on the board slows itself down."""
+    """Temperature at which the board starts to throttle."""
     throttled: str = ""
-    """The board's file with the Raspberry Pi firmware's flags, or a pattern for it; empty for none."""
+    """The board's file with the Raspberry Pi firmware's flags, or a pattern for it; empty if there is none."""
     nominal_voltage_v: float | None = None
-    """Voltage of the supply that its maker asks for [V]; None where nothing is known of the board."""
+    """Voltage of the supply that the maker specifies [V]; None if unknown."""
     least_voltage_v: float | None = None
-    """Below this the board complains and throttles, or is outside its specification [V]."""
+    """Voltage below which the board throttles with a warning, or is outside its specification [V]."""
     peak_current_a: float | None = None
-    """What its maker asks a supply to give [A]."""
+    """Current that the maker requires of a supply [A]."""
     idle_w: tuple[float, float] | None = None
-    """Least and greatest idle power that is plausible [W], a medium and a fan included; None where nothing is known."""
+    """Least and greatest plausible idle power [W], including a medium and a fan; None if unknown."""
     supply_note: str = ""
-    """What else its supply has to do with."""
+    """Other notes on its supply."""
 
     def with_medium(self, name: str | None) -> BoardAndMedium:
-        """The board with the medium of this name, or with its first. Raises: BadInput: the board has no such medium."""
+        """The board with the medium of this name, or by default its first. Raises: BadInput: no such medium."""
         if name is not None and name not in self.media:
             raise BadInput(unknown(f"storage for {self.name}", name, list(self.media)))
         return BoardAndMedium(self, name or self.media[0])
@@ -53,7 +53,7 @@ class Profile:
 
 @dataclass(frozen=True)
 class BoardAndMedium:
-    """A kind of board, and the one of its media that the databases go to."""
+    """A kind of board, and its medium for the databases."""
 
     profile: Profile
     medium: str
@@ -71,7 +71,7 @@ def known_profiles() -> list[str]:
 
 
 def find_profile(name: str) -> Profile:
-    """The profile of board `name`. Set-up asks for it too, before any package is installed.
+    """The profile of board `name`. Set-up calls this too, before any package is installed.
 
     Raises: BadInput: no such board; names the known ones and the nearest.
     """

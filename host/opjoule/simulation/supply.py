@@ -34,7 +34,7 @@ _STATUS_LIMIT_S = 5.0
 
 
 def drawn_for(profile: Profile, greatest_w: float, seed: int) -> Imperfections:
-    """Rig drawn from the population, with a supply strong enough for a board of `greatest_w`, as a user would choose."""
+    """A rig drawn at random, with a supply strong enough for a board of `greatest_w`, as a user would choose."""
     drawn = Imperfections.draw(seed)
     least_v = profile.least_voltage_v
     return drawn if least_v is None else drawn.carrying(greatest_w, least_v)

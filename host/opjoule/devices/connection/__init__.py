@@ -1,1 +1,1 @@
-"""How a board is reached: a shell here or over ssh, its folders, its lock, changes that are undone."""
+"""Connection to a board: a local or ssh shell, its folders, its lock, and changes that are undone."""

@@ -1,4 +1,4 @@
-"""One measurement at a time on a board: a lock held there for as long as this host lives."""
+"""One measurement at a time on a board: a lock on the board, held as long as this host is connected."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _HOLD = script("hold_lock.sh")
 
 
 class BoardLock:
-    """Asked for when made; confirm() waits for the answer, so that other work can go on meanwhile."""
+    """Requested at creation; confirm() waits for the answer, so that other work can continue meanwhile."""
 
     def __init__(self, shell: Shell, folder: str, wait_s: int = 0) -> None:
-        """Asks for the lock of the board's `folder`, and goes on asking for up to wait_s."""
+        """Requests the lock of the board's `folder`, repeatedly for up to wait_s."""
         self._wait_s = wait_s
         self._shell = shell
         command = ["sh", "-c", _HOLD, "sh", folder, str(SILENCE_S), str(wait_s)]
@@ -31,7 +31,7 @@ class BoardLock:
         beat_until(self._ended, lambda: stdin.write(b"."), "board-lock")
 
     def confirm(self) -> None:
-        """Waits until the lock is held. Raises: DeviceFault: another measurement has it, or no answer came."""
+        """Waits until the lock is held. Raises: DeviceFault: another measurement holds it, or no answer."""
         assert self._process.stdout
         answered = select.select([self._process.stdout], [], [], _ANSWER_S + self._wait_s)[0]
         answer = self._process.stdout.readline().strip() if answered else b""
@@ -46,6 +46,6 @@ class BoardLock:
             )
 
     def close(self) -> None:
-        """Gives the lock back, and waits until the board has let go: the next may come at once."""
+        """Releases the lock, and waits until the board has released it, so that a new request can follow at once."""
         self._ended.set()
         end_by_input(self._process, _RELEASE_S)

@@ -1,4 +1,4 @@
-"""Programs started from here, on a board or on this computer, whose lines are read as they come."""
+"""Programs started from here, on a board or on this computer, with line-by-line reading of their output."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from opjoule.passwords import masked
 _ANSWER_S = 30.0
 _END_OF_LINES = None
 LINE_MAX = 1 << 20
-"""Letters of a line; what comes without an end is taken apart there, and is no JSON then."""
+"""Characters of a line; longer input without a line end is split there, and is not JSON then."""
 COMPLAINT_MAX = 500
 LOG_MAX = 64 << 20
-"""Letters of plain output that are kept; what a program says beyond them is not."""
+"""Characters of plain output that are kept; the rest is dropped."""
 
 
 class Dialogue:
-    """A process on the board that answers each line with one line at once: the board's clock, its pending writes.
+    """A process on the board that answers each line immediately with one line: the board's clock, its pending writes.
 
-    Started at the first question, and again after the connection was lost. Safe from several threads.
+    Started at the first request, and again after a lost connection. Thread-safe.
     """
 
     def __init__(self, shell: Shell, arguments: list[str]) -> None:
@@ -89,13 +89,13 @@ class Dialogue:
 
 
 class LineProcess:
-    """Runs one command and hands out its JSON lines; its other lines go to a log, the last one is its complaint."""
+    """Runs one command and returns its JSON lines; its other lines go to a log, and the last one is its complaint."""
 
     def __init__(self, command: list[str], *, log: Path | None = None) -> None:
-        """Starts it, with a pipe to its standard input.
+        """Starts the command, with a pipe to its standard input.
 
         Args:
-            log: host file for its plain lines, made with the first one; None to keep only the last line.
+            log: host file for its plain lines, created with the first one; None to keep only the last line.
         Raises: RigFault: it cannot be started.
         """
         self._lines: queue.Queue[dict[str, Any] | None] = queue.Queue()
@@ -107,7 +107,7 @@ class LineProcess:
         self._open_streams = 2
         self._all_read = threading.Event()
         try:
-            # A session of its own: a Ctrl-C at the terminal reaches the host alone, which then stops it in order.
+            # Its own session, so that a Ctrl-C at the terminal reaches only the host, which then stops it in order.
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,
@@ -153,7 +153,7 @@ class LineProcess:
         self._lines.put(_END_OF_LINES)
 
     def give_up(self, why: str) -> None:
-        """Ends lines() and wait() although the output is still open, and kills the process; nothing if it has ended."""
+        """Ends lines() and wait() although the output is still open, and kills the process, unless it has ended."""
         with self._guard:
             if self._all_read.is_set():
                 return
@@ -162,7 +162,7 @@ class LineProcess:
             self._end_lines()
 
     def _keep(self, line: str) -> None:
-        """Adds a plain line to the log; a full disk loses the log, not the run."""
+        """Adds a plain line to the log; on a full disk only the log is lost, not the run."""
         if self._log_path is None:
             return
         with self._log_lock:
@@ -175,12 +175,12 @@ class LineProcess:
                 self._log_path = None
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """Every JSON line until both streams have ended; for one caller, once."""
+        """Every JSON line until both streams have ended; to be called once."""
         while (item := self._lines.get()) is not _END_OF_LINES:
             yield item
 
     def wait(self) -> int:
-        """Waits for the end; the exit status, negative for a signal."""
+        """Waits for the end; returns the exit status, negative for a signal."""
         self._all_read.wait()
         with self._log_lock:
             if self._log:
@@ -188,7 +188,7 @@ class LineProcess:
                 self._log_path = None
         status = self._process.wait()
         if self._process.stdin:
-            with contextlib.suppress(OSError):  # what it has not read is lost with it
+            with contextlib.suppress(OSError):  # unread input is lost with it
                 self._process.stdin.close()
         return status
 

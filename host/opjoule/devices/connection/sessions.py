@@ -1,6 +1,6 @@
-"""The folders that a measurement makes on a board: they bear its session's name, and are removed by it alone.
+"""Folders of a measurement on a board: they have its session's name, and only the session removes them.
 
-Files come from there to the host: a workload's when it has ended, the probe's between two repeats.
+Files are copied from there to the host: a workload's when it has ended, the probe's between two repeats.
 """
 
 from __future__ import annotations
@@ -21,37 +21,37 @@ _LIMIT_S = 600.0
 
 
 def new_session() -> str:
-    """A name that no other measurement has: opjoule- and twelve hexadecimal digits."""
+    """A unique session name: opjoule- and twelve hexadecimal digits."""
     return f"opjoule-{uuid.uuid4().hex[:12]}"
 
 
 def database_folder(storage: str, session: str, database: str) -> str:
-    """Where one session's database lies on a medium."""
+    """Folder of one session's database on a medium."""
     return f"{storage.rstrip('/')}/{session}-{database}"
 
 
 def find_sessions(shell: Shell, folders: list[str]) -> list[str]:
-    """Paths directly below the board's `folders` that bear a session's name. Raises: LinkFault: no connection."""
+    """Paths directly below the board's `folders` that have a session's name. Raises: LinkFault: no connection."""
     return shell.run(["sh", "-c", _SCRIPT, "sh", "find", *folders]).text().split("\0")[:-1]
 
 
 def remove_sessions(shell: Shell, folders: list[str]) -> list[str]:
-    """Removes folders that bear a session's name, or lie directly in one that does; a missing one is no fault.
+    """Removes folders that have a session's name, or are directly in one that has; a missing one is not an error.
 
-    Returns: those that were there and are gone.
-    Raises: DeviceFault: one of them may not, or cannot, be removed; the others are gone. LinkFault: no connection.
+    Returns: the folders that were removed.
+    Raises: DeviceFault: one may not, or cannot, be removed; the others are removed. LinkFault: no connection.
     """
     ran = shell.run(["sh", "-c", _SCRIPT, "sh", "remove", *folders], limit_s=_LIMIT_S)
     return ran.checked(shell.target).text().split("\0")[:-1]
 
 
 def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
-    """Stops a program that still runs in `folder` (directly in a session's), copies its files to `raw` and removes it.
+    """Stops a program still running in `folder` (directly in a session's), copies its files to `raw` and removes it.
 
     Args:
         raw: an existing host folder.
-    Returns: names of the files that arrived; empty when the board kept none (a reboot empties its memory disk).
-    Raises: LinkFault: the connection is gone. DeviceFault: the program does not stop, or the files do not arrive.
+    Returns: names of the fetched files; empty if the board has none (a reboot empties its memory disk).
+    Raises: LinkFault: the connection is gone. DeviceFault: the program does not stop, or its files cannot be fetched.
     """
     packed = shell.run(["sh", "-c", _STOP_AND_PACK, "sh", folder], limit_s=_LIMIT_S)
     if packed.status == _NO_FOLDER:
@@ -66,7 +66,7 @@ def stop_and_fetch(shell: Shell, folder: str, raw: Path) -> list[str]:
 def fetch_files(shell: Shell, folder: str, names: list[str], raw: Path) -> None:
     """Copies some files of a board's folder to `raw`, and removes them there once they have arrived.
 
-    Raises: LinkFault: the connection is gone. DeviceFault: one of them did not arrive.
+    Raises: LinkFault: the connection is gone. DeviceFault: a file did not arrive.
     """
     packed = shell.run(["tar", "-C", folder, "-cf", "-", "--", *names], limit_s=_LIMIT_S)
     _unpack(packed.checked(f"{', '.join(names)} of {folder} on {shell.target}").out, raw)

@@ -17,7 +17,7 @@ BEAT_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Ran:
-    """The outcome of one command."""
+    """Outcome of one command."""
 
     status: int
     out: bytes
@@ -28,26 +28,26 @@ class Ran:
         return self.out.decode(errors="replace")
 
     def last_line(self) -> str:
-        """The last plain line it wrote to stderr, or its exit status in words."""
+        """The last plain line of its stderr, or its exit status in words."""
         lines = [line.strip() for line in self.err.splitlines() if line.strip()]
         return lines[-1] if lines else f"it ended with status {self.status}"
 
     def checked(self, fault: str, remedy: str = "") -> Ran:
-        """This outcome, if it is a good one. Raises: DeviceFault: `fault`, its last line and the remedy."""
+        """This outcome, if successful. Raises: DeviceFault: `fault`, its last line and the remedy."""
         if self.status != 0:
             raise DeviceFault(f"{fault}: {self.last_line()}{remedy}")
         return self
 
 
 class Shell(ABC):
-    """A way to run commands on the board. No command is ever put together as a string by its callers."""
+    """A way to run commands on the board. Callers never build a command as a string."""
 
     target = "this computer"
-    """Where the commands run, for messages."""
+    """Computer on which the commands run, for messages."""
 
     @property
     def hostname(self) -> str:
-        """The network name that the board is reached by; empty for this computer."""
+        """Network name of the board; empty for this computer."""
         return ""
 
     @abstractmethod
@@ -61,7 +61,7 @@ class Shell(ABC):
     def begin(
         self, arguments: list[str], *, stderr: int = subprocess.PIPE, bufsize: int = 0
     ) -> subprocess.Popen[bytes]:
-        """Starts a command with pipes to it; in a session of its own, as a Ctrl-C at the terminal is for the host."""
+        """Starts a command with pipes, in its own session, so that a Ctrl-C at the terminal reaches only the host."""
         command, pipe = self.command(arguments), subprocess.PIPE
         return subprocess.Popen(
             command, stdin=pipe, stdout=pipe, stderr=stderr, bufsize=bufsize, start_new_session=True
@@ -72,23 +72,23 @@ class Shell(ABC):
         return True
 
     def is_still_up(self) -> bool:
-        """is_up() when a command has ended as if the connection had: waits until that is certain."""
+        """is_up() after a command ended as if the connection were lost: waits until that is certain."""
         return True
 
     def why_down(self) -> str:
-        """The connection's own last words."""
+        """The connection's last message."""
         return ""
 
     def reconnect(self, limit_s: float) -> bool:
-        """Tries to make the connection again for up to limit_s; True when it stands."""
+        """Tries to reconnect for up to limit_s; returns whether that succeeded."""
         return True
 
     def close(self) -> None:
-        """Ends the connection."""
+        """Closes the connection."""
 
 
 class LocalShell(Shell):
-    """This computer is the board: there is no connection that could end."""
+    """This computer as the board: there is no connection that could fail."""
 
     def run(self, arguments: list[str], *, feed: bytes = b"", limit_s: float = 120.0) -> Ran:
         """Runs one command here."""
@@ -104,7 +104,7 @@ class LocalShell(Shell):
 
 
 def without_nul(arguments: list[str]) -> list[str]:
-    """The arguments, checked for the one byte that no argument can carry. Raises: BadInput: a NUL byte."""
+    """The arguments, checked for NUL bytes, which no argument can contain. Raises: BadInput: a NUL byte."""
     for argument in arguments:
         if "\0" in argument:
             raise BadInput(f"{argument!r} holds a NUL byte, which no command can be given")
@@ -112,7 +112,7 @@ def without_nul(arguments: list[str]) -> list[str]:
 
 
 def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
-    """Ends a process that ends with its input; kills it where that takes longer than `limit_s`."""
+    """Closes the input of a process that ends with it; kills it if that takes longer than `limit_s`."""
     assert process.stdin
     with contextlib.suppress(OSError):  # the connection is gone: the board ends it by itself
         process.stdin.close()
@@ -126,11 +126,11 @@ def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
 def beat_until(
     ended: threading.Event, beat: Callable[[], object], name: str, period_s: float = BEAT_S
 ) -> None:
-    """Calls `beat` every few seconds in a thread of its own, until `ended` is set or the program hears no more.
+    """Calls `beat` every few seconds in its own thread, until `ended` is set or the program stops listening.
 
     Args:
-        beat: raises OSError, ValueError (a closed pipe) or LinkFault where nobody listens; whoever asks the program
-            next is told why.
+        beat: raises OSError, ValueError (a closed pipe) or LinkFault if nobody listens; the next request to the program
+            reports the reason.
         period_s: less than half of the silence after which the program ends [s].
     """
 

@@ -29,10 +29,10 @@ _ALIVE_COUNT = 5
 _CONNECT_S = 20
 _PROBE_S = 60.0
 _EXIT_S = 10.0
-"""Longest time from the end of a connection to that of its master, and to what it said last."""
+"""Time limit from the end of a connection to the end of its master, including its last messages."""
 _RETRY_S = 1.0
 # At a terminal ssh must stay in the terminal's session to ask for a passphrase, but a Ctrl-C is for this program: it
-# still needs the connection to put the board back. ssh leaves an ignored signal ignored.
+# still needs the connection to restore the board. ssh leaves an ignored signal ignored.
 _DEAF = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
 _WITH_VALUE = "BbcDEeFIiJLlmOopQRSWw"
 """Options of ssh with a value (ssh(1), SYNOPSIS)."""
@@ -44,7 +44,7 @@ def _settings(*settings: str) -> list[str]:
     return [part for setting in settings for part in ("-o", setting)]
 
 
-# The first value of an option wins in ssh, so nothing behind can relax the host key check. Source: ssh_config(5).
+# The first value of an option wins in ssh, so later options cannot relax the host key check. Source: ssh_config(5).
 _CHECKED = _settings(
     "StrictHostKeyChecking=yes",
     "UpdateHostKeys=no",
@@ -54,9 +54,9 @@ _CHECKED = _settings(
 
 
 def options_in_file(options: list[str], config: Path) -> list[str]:
-    """The options with each -o in a file that its owner alone can read: `ps` shows a program's arguments to everybody.
+    """The options with each -o moved to a file readable by its owner alone: `ps` shows arguments to all users.
 
-    What the file lacks comes from the file of the user's own -F, or from where ssh itself looks.
+    Options missing in the file come from the file of the user's own -F, or from ssh's default files.
     """
     settings: list[str] = []
     others: list[str] = []
@@ -73,7 +73,7 @@ def options_in_file(options: list[str], config: Path) -> list[str]:
             others.append(option)
             others += [next(given, "")] if len(option) == 2 and option[1:] in _WITH_VALUE else []
     if not settings or not all(path.startswith("~") or Path(path).is_file() for path in base[:1]):
-        return options  # ssh itself says what is wrong with a file that is not there
+        return options  # ssh itself reports a missing file
     lines = [*settings, *(f'Match all\nInclude "{path}"' for path in base)]
     config.touch(mode=0o600)
     config.write_text("".join(f"{line}\n" for line in lines))
@@ -81,19 +81,19 @@ def options_in_file(options: list[str], config: Path) -> list[str]:
 
 
 def remote_line(arguments: list[str]) -> str:
-    """The one line that the board's shell turns back into exactly these arguments (POSIX quoting)."""
+    """The line that the board's shell splits into exactly these arguments again (POSIX quoting)."""
     return shlex.join(without_nul(arguments))
 
 
 class SshConnection(Shell):
-    """A board behind ssh; commands may run at the same time from several threads."""
+    """A board behind ssh; several threads may run commands at the same time."""
 
     def __init__(self, target: str, options: list[str] | None = None) -> None:
         """Connects.
 
         Args:
             target: [user@]host as ssh takes it, an alias of the user's ssh_config, or ssh://user@host:port.
-            options: further ssh options, for example ["-p", "2222"].
+            options: additional ssh options, for example ["-p", "2222"].
         Raises: LinkFault: with ssh's own message. BadInput: not a target for ssh.
         """
         if not target or target.startswith("-") or any(character.isspace() for character in target):
@@ -133,7 +133,7 @@ class SshConnection(Shell):
         self._words = []
         reader = threading.Thread(target=self._listen, args=(self._master.stderr, self._words), daemon=True)
         reader.start()
-        for line in self._master.stdout:  # a login script of the board may greet first
+        for line in self._master.stdout:  # a login script of the board may print a greeting first
             if line == _READY:
                 return
         self._master.wait()
@@ -149,7 +149,7 @@ class SshConnection(Shell):
 
     @functools.cached_property
     def hostname(self) -> str:
-        """The name that ssh itself connects to, behind the aliases of the user's configuration (ssh -G)."""
+        """The host name that ssh connects to, after resolving the user's aliases (ssh -G)."""
         ran = subprocess.run(
             ["ssh", "-G", *self._options, "--", self.target],
             stdin=subprocess.DEVNULL,
@@ -162,19 +162,19 @@ class SshConnection(Shell):
         return next((word[1] for word in words if word[:1] == ["hostname"] and len(word) == 2), "")
 
     def why_down(self) -> str:
-        """What ssh said last; for a host key, the line before as well, which names the key."""
+        """The last message of ssh; for a host key, also the line before, which names the key."""
         if not self._words:
             return "the connection ended, and ssh gave no reason"
         count = 2 if self._words[-1].startswith("Host key verification failed") else 1
         return " ".join(self._words[-count:])
 
     def is_up(self) -> bool:
-        """True while the master process holds the connection."""
+        """Whether the master process holds the connection."""
         return self._master is not None and self._master.poll() is None
 
     def command(self, arguments: list[str]) -> list[str]:
-        """The ssh command line that runs `arguments` on the board over the one connection."""
-        # Without its master, ssh would open a connection of its own: a proxy that fails forbids that.
+        """The ssh command line that runs `arguments` on the board over the existing connection."""
+        # Without its master, ssh would open a separate connection: a proxy that fails prevents that.
         alone = _settings("ControlMaster=no", "BatchMode=yes", "ProxyCommand=false", "LogLevel=ERROR")
         return [*self._base(), *alone, *self._options, "--", self.target, remote_line(arguments)]
 
@@ -193,14 +193,14 @@ class SshConnection(Shell):
         return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
 
     def is_still_up(self) -> bool:
-        """is_up() once the master has had the time to notice what one of its sessions noticed."""
+        """is_up() after the master has had time to notice what one of its sessions noticed."""
         assert self._master is not None
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=0.2)
             return False
         with contextlib.suppress(subprocess.TimeoutExpired):
             if self._ended(["true"], _PROBE_S).returncode != _LOST:
-                return True  # the master takes one more session
+                return True  # the master accepts another session
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=_EXIT_S)
         return self.is_up()
@@ -208,7 +208,7 @@ class SshConnection(Shell):
     def _ended(
         self, arguments: list[str], limit_s: float, feed: bytes = b""
     ) -> subprocess.CompletedProcess[bytes]:
-        """One command over the connection, at its end. Raises: subprocess.TimeoutExpired."""
+        """The result of one command over the connection. Raises: subprocess.TimeoutExpired."""
         return subprocess.run(
             self.command(arguments),
             input=feed,
@@ -231,7 +231,7 @@ class SshConnection(Shell):
         return True
 
     def close(self) -> None:
-        """Ends the connection and everything that still runs over it."""
+        """Closes the connection and ends everything that still runs over it."""
         if self._master is not None:
             assert self._master.stdin
             with contextlib.suppress(BrokenPipeError):

@@ -1,4 +1,4 @@
-"""Changes of a board's settings: sent to its shell as one block, journalled there, undone from the journal."""
+"""Changes of a board's settings: sent to its shell as one block, recorded in a journal there, undone from it."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ _NEEDED = {
 
 @dataclass(frozen=True)
 class Change:
-    """One change: a function of steps.sh with its arguments, and the one that undoes it."""
+    """One change: a function of steps.sh with its arguments, and the function that undoes it."""
 
     about: str
     do: tuple[str, ...]
     undo: tuple[str, ...] = ()
     lasting: bool = False
-    """True if the change outlives a reboot."""
+    """Whether the change persists after a reboot."""
 
     @property
     def is_needed(self) -> bool:
-        """True for a step without which the measurement would be of something else: if it fails, none follows."""
+        """Whether the measurement is invalid without this step: if it fails, no step follows."""
         return self.do[0] in _NEEDED
 
 
 _FUNCTIONS = script("steps.sh")
 HELPER = "/usr/local/sbin/opjoule-root"
-"""On the board, where sudo allows nothing else."""
+"""Path on the board, where sudo may allow this program alone."""
 HELPER_PARTS = ("steps.sh", "state.sh", "root_helper.sh")
 _MARK = "\x1f"
 _FOREIGN = re.compile(r"[^A-Za-z0-9_./:@,+=% -]|\.\.")
 JOURNAL = "/var/lib/opjoule/journal"
-"""Folder on the board that says what has to be undone; on its disk, so that it outlives host, link and power."""
+"""Folder on the board that lists the changes to be undone; on disk, to survive a loss of host, link or power."""
 
 
 def prepare_script(steps: list[Change], journal: str = JOURNAL) -> bytes:
-    """One block of shell text that runs all steps; the board's shell runs it only once it has all of it."""
+    """One block of shell text that runs all steps; the board's shell runs it only after receiving all of it."""
     lines = []
     for number, step in enumerate(steps, 1):
         undo = shlex.join(step.undo) if step.undo else ""
@@ -68,12 +68,12 @@ def _block(journal: str, lines: list[str]) -> bytes:
 def make_changes(
     shell: Shell, rights: str, steps: list[Change], journal: str = JOURNAL
 ) -> dict[str, list[str]]:
-    """Makes changes on the board, in order; each is journalled there before.
+    """Makes changes on the board, in order; each is recorded in the journal there first.
 
     Args:
-        rights: root, sudo, or helper, which has a journal of its own.
+        rights: root, sudo, or helper, which has its own journal.
     Returns: outcomes by step number: ["done", ...] or ["failed", why].
-    Raises: LinkFault: the connection is gone. DeviceFault: the board did not take the steps.
+    Raises: LinkFault: the connection is gone. DeviceFault: the board did not accept the steps.
     """
     if rights == "helper":
         return _outcomes(shell, helper_command("change"), helper_orders(steps))
@@ -81,7 +81,7 @@ def make_changes(
 
 
 def undo_steps(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, list[str]]:
-    """Undoes everything in the board's journal, last change first; outcomes and errors as make_changes()."""
+    """Undoes everything in the board's journal, last change first; results and errors as in make_changes()."""
     if rights == "helper":
         return _outcomes(shell, helper_command("restore"), b"")
     return _outcomes(shell, [*as_root(rights), "sh", "-s"], restore_script(journal))
@@ -98,17 +98,17 @@ def _outcomes(shell: Shell, command: list[str], feed: bytes) -> dict[str, list[s
 
 
 def helper_version() -> str:
-    """What `opjoule-root version` says when it is of this version of OpJoule."""
+    """Output of `opjoule-root version` if it belongs to this version of OpJoule."""
     return hashlib.sha256("".join(map(script, HELPER_PARTS)).encode()).hexdigest()[:16]
 
 
 def helper_command(*order: str) -> list[str]:
-    """The command line of one order to opjoule-root, the only program that sudo has to allow."""
+    """The command line of one order to opjoule-root, the only program that sudo must allow."""
     return ["sudo", "-n", HELPER, *order]
 
 
 def helper_orders(steps: list[Change]) -> bytes:
-    """The steps as opjoule-root reads them, a line each. Raises: DeviceFault: a word that no order can hold."""
+    """The steps as input of opjoule-root, one line each. Raises: DeviceFault: a word that no order can contain."""
     lines = []
     for number, step in enumerate(steps, 1):
         scope, must = "lasting" if step.lasting else "volatile", "needed" if step.is_needed else "free"
@@ -122,5 +122,5 @@ def helper_orders(steps: list[Change]) -> bytes:
 
 
 def as_root(rights: str) -> list[str]:
-    """The words before a command that needs root, where any command may be run so."""
+    """Prefix of a command that needs root, if any command may be run as root."""
     return ["sudo", "-n"] if rights == "sudo" else []

@@ -1,1 +1,1 @@
-"""The storage medium under test: found, its free space, the databases kept on it."""
+"""The storage medium under test: finding it, its free space, and the databases kept on it."""

@@ -1,9 +1,9 @@
-"""The storage medium of a run: what is done to it before, and only if the user allows it to be lost.
+"""The storage medium of a run: its preparation, and only if the user allows its data to be lost.
 
-Loaded databases may be kept on it, so that a measurement begins with a copy and not with a load. One is kept under a
-name that says all that its load depends on, and stays until `measure.py restore --kept` removes it. `cp` is told not to
-share blocks: since version 9 GNU's does so where the file system can (coreutils manual, cp, --reflink), and a shared
-block is written elsewhere at its first change, which a block of a load is not.
+Loaded databases may be kept on it, so that a measurement begins with a copy instead of a load. A kept database has a
+name that encodes everything its load depends on, and stays until `measure.py restore --kept` removes it. `cp` is called
+with block sharing disabled: since version 9 GNU's shares blocks if the file system can (coreutils manual, cp,
+--reflink). A shared block is written elsewhere at its first change, unlike a block of a load.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput
 
 FOLDER: Final = "opjoule-kept"
-"""Below a medium's path: its kept databases."""
+"""Folder of a medium's kept databases, below its path."""
 _FREE_SPACE: Final = script("free_space.sh")
 _KEPT: Final = script("kept_databases.sh")
 _KEPT_LIMIT_S: Final = 3600.0
-"""Flushing and removing a large one on a slow card."""
+"""Time limit for flushing and removing a large database on a slow card."""
 
 
 @dataclass(frozen=True)
 class Medium:
-    """The storage medium of a run, as rig.toml gives it."""
+    """The storage medium of a run, as described in rig.toml."""
 
     path: Annotated[
         str, Meta(pattern="^/", description='an absolute directory of the board, for example "/mnt/ssd"')
@@ -43,18 +43,18 @@ class Medium:
     ] = ""
     """Block device; empty for a directory on whatever is mounted there."""
     expendable: Annotated[bool, Meta(description="true or false")] = False
-    """True if the user allows everything on the device to be lost."""
+    """Whether the user allows all data on the device to be lost."""
     sensor: Annotated[
         Annotated[int, Meta(ge=0, le=15)],
         Meta(description="the place of a further sensor in the meter's list: 1 for the second"),
     ] = 0
-    """Place of the further sensor in this medium's own supply line; 0: there is none."""
+    """Place of the additional sensor in this medium's own supply line; 0 if there is none."""
     supply: Annotated[Literal["board", "own"], Meta(description='"board" or "own"')] = "board"
-    """Whose supply it draws from: the board's, so that the board's sensor sees it, too, or one of its own."""
+    """The supply that it draws from: the board's, so that the board's sensor also measures it, or its own."""
 
 
 def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: str) -> Iterator[Change]:
-    """Mounts a medium that has a device of its own, made new or changed only if it is expendable."""
+    """Mounts a medium with its own device; formats or changes it only if it is expendable."""
     changes = wanted.file_system != "keep" or wanted.journal != "keep" or wanted.precondition_mb > 0
     if not medium.device:
         if changes:
@@ -89,12 +89,12 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
     if wanted.precondition_mb:
         fill = ("fill", medium.path, str(wanted.precondition_mb))
         yield Change(f"{wanted.precondition_mb} MiB written and removed", fill)
-    if wanted.trim == "yes" and medium.expendable:  # it discards what a data recovery would look for
+    if wanted.trim == "yes" and medium.expendable:  # it discards the blocks that a data recovery would need
         yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
 
 
 def _node_number(number: str) -> str:
-    """MAJOR:MINOR as `stat -c %t:%T` prints a device node's."""
+    """MAJOR:MINOR from the output of `stat -c %t:%T` for a device node."""
     return ":".join(f"{int(part):x}" for part in number.split(":"))
 
 
@@ -126,9 +126,9 @@ def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, m
 
 
 def read_free_bytes(shell: Shell, medium: Medium) -> int | None:
-    """Bytes that the board's user may still write there [B]; None where the board does not say.
+    """Bytes that the board's user may still write to the medium [B]; None if the board does not report it.
 
-    Of a medium whose device is not mounted yet it is the size of the device: never less than what will be free.
+    If the medium's device is not mounted yet, the size of the device: never less than the space that will be free.
 
     Raises: LinkFault: no connection.
     """
@@ -152,12 +152,12 @@ class KeptDatabases:
     folder: str
 
     def size_bytes(self, name: str) -> int | None:
-        """What one takes up on the medium [B]; None if there is none of this name. Raises: LinkFault: no connection."""
+        """Size of a kept database on the medium [B]; None without one of this name. Raises: LinkFault: no connection."""
         text = self.shell.run(_kept_script("size", self._path(name)), limit_s=_KEPT_LIMIT_S).text().strip()
         return int(text) if text.isdecimal() else None
 
     def keep(self, database: str, name: str) -> None:
-        """Takes a database of this session, which nobody has open any more, out of the session: whole, or not at all.
+        """Moves a closed database of this session out of the session, all or nothing.
 
         Raises: DeviceFault: it cannot be kept. LinkFault: no connection.
         """
@@ -165,7 +165,7 @@ class KeptDatabases:
         ran.checked(self.shell.target, "; use --reset load")
 
     def copy_command(self, name: str, database: str) -> tuple[str, ...]:
-        """The board's command that copies one; it fails where the copy is not whole."""
+        """The board's command that copies a kept database; it fails if the copy is incomplete."""
         return tuple(_kept_script("copy", self._path(name), database))
 
     def _path(self, name: str) -> str:
@@ -173,14 +173,14 @@ class KeptDatabases:
 
 
 def find_kept(shell: Shell, storage: list[str]) -> list[str]:
-    """Paths of the kept databases on media, by the media's paths. Raises: LinkFault: no connection."""
+    """Paths of the kept databases on media, from the media's paths. Raises: LinkFault: no connection."""
     return shell.run(_kept_script("find", *storage)).text().split("\0")[:-1]
 
 
 def remove_kept(shell: Shell, kept: list[str]) -> list[str]:
-    """Removes kept databases; returns those that are gone.
+    """Removes kept databases; returns the removed ones.
 
-    Raises: DeviceFault: one of them cannot be removed; the others are gone. LinkFault: no connection.
+    Raises: DeviceFault: one cannot be removed; the others are removed. LinkFault: no connection.
     """
     ran = shell.run(_kept_script("remove", *kept), limit_s=_KEPT_LIMIT_S)
     return ran.checked(shell.target).text().split("\0")[:-1]

@@ -4,5 +4,5 @@ from pathlib import Path
 
 
 def script(name: str) -> str:
-    """The text of one of them, by its file name."""
+    """The text of a script, by its file name."""
     return (Path(__file__).parent / name).read_text()

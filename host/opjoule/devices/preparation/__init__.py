@@ -1,1 +1,1 @@
-"""A board brought into its measuring state, and back."""
+"""Preparation of a board for a measurement, and its reversal."""

@@ -1,4 +1,4 @@
-"""What is changed on a board before a measurement, as a list of steps that can be printed, run and undone."""
+"""Changes of a board before a measurement, as a list of steps that can be printed, executed and undone."""
 
 from __future__ import annotations
 
@@ -46,32 +46,32 @@ _WAKING_BY_PACKAGE = (
     ("log2ram", ("log2ram-daily.timer",)),
     ("armbian-bsp-cli", ("armbian-hardware-monitor.service",)),
 )
-"""Units that wake a Debian, Ubuntu, Raspberry Pi OS or Armbian system up on their own, by package."""
+"""Units that wake up a Debian, Ubuntu, Raspberry Pi OS or Armbian system periodically, by package."""
 MDNS_UNITS = ("avahi-daemon.socket", "avahi-daemon.service")
-"""avahi-daemon; what answers for a .local name."""
+"""avahi-daemon, which answers for a .local name."""
 WAKING_UNITS = tuple(unit for _, units in _WAKING_BY_PACKAGE for unit in units)
-"""In the order of stopping: what would start another comes before it."""
+"""Units in the order of stopping: a unit that would start another one comes before it."""
 TIME_UNITS = (
     *("systemd-timesyncd.service", "chrony.service", "chronyd.service", "ntp.service", "ntpd.service"),
     *("ntpsec.service", "openntpd.service", "ntpsec-rotate-stats.timer"),
 )
-"""Daemons that slew CLOCK_MONOTONIC, on which the board stamps (adjtimex(2); packages systemd-timesyncd, chrony, ntp,
-ntpsec, openntpd of Debian and Ubuntu, and their names elsewhere)."""
+"""Daemons that slew CLOCK_MONOTONIC, the clock of the board's time stamps (adjtimex(2); packages systemd-timesyncd,
+chrony, ntp, ntpsec, openntpd of Debian and Ubuntu, and their names elsewhere)."""
 _MEMORY_FOLDER = "/run/opjoule-memory"
 _RADIO_SAVER = ("systemd-rfkill.socket", "systemd-rfkill.service")
 STOPPED_UNITS = (*WAKING_UNITS, *MDNS_UNITS, *TIME_UNITS, *_RADIO_SAVER)
-"""All that a preparation may stop."""
+"""All units that a preparation may stop."""
 
 
 @dataclass
 class PreparePlan:
-    """Steps in order, and what is left alone, each with its reason."""
+    """Steps in order, and the settings left unchanged, each with its reason."""
 
     steps: list[Change] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
 
     def lines(self) -> list[str]:
-        """The change in words, as --dry-run prints it and run.json keeps it."""
+        """The changes in words, as printed by --dry-run and kept in run.json."""
         return [step.about for step in self.steps] + [f"left alone: {line}" for line in self.kept]
 
 
@@ -87,16 +87,16 @@ def plan_preparation(
     found_by_mdns: bool = False,
     gpio_denied: bool = False,
 ) -> PreparePlan:
-    """What has to be done to bring the board from `state` to what is wanted.
+    """The steps that bring the board from `state` to the wanted state.
 
     Args:
-        rights: root, sudo, helper or none; without any, the plan only says what it would take.
+        rights: root, sudo, helper or none; without rights, the plan only states what would be needed.
         user: owner of the database directory on the board.
-        interface: network interface that the connection runs over; empty if it is not known.
+        interface: network interface of the connection; empty if unknown.
         remote: False if this computer is the board.
         found_by_mdns: the connection needs the board to answer for its .local name.
-        gpio_denied: the user may not open the GPIO chips that the sync line needs.
-    Raises: BadInput: the medium may not be written to as asked.
+        gpio_denied: the user may not open the GPIO chips of the sync line.
+    Raises: BadInput: the medium may not be written to as requested.
     """
     plan = PreparePlan()
     medium_steps = list(plan_medium(state, wanted, medium, user))
@@ -147,7 +147,7 @@ def _frequency(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> I
         if khz := wanted.frequency_khz:
             if not int(lowest) <= khz <= int(highest):
                 raise BadInput(f"frequency_khz = {khz} is outside the board's {lowest} to {highest} kHz")
-            # Minimum must never exceed maximum on the way (cpufreq refuses that): the order depends on the direction.
+            # The minimum must never exceed the maximum (cpufreq refuses that), so the order depends on the direction.
             bounds = [("scaling_max_freq", high), ("scaling_min_freq", low)]
             for name, old in bounds if khz >= int(low) else reversed(bounds):
                 yield _put(f"{policy}/{name}", str(khz), old, f"{name} {khz} kHz (was {old})")
@@ -187,13 +187,13 @@ def _radios(
 
 
 def _radio_off(switch: str, kind: str, name: str, about: str) -> Change:
-    """Lasting: systemd-rfkill saves each change and loads it at boot (systemd, src/rfkill/rfkill.c). Until then the
-    kernel may number the switches anew, so that the undo finds it by name and type."""
+    """Change that switches a radio off. It is lasting: systemd-rfkill saves each change and loads it at boot (systemd,
+    src/rfkill/rfkill.c). The kernel may renumber the switches by then, so the undo finds it by name and type."""
     return Change(about, ("put", f"{switch}/soft", "1"), ("radio_on", switch, kind, name), lasting=True)
 
 
 def _fan(state: BoardState, wanted: StateSettings, plan: PreparePlan) -> Iterator[Change]:
-    """The fan at one step; the thermal zone that would switch it back within seconds is told to leave it.
+    """The fan at a fixed step; its thermal zone is set not to change it, which it would do within seconds.
 
     Source: Linux, Documentation/driver-api/thermal/sysfs-api.rst; critical trips still count with user_space.
     """
@@ -223,7 +223,7 @@ def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     if wanted.leds == "off":
         for led, trigger, brightness in state.of("led"):
             name = led.rpartition("/")[2]
-            # Undone in reverse: the trigger comes back last, and then drives the brightness itself.
+            # Undone in reverse order: the trigger is restored last and then controls the brightness itself.
             yield _put(f"{led}/trigger", "none", trigger or "none", f"LED {name} off")
             yield _put(f"{led}/brightness", "0", brightness, f"LED {name} dark")
 

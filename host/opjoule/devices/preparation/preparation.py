@@ -1,6 +1,6 @@
-"""Brings a board into its measuring state, watches that it stays there, and puts it back; or clears up after a run.
+"""Brings a board into its measuring state, monitors that state, and restores the board; or cleans up after a run.
 
-A measurement cannot put it back itself after a killed host, a cut link or a power cut: recover() does so then.
+After a killed host, a cut link or a power cut, a measurement cannot restore the board itself: recover() does so later.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ def plan_for(
     cpufreq: str,
     sync: str | None = None,
 ) -> tuple[PreparePlan, BlockDevices]:
-    """Reads the board's settings and plans how to bring it into the wanted state; the plan and the block devices.
+    """Reads the board's settings and plans the changes to the wanted state; returns the plan and the block devices.
 
-    Raises: BadInput: the medium may not be written to as asked, or a setting that the board cannot take.
+    Raises: BadInput: the medium may not be written to as requested, or a setting that the board does not support.
     """
     state = read_state(shell, board.rights, cpufreq=cpufreq, device=medium.device, path=medium.path)
     plan = plan_preparation(
@@ -60,7 +60,7 @@ def plan_for(
 
 @dataclass(eq=False)
 class Preparation:
-    """Preparation of a board that has no settings: only the directory on its medium is made."""
+    """Preparation of a board without settings: only the directory on its medium is created."""
 
     shell: Shell
     storage: str
@@ -71,55 +71,55 @@ class Preparation:
         return [f"directory {self.storage}"]
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
-        """The state gate, to be started once prepare() is done; None where there is no state to watch."""
+        """The state gate, to be started after prepare(); None if there is no state to watch."""
         return None
 
     @property
     def keeps_files(self) -> bool:
-        """Are files on the medium still there in the next measurement?"""
+        """Whether files on the medium are kept until the next measurement."""
         return True
 
     def before_run(self) -> None:
-        """Called between the load and each run: the page cache is dropped where the state asks for it."""
+        """Called between the load and each run: drops the page cache if the state requires it."""
 
     def restore(self) -> list[str]:
-        """Undoes prepare(); what could not be undone, one line each. Never raises for a board that is gone."""
+        """Undoes prepare(); returns a line for each failure. Never raises for a board that is gone."""
         return []
 
     def close(self) -> None:
-        """Lets others have the board."""
+        """Releases the board for others."""
 
 
 @dataclass(eq=False)
 class BoardPreparation(Preparation):
-    """Preparation of a real board: settings, medium, and a lock, so that no two measurements change it at once."""
+    """Preparation of a real board: settings, medium, and a lock that excludes simultaneous measurements."""
 
     profile: Profile
     board: BoardFacts
     medium: Medium
     _: KW_ONLY
     sync: str | None
-    """The sync line's carrier, which the user must be able to open; None for none."""
+    """The sync line's carrier, which the user must have access to; None for no sync line."""
     wanted: StateSettings
     cpufreq: str
     journal: str = JOURNAL
-    """The board's folder that says what has to be undone."""
+    """Folder on the board that lists the changes to be undone."""
     history: Path | None = None
     """Host file with earlier speeds of the media; None for no comparison."""
 
     def __post_init__(self) -> None:
-        """Asks for the board's lock; nothing is changed yet."""
+        """Requests the board's lock; nothing is changed yet."""
         self._blocks = BlockDevices({})
         self._storage_number = ""
         self._locked = False
         self._lock = BoardLock(self.shell, self.board.work)
 
     def prepare(self) -> list[str]:
-        """Undoes what an interrupted run has left, runs the plan's steps, and makes the storage directory.
+        """Undoes the changes of an interrupted run, runs the plan's steps, and creates the storage directory.
 
-        Raises: BadInput, DeviceFault: a step that the measurement cannot do without has failed.
+        Raises: BadInput, DeviceFault: a step that the measurement requires has failed.
         """
-        self._lock.confirm()  # what another measurement has changed must not be undone under it
+        self._lock.confirm()  # before the lock is held, the changes may be those of a running measurement
         self._locked = True
         done = []
         if self.board.journal_left:
@@ -146,7 +146,7 @@ class BoardPreparation(Preparation):
         return make_changes(self.shell, self.board.rights, steps, self.journal)
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
-        """The state gate of this measurement; `steering` reads how the board's clock is steered."""
+        """The state gate of this measurement; `steering` reads the adjustment of the board's clock."""
         device = self._blocks.by_number(self._storage_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
         storage = self.storage
@@ -163,16 +163,16 @@ class BoardPreparation(Preparation):
 
     @property
     def keeps_files(self) -> bool:
-        """Not on a file system that is made anew each time."""
+        """False for a file system that is created anew each time."""
         return self.wanted.file_system != "new"
 
     def before_run(self) -> None:
-        """Drops the page cache, if the state asks for it and the user may."""
+        """Drops the page cache, if the state requires it and the user has the rights."""
         if self.wanted.page_cache == "drop" and self.board.rights != "none":
             self._make([Change("page cache dropped", ("drop_page_cache",))])
 
     def restore(self) -> list[str]:
-        """Undoes prepare(), after a lost link once the board is back; what could not be undone, one line each."""
+        """Undoes prepare(), after a lost link once the board is back; returns a line for each failure."""
         if not self._locked:
             return []
         try:
@@ -185,12 +185,12 @@ class BoardPreparation(Preparation):
             return [f"the board could not be restored: {error}; run measure.py restore"]
 
     def close(self) -> None:
-        """Gives the board's lock back."""
+        """Releases the board's lock."""
         self._lock.close()
 
 
 def make_storage(shell: Shell, storage: str, remedy: str) -> str:
-    """Makes the directory on the medium; the number of the device that it is on. Raises: BadInput: that failed."""
+    """Creates the directory on the medium; returns its device number. Raises: BadInput: that failed."""
     made = shell.run(["sh", "-c", _MAKE_STORAGE, "sh", storage])
     if made.status != 0:
         raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")
@@ -200,19 +200,19 @@ def make_storage(shell: Shell, storage: str, remedy: str) -> str:
 def recover(
     shell: Shell, storage: list[str], fetched: Path, journal: str = JOURNAL, *, kept: bool = False
 ) -> tuple[list[str], list[str]]:
-    """Stops loaders, fetches what they left, removes databases, undoes every change in the board's journal.
+    """Stops loaders, fetches their files, removes databases, and undoes every change in the board's journal.
 
     Args:
-        fetched: host folder for the loaders' files, one folder a loader.
-        kept: remove the databases that are kept for --reset copy, too; otherwise they are named.
-    Returns: what was done, and what could not be done; one line each.
-    Raises: LinkFault: the connection is gone. DeviceFault: another measurement runs, a loader does not stop, or the
-        board refuses.
+        fetched: host folder for the loaders' files, one folder per loader.
+        kept: also remove the databases that are kept for --reset copy; otherwise they are listed.
+    Returns: completed actions, and failures; one line each.
+    Raises: LinkFault: the connection is gone. DeviceFault: another measurement is running, a loader does not stop, or
+        the board refuses.
     """
     board = read_facts(shell, journal=journal)
     done: list[str] = []
     left: list[str] = []
-    # a lost connection lets go of the lock within SILENCE_S
+    # after a lost connection, the lock is released within SILENCE_S
     with closing(BoardLock(shell, board.work, wait_s=2 * SILENCE_S)) as lock:
         lock.confirm()
         sessions = find_sessions(shell, [board.work])
@@ -239,7 +239,7 @@ def recover(
 
 
 def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
-    """Undoes all of the board's journal, the last change first; returns what was undone and what could not be."""
+    """Undoes all changes in the board's journal, the last one first; returns the undone changes and the failures."""
     if board.rights == "none":
         return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
     outcomes = undo_steps(shell, board.rights, journal)

@@ -1,1 +1,1 @@
-"""What runs on a board: the probe, workloads, a disturbance; and how their programs get there."""
+"""Programs on a board: the probe, workloads, a disturbance; and their installation."""

@@ -1,4 +1,4 @@
-"""The static programs for the board's architecture, loader and probe: chosen, copied once, verified by their hash."""
+"""Static programs for the board's architecture (loader and probe): selected, copied once, verified by their hash."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ ARCHITECTURES = {
     "armv8l": "armhf",
     "x86_64": "amd64",
 }
-"""The architecture of our programs for a machine, as uname -m names it."""
+"""Architecture of the programs for a machine, as uname -m names it."""
 LOADER, PROBE = "loader", "probe"
 _RECEIVE = script("receive_program.sh")
 
 
 @dataclass(frozen=True)
 class Programs:
-    """Paths on the board, and what was copied there."""
+    """Paths on the board, and the copied files."""
 
     loader: str
     probe: str
@@ -39,7 +39,7 @@ def find_program(build: Path, machine: str, name: str, database: str = "") -> Pa
 
     Only the board builds have the MongoDB client, since Debian's own does not link statically.
 
-    Raises: DeviceFault: it was not built for it; says how to build it.
+    Raises: DeviceFault: no build for it; says how to build it.
     """
     architecture = ARCHITECTURES.get(machine)
     if machine.startswith("armv6"):
@@ -61,12 +61,12 @@ def find_program(build: Path, machine: str, name: str, database: str = "") -> Pa
 
 
 def install_programs(shell: Shell, build: Path, machine: str, folder: str, database: str = "") -> Programs:
-    """Loader and probe on the board, each copied only if the board has not got this very one.
+    """Loader and probe on the board, each copied only if the board does not have the identical file.
 
     Args:
-        folder: an existing directory on the board that only its user can write.
-        database: what will be measured, where the loader has to have a certain engine.
-    Raises: DeviceFault: one of them was not built, or its copy does not verify.
+        folder: an existing directory on the board that only its user can write to.
+        database: database to be measured, if the loader must contain its engine.
+    Raises: DeviceFault: a program was not built, or its copy does not verify.
     """
     programs = {
         LOADER: find_program(build, machine, LOADER, database),
@@ -74,7 +74,7 @@ def install_programs(shell: Shell, build: Path, machine: str, folder: str, datab
     }
     wanted = {name: file_sha256(path) for name, path in programs.items()}
     targets = {name: f"{folder}/{name}-{digest[:16]}" for name, digest in wanted.items()}
-    there = shell.run(["sha256sum", "--", *targets.values()]).text().splitlines()  # one question for both
+    there = shell.run(["sha256sum", "--", *targets.values()]).text().splitlines()  # one request for both
     for name, target in targets.items():
         if not any(_digest(line) == wanted[name] and line.endswith(Path(target).name) for line in there):
             _install(shell, programs[name], target, wanted[name])
@@ -90,15 +90,15 @@ def _install(shell: Shell, program: Path, target: str, digest: str) -> None:
 
 
 def _digest(line: str) -> str:
-    # sha256sum starts a line with a backslash when the file's name needed escaping.
+    # sha256sum starts a line with a backslash if the file's name needed escaping.
     return line.lstrip("\\").partition(" ")[0]
 
 
 def installed_here(build: Path, database: str = "") -> Programs:
-    """Loader and probe of this computer's own builds, where they are.
+    """Loader and probe from this computer's own builds.
 
     Args:
-        database: what will be measured, where the loader has to have a certain engine.
+        database: database to be measured, if the loader must contain its engine.
     Raises: DeviceFault: one of them was not built.
     """
     machine = platform.machine()

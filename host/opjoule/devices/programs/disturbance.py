@@ -12,7 +12,7 @@ from opjoule.suggestion import unknown
 
 _SCRIPT = script("disturb.sh")
 TAG = "disturbance"
-"""Tag of its folder on the board."""
+"""Tag of the disturbance's folder on the board."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ DISTURBANCES = {
 
 
 def find_disturbance(name: str) -> Disturbance:
-    """The disturbance called `name`. Raises: BadInput: no such one; names the known."""
+    """The disturbance called `name`. Raises: BadInput: unknown; names the known ones."""
     if name not in DISTURBANCES:
         raise BadInput(unknown("disturbance", name, sorted(DISTURBANCES)))
     return DISTURBANCES[name]
@@ -61,7 +61,7 @@ class RunningDisturbance:
     """The load on the board, from the start until stop(), or until this program or the connection ends."""
 
     def __init__(self, runner: Runner, disturbance: Disturbance, folder: str) -> None:
-        """Starts it, with its file in the board's `folder`. Raises: DeviceFault: it does not start."""
+        """Starts the load, with its file in the board's `folder`. Raises: DeviceFault: it does not start."""
         _, _, *numbers = astuple(disturbance)
         command = ["sh", "-c", _SCRIPT, "sh", folder, *map(str, numbers)]
         self._run = runner.start(command, TAG, None, pinned=False)
@@ -70,7 +70,7 @@ class RunningDisturbance:
             raise DeviceFault(f"the disturbance '{disturbance.name}' does not start in {folder} on the board")
 
     def stop(self) -> None:
-        """Ends it; its file is removed. After a lost link the board does so itself."""
+        """Ends the load and removes its file. After a lost link the board does so itself."""
         self._run.interrupt()
         with contextlib.suppress(LinkFault):
             self._run.wait()

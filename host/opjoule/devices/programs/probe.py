@@ -1,7 +1,7 @@
-"""The probe on a board: one process that tells its clock and pending writes, drives its sync line and samples its load.
+"""The probe on a board: a process that reports clock and pending writes, drives the sync line and samples the load.
 
-docs/reference/probe.md has its requests and answers. A board may be broken or hostile: a line that the probe would not
-say is passed over, and nothing grows with what comes.
+docs/reference/probe.md lists its requests and answers. A board may be broken or hostile: lines that the probe would
+not send are ignored, and memory use does not grow with the input.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from opjoule.errors import DeviceFault, LinkFault
 from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END, PhaseMark
 
 LINE_MAX: Final = 1 << 18
-"""Bytes of the longest line, the answer that repeats a signature; longer ones come in parts, which are no lines."""
+"""Bytes of the longest line, the answer that repeats a signature; longer ones arrive in parts, which are no lines."""
 TEXT_MAX: Final = 500
-"""Letters that are kept of what the board says in words."""
+"""Characters that are kept of a message from the board."""
 HELLO: Final = "probe"
 """Key of its first line."""
 WORDS: Final = (HELLO, "clock", "pending", "files", "signature", "steering", "drain")
@@ -34,9 +34,9 @@ ANSWER_S = 30.0
 START_S = 60.0
 SILENCE_S = 20
 PERIOD_MS = 100
-"""Between two samples of the board's counters."""
+"""Interval between two samples of the board's counters."""
 WAITING_MAX = 10_000
-"""Marks, faults and answers that wait to be asked for; a board that says more loses the rest."""
+"""Greatest number of unread marks, faults and answers; any more are lost."""
 _LAST_WORDS_S = 5.0
 _START = script("start_probe.sh")
 T = TypeVar("T")
@@ -44,14 +44,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class ProbeAnswer:
-    """What the probe says to a request."""
+    """The probe's answer to a request."""
 
     word: str
     entry: dict[str, Any]
 
 
 def probe_line(line: bytes) -> PhaseMark | ProbeAnswer | str | None:
-    """What one line says, of what has gone wrong on the board its words; None where it is none of the probe's."""
+    """Contents of one line; for a fault of the board its message; None if the line is not from the probe."""
     try:
         entry = json.loads(line)
         if not isinstance(entry, dict):
@@ -68,7 +68,7 @@ def probe_line(line: bytes) -> PhaseMark | ProbeAnswer | str | None:
 
 
 def _word(entry: dict[str, Any]) -> str:
-    """The request that an entry answers. An answer of "error" repeats it: it is for whoever sent that."""
+    """The request that an entry answers. An "error" answer repeats the request."""
     if HELLO in entry:
         return HELLO
     said = str(entry["answer"])
@@ -76,7 +76,7 @@ def _word(entry: dict[str, Any]) -> str:
 
 
 def number(entry: dict[str, Any], key: str) -> int:
-    """A whole number that the probe says. Raises: DeviceFault: the entry has none there, or one beyond 63 bits."""
+    """An integer of the entry. Raises: DeviceFault: there is none, or it has more than 63 bits."""
     value = entry.get(key)
     if not isinstance(value, int) or isinstance(value, bool) or not -_INT64 <= value < _INT64:
         raise DeviceFault(f"the probe's answer has no whole number '{key}': is another program in its place?")
@@ -87,11 +87,11 @@ class Probe:
     """A running `probe serve`. Safe from several threads."""
 
     def __init__(self, shell: Shell, program: str, folder: str, options: list[str]) -> None:
-        """Starts it.
+        """Starts the probe.
 
         Args:
             folder: on the board, directly in a session's: for its files and the marks' socket.
-        Raises: LinkFault, DeviceFault: it does not start; says its last line.
+        Raises: LinkFault, DeviceFault: it does not start; gives its last line.
         """
         self._shell = shell
         self._answers: dict[str, queue.Queue[tuple[dict[str, Any], int] | None]] = {}
@@ -126,49 +126,49 @@ class Probe:
         return Exchange(sent_ns, number(answer, "received_ns"), number(answer, "sent_ns"), received_ns)
 
     def pending_write_bytes(self) -> int:
-        """Bytes that the board has yet to write to its media: Dirty and Writeback of its /proc/meminfo."""
+        """Bytes that the board has not yet written to its media: Dirty and Writeback of its /proc/meminfo."""
         return number(self._ask("pending")[0], "bytes")
 
     def begin_files(self, name: str) -> None:
-        """From now on events and samples go to NAME.events.jsonl and NAME.system.csv; the files before are complete."""
+        """Sends events and samples to NAME.events.jsonl and NAME.system.csv from now on; earlier files are complete."""
         self._ask(f"files {name}")
 
     def play_signature(self, bits: str, bit_ms: int) -> tuple[int, int]:
-        """Plays a busy and idle pattern; its start and end [board_ns]."""
+        """Plays a busy and idle pattern; returns its start and end [board_ns]."""
         answer = self._ask(f"signature {bits} {bit_ms}", limit_s=ANSWER_S + len(bits) * bit_ms * 1e-3)[0]
         return number(answer, "start_ns"), number(answer, "end_ns")
 
     def steering(self) -> dict[str, Any]:
-        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason where it cannot be read."""
+        """adjtimex of the board: status, frequency_ppm, offset_s, tick_us; a reason if it cannot be read."""
         adjtimex = self._ask("steering")[0].get("adjtimex")
         return (
             adjtimex if isinstance(adjtimex, dict) and adjtimex else {"reason": "the probe gives no reason"}
         )
 
     def keep_marks(self, path: Path) -> None:
-        """From now on each phase mark is written to this file as it arrives, as the board's file of events has it."""
+        """Writes each phase mark to this file as it arrives, in the format of the board's file of events."""
         self._kept = path.open("x", encoding="utf-8", buffering=1)
 
     def marks(self) -> list[PhaseMark]:
-        """Phase marks that have come since the last call, in order."""
+        """Phase marks that have arrived since the last call, in order."""
         return drained(self._marks)
 
     def faults(self) -> list[str]:
-        """What has gone wrong on the board since the last call, one line each."""
+        """Faults of the board since the last call, one line each."""
         return drained(self._faults)
 
     def warnings(self) -> list[str]:
-        """What has to be known of the board's run, once all work is done; a real probe tells of faults alone."""
+        """Warnings of the board's run, after all work is done; a real probe has only faults."""
         return []
 
     def close(self) -> None:
-        """Ends it; its files are complete then."""
+        """Ends the probe; its files are complete then."""
         self._ended.set()
         with self._writing:
             end_by_input(self._process, ANSWER_S)
 
     def _ask(self, request: str, limit_s: float = ANSWER_S) -> tuple[dict[str, Any], int, int]:
-        """(the answer, host_ns when the request left, host_ns when it arrived)."""
+        """(answer, host_ns when the request left, host_ns when the answer arrived)."""
         word = request.partition(" ")[0]
         with self._guard:
             asking = self._asking.setdefault(word, threading.Lock())
@@ -178,7 +178,7 @@ class Probe:
             try:
                 arrived = None if self._ended.is_set() else answers.get(timeout=limit_s)
             except queue.Empty:
-                self._ended.set()  # an answer that comes later would be taken for that of another request
+                self._ended.set()  # a later answer would be matched to another request
                 arrived = None
             if arrived is None:
                 raise LinkFault(f"the probe on {self._shell.target} does not answer: {self._last_words()}")
@@ -236,7 +236,7 @@ class Probe:
         line = {"event": event, "board_ns": mark.board_ns, "detail": mark.name}
         try:
             self._kept.write(json.dumps(line) + "\n")
-        except (OSError, ValueError) as error:  # the board's own file of events has them, too
+        except (OSError, ValueError) as error:  # the board's own file of events contains them too
             self._kept = None
             _put(self._faults, f"marks are not written down here: {error}")
 
@@ -253,13 +253,13 @@ class Probe:
 
 
 def _put(waiting: queue.Queue[T], item: T) -> None:
-    """Adds an item; where nobody takes them, only so many wait."""
+    """Adds an item; drops it if too many are unread."""
     with contextlib.suppress(queue.Full):
         waiting.put_nowait(item)
 
 
 def drained(waiting: queue.Queue[T]) -> list[T]:
-    """Everything that waits."""
+    """Removes and returns all unread items."""
     items = []
     with contextlib.suppress(queue.Empty):
         while True:

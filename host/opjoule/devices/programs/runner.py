@@ -1,4 +1,4 @@
-"""Starts programs on a board, each under the probe and in a folder of the session, and brings files there and back."""
+"""Starts programs on a board, each under the probe and in a folder of the session, and transfers files both ways."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ class Runner:
     probe: str
     folder: str
     pin: str = ""
-    """Processors that programs are kept on, as taskset -c takes them; empty for all."""
+    """Processors that programs are restricted to, as taskset -c takes them; empty for all."""
     under: Sequence[str] = ()
-    """A command of the board that starts each program, with the program behind it."""
+    """A command of the board that starts each program, followed by the program's command line."""
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def start(
@@ -41,15 +41,15 @@ class Runner:
         stream: list[str] | None = None,
         pinned: bool = True,
     ) -> WorkloadRun:
-        """Starts a program; its files come to raw/ with fetch().
+        """Starts a program; fetch() copies its files to raw/.
 
         Args:
             command: of the board, as an argument list.
-            tag: of the session's folder for it, and of its files.
-            files: option of the command -> ending of the file in that folder that it names.
+            tag: name of its folder in the session's, and of its files.
+            files: option of the command -> suffix of the file in that folder that it names.
             phase: marked from its start to its end; empty for none.
-            pinned: keep it on this session's processors.
-            stream: a command of this computer, whose output the program reads as the file that --trace names.
+            pinned: restrict it to this session's processors.
+            stream: a command of this computer, whose output the program reads as the file of --trace.
         Raises: RigFault: the board cannot be reached, or one of the programs cannot start.
         """
         folder = f"{self.folder}/{tag}"
@@ -72,11 +72,11 @@ class Runner:
 
     @property
     def files_folder(self) -> str:
-        """Where copy_in() puts files on the board."""
+        """Folder on the board for copy_in()."""
         return f"{self.folder}/files"
 
     def copy_in(self, file: Path) -> str:
-        """Copies a host file to the board once; gives its path there. Raises: LinkFault, DeviceFault."""
+        """Copies a host file to the board once; returns its path there. Raises: LinkFault, DeviceFault."""
         if file not in self._copied:
             target = f"{self.files_folder}/{file.name}"
             mode = "700" if os.access(file, os.X_OK) else "600"
@@ -86,6 +86,6 @@ class Runner:
         return self._copied[file]
 
     def fetch_probe_files(self, name: str, raw: Path) -> None:
-        """Brings the probe's files of a name to raw/, once it has begun others. Raises: LinkFault, DeviceFault."""
+        """Moves the probe's files of a name to raw/, after it has begun others. Raises: LinkFault, DeviceFault."""
         names = [f"{name}.events.jsonl", f"{name}.system.csv"]
         fetch_files(self.shell, f"{self.folder}/{PROBE_FOLDER}", names, raw)

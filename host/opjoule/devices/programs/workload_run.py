@@ -1,4 +1,5 @@
-"""A workload on a board: started by the probe, followed live, its files fetched when it ends or the link is back."""
+"""A workload on a board: started by the probe, followed live; its files are fetched when it ends or the link is
+back."""
 
 from __future__ import annotations
 
@@ -16,19 +17,19 @@ from opjoule.devices.connection.shell import Shell, beat_until
 from opjoule.errors import LinkFault, RigFault
 
 SILENCE_S = 20
-"""A workload that has not heard from the host for this long is stopped."""
+"""A workload without a message from the host for this long is stopped."""
 RECONNECT_S = 120.0
 INTERRUPT_S = 30.0
-"""From the request to end: the probe kills after 10 s what does not."""
+"""Time limit from the request to the end: the probe kills a workload after 10 s."""
 _SSH_LOST = 255
 
 
 class OperationStream:
-    """The program that makes the operations, and where they have to travel, the one that carries them."""
+    """Program that generates the operations, and, if they must be transferred, the program that carries them."""
 
     def __init__(self, command: list[str], log: Path) -> None:
-        """Starts the program; what it says on stderr goes to `log`. Raises: RigFault: it cannot be started."""
-        # Nobody would end it if this process were killed: it goes on without a reader.
+        """Starts the program; its stderr goes to `log`. Raises: RigFault: it cannot be started."""
+        # Nobody would end it if this process were killed: it would run without a reader.
         with_host = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         log.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -45,7 +46,7 @@ class OperationStream:
         self._carrier: subprocess.Popen[bytes] | None = None
 
     def carry(self, command: list[str]) -> None:
-        """Pipes the operations into another program, which takes them to the board."""
+        """Pipes the operations into another program, which transfers them to the board."""
         assert self._maker.stdout
         self._carrier = subprocess.Popen(
             command,
@@ -54,10 +55,10 @@ class OperationStream:
             stderr=subprocess.DEVNULL,
             start_new_session=True,
         )
-        self._maker.stdout.close()  # the carrier has its own end now: once it is gone, the program has none
+        self._maker.stdout.close()  # the carrier now has its own end: when it ends, the program has no reader
 
     def stop(self) -> None:
-        """Ends both, whatever they are at."""
+        """Ends both programs, whatever their state."""
         for process in (self._maker, self._carrier):
             if process is None:
                 continue
@@ -73,9 +74,9 @@ class WorkloadRun(LineProcess):
         """Starts `probe run`.
 
         Args:
-            command: of the probe, the workload's own behind it.
+            command: the probe's command line, followed by the workload's.
             folder: on the board, directly in a session's; its name is that of the run's files.
-            raw: None for a program whose files nobody wants.
+            raw: None for a program whose files are not needed.
         """
         self._shell = shell
         self._folder = folder
@@ -94,7 +95,7 @@ class WorkloadRun(LineProcess):
             self._process.stdin.flush()
 
     def take_operations(self, stream: OperationStream, fifo: str) -> None:
-        """Carries a stream of operations to the FIFO on the board that the workload reads them from."""
+        """Transfers a stream of operations to the FIFO on the board from which the workload reads them."""
         self._stream = stream
         stream.carry(self._shell.command(["sh", "-c", 'exec cat >"$1"', "sh", fifo]))
 
@@ -108,11 +109,11 @@ class WorkloadRun(LineProcess):
             limit.start()
         with self._beat_lock:
             if self._process.stdin and not self._process.stdin.closed:
-                with contextlib.suppress(OSError):  # the connection is gone; wait() says so
+                with contextlib.suppress(OSError):  # the connection is gone; wait() reports it
                     self._process.stdin.close()
 
     def wait(self) -> int:
-        """Waits for the end; nothing else is done on the board, but after a lost link its files are fetched.
+        """Waits for the end without doing anything else on the board; after a lost link, its files are fetched.
 
         Raises: LinkFault: the link was lost; says whether the files were fetched.
         """
@@ -125,7 +126,8 @@ class WorkloadRun(LineProcess):
         raise LinkFault(self._after_lost_link())
 
     def fetch(self) -> None:
-        """Copies its files to the host and removes them from the board: work for the board, kept out of all windows.
+        """Copies its files to the host and removes them from the board; never called inside a window, as it loads the
+        board.
 
         Raises: LinkFault, DeviceFault: the files did not arrive.
         """

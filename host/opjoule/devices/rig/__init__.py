@@ -1,1 +1,1 @@
-"""What rig.toml describes, and the board that is put together from it."""
+"""rig.toml, and the board that is built from it."""

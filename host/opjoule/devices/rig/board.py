@@ -1,4 +1,4 @@
-"""The board that rig.toml describes, connected and with its programs in place."""
+"""The board of rig.toml, connected and with its programs installed."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ def open_board(
     database: str = "",
     disturbance: Disturbance | None = None,
 ) -> Board:
-    """Connects to the board and brings loader and probe there; the caller closes it.
+    """Connects to the board and installs loader and probe there; the caller closes it.
 
     Args:
-        sync: the sync line's carrier or "none", in place of rig.toml's.
-        state: the state to measure in, in place of rig.toml's.
-        database: what will be measured, where the loader has to have a certain engine.
+        sync: the sync line's carrier or "none", instead of rig.toml's.
+        state: the state to measure in, instead of rig.toml's.
+        database: database to be measured, if the loader must contain its engine.
     Raises: BadInput: rig.toml does not describe it. LinkFault, DeviceFault: the board is out of reach or unfit.
     """
     described, place = described_medium(rig, board)
@@ -81,10 +81,10 @@ def board_on(
     disturbance: Disturbance | None = None,
     probe: ProbeOptions | None = None,
 ) -> Board:
-    """A real board behind a shell, its facts read and its programs installed; it closes the shell.
+    """A real board behind a shell, with its facts read and its programs installed; it closes the shell.
 
     Args:
-        probe: how it is watched, in place of the sync line alone.
+        probe: options of the probe, instead of the sync line alone.
     Raises: LinkFault, DeviceFault: the board is out of reach, or a program cannot be installed.
     """
     session = new_session()
@@ -123,7 +123,7 @@ def board_on(
 
 
 def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None) -> list[str]:
-    """What preparing the board would change, one line each; nothing is changed or copied. Raises: as open_board()."""
+    """Changes that preparing the board would make, one line each; nothing is changed. Raises: as open_board()."""
     described, place = described_medium(rig, board)
     carrier = described.sync or board.profile.sync
     shell = open_shell(described)
@@ -137,7 +137,7 @@ def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None)
 
 
 def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium]:
-    """The descriptions of board and medium. Raises: BadInput: rig.toml has no such board, or it no such medium."""
+    """Descriptions of board and medium. Raises: BadInput: rig.toml lacks the board or the medium."""
     described = rig.device(board.profile.name)
     if board.medium not in described.storage:
         known = unknown("medium", board.medium, sorted(described.storage))
@@ -146,6 +146,6 @@ def described_medium(rig: Rig, board: BoardAndMedium) -> tuple[RigDevice, Medium
 
 
 def open_shell(described: RigDevice) -> Shell:
-    """The connection that rig.toml asks for. Raises: LinkFault: with the line that ssh itself gives."""
+    """The connection that rig.toml specifies. Raises: LinkFault: with ssh's own message."""
     target = described.ssh_target
     return LocalShell() if target is None else SshConnection(target, list(described.ssh_options))

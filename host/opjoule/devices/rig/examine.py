@@ -1,4 +1,4 @@
-"""What can be checked of a board behind ssh without changing it: for `measure.py doctor`."""
+"""Checks of a board behind ssh that change nothing: for `measure.py doctor`."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from opjoule.errors import BadInput, OpJouleError
 
 PULSE_S: Final = 0.5
 PULSES: Final = 3
-"""Played on a sync line where a meter listens to it."""
+"""Number of pulses on a sync line that a meter listens to."""
 _EDGES_LIMIT_S: Final = 2.0
-"""From the last pulse to its last edge: the meter's line and this computer's load."""
+"""Time limit from the last pulse to its last edge: the meter's line and this computer's load."""
 _FLAGS = script("power_flags.sh")
 EdgesSoFar = Callable[[int, float], int]
-"""Sync edges that a meter has seen, as soon as there are so many or the time is over [s]."""
+"""Function that gives the sync edges seen by a meter, once there are so many or the time is over [s]."""
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at, and the remedy if it is not well."""
+    """One check, and the remedy if it failed."""
 
     about: str
     well: bool
@@ -43,11 +43,11 @@ class Finding:
 def examine_board(
     name: str, described: RigDevice, builds: Path, *, pulses: int = 0, edges: EdgesSoFar | None = None
 ) -> Iterator[Finding]:
-    """Connection, rights, loader, left-over changes, sync line and each medium of one board.
+    """Checks connection, rights, loader, remaining changes, sync line and each medium of one board.
 
     Args:
-        pulses: played on the sync line; 0 only asks the kernel for it, and leaves its level alone.
-        edges: tells the edges that arrive; None where no meter listens.
+        pulses: number played on the sync line; 0 only requests the line from the kernel, with its level unchanged.
+        edges: gives the edges that arrive; None if no meter listens.
     """
     try:
         shell = open_shell(described)
@@ -118,12 +118,12 @@ def _sync(
 
 
 def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -> str:
-    """Requests the sync line from the board's kernel, and drives it only if asked to.
+    """Requests the sync line from the board's kernel, and drives it only if `pulses` is not 0.
 
     Args:
-        pulses: how many, of half a second each; 0 leaves the pin's level and direction alone.
-    Returns: the line in words; empty for one of sysfs, of which nothing more is known.
-    Raises: BadInput: the probe's own line: no such line, taken, not to be opened. LinkFault: no connection.
+        pulses: number of pulses, half a second each; 0 leaves the pin's level and direction unchanged.
+    Returns: the line in words; empty for a sysfs line, of which nothing more is known.
+    Raises: BadInput: with the probe's message: no such line, in use, or no access. LinkFault: no connection.
     """
     drive = ["--pulses", str(pulses)] if pulses else []
     ran = shell.run([*probe, "gpio", "--sync", carrier, *drive], limit_s=60 + 2 * PULSE_S * pulses)
@@ -138,7 +138,7 @@ def look_at_pin(shell: Shell, probe: list[str], carrier: str, pulses: int = 0) -
 
 
 def edges_finding(name: str, played: int, arrived: int) -> Finding:
-    """Whether the edges that the board played are those that the meter captured."""
+    """Compares the edges that the board played with those that the meter captured."""
     about, said = f"{name} sync line", f"{arrived} of {played} edges arrived at the meter"
     if arrived == 0:
         return Finding(
@@ -159,7 +159,7 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
 
 
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
-    """Where the board tells of a supply that was too low; not every kernel does, which is no fault of the rig's."""
+    """Reports under-voltage if the board detects it; a kernel without detection is not a fault of the rig."""
     flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
     words = ", ".join(flags) or "the board does not report it: watch the voltage in the trace"
     return Finding(f"{name} under-voltage", True, words)

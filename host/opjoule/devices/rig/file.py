@@ -50,57 +50,57 @@ _WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
 
 
 class RigDevice(Struct, frozen=True):
-    """One board of the rig, as rig.toml describes it."""
+    """One board of the rig, as described in rig.toml."""
 
     connection: Annotated[str, Meta(pattern="^(local$|ssh:)", description='"local" or "ssh:user@host"')] = (
         "local"
     )
     sync: Annotated[str | None, Meta(description="text in quotes")] = None
     storage: dict[str, Medium] = {}
-    """Media by their name, as --storage takes it."""
+    """Media by name, as --storage takes it."""
     ssh_options: Annotated[
         tuple[str, ...], Meta(description='a list of texts, for example ["-p", "2222"]')
     ] = ()
     cpufreq: str = CPUFREQ
     mongod: str = ""
-    """The server program on the board, where it is not on its PATH."""
+    """Path of the server program on the board, if it is not on its PATH."""
     mongod_options: Annotated[
         tuple[str, ...], Meta(description='a list of texts, for example ["--nojournal"]')
     ] = ()
     state: StateSettings = StateSettings()
-    """The state the board is measured in."""
+    """The state in which the board is measured."""
 
     @property
     def ssh_target(self) -> str | None:
-        """Where ssh connects to; None when this computer is the board."""
+        """Target of ssh; None if this computer is the board."""
         return self.connection.removeprefix("ssh:") if self.connection.startswith("ssh:") else None
 
 
 class RigSupply(Struct, frozen=True):
-    """The supply and its wiring, as far as rig.toml tells."""
+    """The supply and its wiring, as far as rig.toml states them."""
 
     voltage_v: Annotated[
         Annotated[float, Meta(ge=1.0, le=60.0)] | None, Meta(description="a number from 1 to 60")
     ] = None
-    """Without load [V]."""
+    """Voltage without load [V]."""
     cable_ohm: Annotated[
         Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
     ] = None
-    """Resistance of all that lies between supply and board but the shunt: fuse, plugs, cable, both ways [ohm]."""
+    """Resistance of everything between supply and board except the shunt: fuse, plugs, cable, both ways [ohm]."""
     sense_ohm: Annotated[
         Annotated[float, Meta(ge=0.0, le=1.0)] | None, Meta(description="a number from 0 to 1")
     ] = None
-    """The part of it between the point where the voltage is sensed and the board, both ways [ohm]; its loss is taken
-    off. None: at most 20 milliohm."""
+    """Part of it between the voltage's sense point and the board, both ways [ohm]; its loss is subtracted. None: at
+    most 20 milliohm."""
 
 
 class RigRoom(Struct, frozen=True):
-    """Where the meter stands, as far as rig.toml tells."""
+    """Location of the meter, as far as rig.toml states it."""
 
     temperature_c: Annotated[
         Annotated[float, Meta(ge=-40.0, le=85.0)] | None, Meta(description="a number from -40 to 85")
     ] = None
-    """For the sensor's calibration; None: within 5 K of its own."""
+    """Temperature for the sensor's calibration; None: within 5 K of the calibration's own."""
 
 
 class Rig(Struct, frozen=True):
@@ -112,7 +112,7 @@ class Rig(Struct, frozen=True):
     supply: RigSupply = RigSupply()
     room: RigRoom = RigRoom()
     storage_meter: str | None = None
-    """A second meter, in the medium's own supply; None: there is none."""
+    """A second meter, in the medium's own supply; None if there is none."""
 
     def device(self, name: str) -> RigDevice:
         """The board called `name`. Raises: BadInput: rig.toml does not describe it."""
@@ -124,7 +124,7 @@ class Rig(Struct, frozen=True):
 
 
 def read_rig(path: Path) -> Rig:
-    """Reads and checks rig.toml. Raises: BadInput: no such file, not TOML, a key missing, unknown or of a bad type."""
+    """Reads and checks rig.toml. Raises: BadInput: no such file, not TOML, a missing, unknown or malformed key."""
     data = _read_toml(path)
     meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
     if meter is None:
@@ -146,7 +146,7 @@ _METERS: Final = {"port": "serial:/dev/ttyACM0", "storage": "fnirsi"}
 
 
 def _meter(path: Path, data: Mapping[str, Any], key: str, example: str) -> str | None:
-    """A meter as [meter] names it; None where it names none."""
+    """A meter by its key in [meter]; None if it is absent."""
     table = data.get("meter")
     name = table.get(key) if isinstance(table, dict) else None
     if name is not None and not isinstance(name, str):
@@ -181,7 +181,7 @@ def _read_toml(path: Path) -> dict[str, Any]:
 
 
 def _texts(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Every text, keys as well, behind the name of its entry."""
+    """Every text, including keys, after the name of its entry."""
     if isinstance(value, str):
         yield name, value
     elif isinstance(value, dict):

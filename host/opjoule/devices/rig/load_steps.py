@@ -1,4 +1,4 @@
-"""A board as a load: the probe keeps its processors busy a part of the time, step by step. For calibrations."""
+"""A board as a load: the probe keeps its processors busy part of the time, step by step. For calibrations."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from opjoule.devices.rig.file import RigDevice
 from opjoule.devices.state.board_state import read_facts
 
 CHIPS: Final = 8
-"""A step is busy in so many of 8 chips of a pattern that repeats."""
+"""Number of chips in a repeating pattern; a step is busy in some of them."""
 CHIP_MS: Final = 20
 PERIOD_NS: Final = CHIPS * CHIP_MS * 1_000_000
 LEVELS: Final = (0, 2, 4, 6, 8)
 LEAD_S: Final = 1.0
-"""At its start, in which supply and frequencies come to rest; the probe idles 250 ms before and after."""
+"""Start of a step, in which supply and frequencies settle; the probe idles 250 ms before and after."""
 TAIL_S: Final = 0.5
 
 
 def pattern(level: int, seconds: float) -> str:
-    """The probe's load signature that is busy in `level` of 8 chips, evenly spread, for so long."""
+    """The probe's load signature of this duration, busy in `level` of 8 chips, evenly spread."""
     chips = "".join(
         "1" if (chip + 1) * level // CHIPS > chip * level // CHIPS else "0" for chip in range(CHIPS)
     )
@@ -42,7 +42,7 @@ LoadSteps = Callable[[int, float], tuple[int, int]]
 
 
 def play(probe: Probe, level: int, seconds: float) -> tuple[int, int]:
-    """Plays one step; start and end [host_ns] of `seconds` of it, whole periods of the pattern.
+    """Plays one step; returns start and end [host_ns] of `seconds` of it, whole periods of the pattern.
 
     Raises: LinkFault, DeviceFault: the board does not answer.
     """
@@ -55,9 +55,9 @@ def play(probe: Probe, level: int, seconds: float) -> tuple[int, int]:
 
 @contextmanager
 def load_steps(described: RigDevice, builds: Path) -> Iterator[LoadSteps]:
-    """Connects to a board and runs the probe there; nothing else of it is changed, and nothing stays.
+    """Connects to a board and runs the probe there; it changes nothing else, and nothing stays installed.
 
-    Raises: LinkFault, DeviceFault: out of reach, without the probe, or measured by another.
+    Raises: LinkFault, DeviceFault: out of reach, without the probe, or in use by another measurement.
     """
     with closing(open_shell(described)) as shell:
         facts = read_facts(shell, journal=JOURNAL)

@@ -1,7 +1,7 @@
-"""opjoule-root: the one program that sudo has to allow on a board, and the script that installs it there.
+"""opjoule-root: the only program that sudo must allow on a board, and the script that installs it there.
 
-It holds what a measurement does as root (on_board/steps.sh, state.sh) and the lists of what may be changed, made from
-rig.toml. It takes orders, checks each against the lists, and runs no text that it is given.
+It contains the root actions of a measurement (on_board/steps.sh, state.sh) and the lists of allowed changes, generated
+from rig.toml. It takes orders, checks each against the lists, and never executes text that it receives.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9_./:@,+=% -]+")
 
 
 def helper_text(device: RigDevice, user: str) -> str:
-    """The program for one board and user. Raises: BadInput: a medium's path or device that no order can hold."""
+    """The program for one board and user. Raises: BadInput: a medium's path or device that no order can contain."""
     lists = {
         "version": helper_version(),
         "user": user,
@@ -46,9 +46,9 @@ def helper_text(device: RigDevice, user: str) -> str:
 
 
 def install_script(device: RigDevice, user: str) -> str:
-    """A shell script, run once as root on the board: puts opjoule-root and its sudoers file in place.
+    """Shell script, run once as root on the board: installs opjoule-root and its sudoers file.
 
-    Raises: BadInput: not a user's name; a medium that cannot be listed.
+    Raises: BadInput: not a valid user name; a medium that cannot be listed.
     """
     if not _USER.fullmatch(user):
         raise BadInput(
@@ -81,7 +81,7 @@ echo 'opjoule-root is in place'
 
 
 def root_plan(device: RigDevice, user: str) -> list[str]:
-    """What may be done as root on the board, a line each."""
+    """Actions allowed as root on the board, one line each."""
     lines = [
         "read settings: CPU, radios, HDMI, LEDs, fan, swap, active units, block devices and mounts",
         f"write CPU governor and frequencies below {device.cpufreq}, and switch processors on and off",

@@ -1,4 +1,4 @@
-"""A server database on the board: its programs found, its data folder set up, started, awaited, watched and cleaned."""
+"""A server database on the board: finding programs, setting up the data folder, starting, watching and cleaning up."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from opjoule.devices.programs.runner import Runner
 from opjoule.errors import DeviceFault, OpJouleError
 
 ACCOUNT = "nobody"
-"""Account of a server that root may not be."""
+"""Account of a server that must not run as root."""
 ACCESS = "server-access"
-"""Folder of the session with what clients need to be let in."""
+"""Folder of the session with the clients' access data."""
 START_LIMIT_S = 120.0
 _PREPARE_LIMIT_S = 300.0
 _PERIOD_S = 1.0
 _COLUMNS = ("host_ns", "uptime_s", "cpu_s", "rss_bytes", "read_bytes", "written_bytes")
 _IS_NOT_OURS = 9
-"""Exit status where the data folder was not made: it was there already."""
+"""Exit status if the data folder was not created because it already existed."""
 _FIND, _MAKE_DATA = script("find_program.sh"), script("server_data.sh")
 _LISTENS, _WATCH = script("server_listens.sh"), script("server_watch.sh")
 
@@ -38,8 +38,8 @@ def find_programs(shell: Shell, database: Database, given: Mapping[str, str] | N
     """Program -> its path on the board.
 
     Args:
-        given: those that the user says where they are.
-    Raises: DeviceFault: one is missing; says how to get it.
+        given: paths that the user states.
+    Raises: DeviceFault: a program is missing; says how to install it.
     """
     paths = dict(given or {})
     for name, places in database.programs.items():
@@ -52,17 +52,17 @@ def find_programs(shell: Shell, database: Database, given: Mapping[str, str] | N
 
 
 def program_path(shell: Shell, name: str, places: Sequence[str]) -> str:
-    """The path of a program on the board; empty for nowhere."""
+    """Path of a program on the board; empty if it is not found."""
     ran = shell.run(["sh", "-c", _FIND, "sh", name, *places])
     return ran.text().strip().splitlines()[-1] if ran.status == 0 else ""
 
 
 def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]) -> None:
-    """Sees that a database's programs can be run and are of versions that are driven.
+    """Checks that a database's programs can be run and have supported versions.
 
     Args:
         programs: program -> its path on the board.
-    Raises: DeviceFault: one is not; says what to do.
+    Raises: DeviceFault: a program fails the check; says what to do.
     """
     for name, path in programs.items():
         if not path.endswith(".jar") and not program_path(shell, path, ()):
@@ -81,7 +81,7 @@ def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]
 
 
 def program_version(shell: Shell, database: Database, programs: Mapping[str, str]) -> str:
-    """What its version command says of it, for example "15.18"; empty where it says none."""
+    """Output of its version command, for example "15.18"; empty if there is none."""
     return _stated_version(shell, database.version, programs) if database.version else ""
 
 
@@ -92,7 +92,7 @@ def _stated_version(shell: Shell, command: Command, programs: Mapping[str, str])
 
 
 def filled(command: Command, places: Mapping[str, str]) -> Command:
-    """A command with its places filled in."""
+    """A command with its placeholders filled in."""
 
     def put(part: str) -> str:
         for name, value in places.items():
@@ -104,18 +104,18 @@ def filled(command: Command, places: Mapping[str, str]) -> Command:
 
 @dataclass(frozen=True)
 class ServerPrograms:
-    """What the user says of a board's servers."""
+    """The user's settings for a board's servers."""
 
     paths: Mapping[str, str] = field(default_factory=dict)
-    """Program -> its path, where it is not looked for."""
+    """Program -> its path, if it is not to be searched for."""
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Database -> further options of its server."""
+    """Database -> additional options of its server."""
 
 
 def check_server(shell: Shell, database: Database, given: ServerPrograms) -> None:
-    """Sees that a server can be set up, before anything is made or prepared.
+    """Checks that a server can be set up, before anything is created or prepared.
 
-    Raises: DeviceFault: a program is missing or of another version than is driven, or its port is taken.
+    Raises: DeviceFault: a program is missing or has an unsupported version, or its port is in use.
     """
     assert database.server, f"{database.name} is not a server"
     check_programs(shell, database, find_programs(shell, database, given.paths))
@@ -123,7 +123,7 @@ def check_server(shell: Shell, database: Database, given: ServerPrograms) -> Non
 
 
 def _check_port(shell: Shell, database: Database, port: int) -> None:
-    """Raises: DeviceFault: somebody listens there, whom the clients would reach in its place."""
+    """Checks a port. Raises: DeviceFault: it is in use, so that clients would reach another server."""
     if shell.run(["sh", "-c", _LISTENS, "sh", str(port), "/nowhere", "1"]).status == 0:
         raise DeviceFault(
             f"{database.title} needs port {port} of {shell.target}, which is taken: stop the program that "
@@ -132,22 +132,22 @@ def _check_port(shell: Shell, database: Database, port: int) -> None:
 
 
 def server_address(commands: ServerCommands, runner: Runner) -> str:
-    """What the clients on the board connect to."""
+    """Address that the clients on the board connect to."""
     places = {"port": str(commands.port), "passfile": f"{runner.folder}/{ACCESS}/passfile"}
     return filled((commands.address,), places)[0]
 
 
 class ServerSetup:
-    """One server on the board, ready to be started: by the rig, or by the job of a study."""
+    """One server on the board, ready to be started by the rig or by a study's job."""
 
     def __init__(
         self, shell: Shell, runner: Runner, database: Database, given: ServerPrograms, *, data: str
     ) -> None:
-        """Makes its data folder and sets it up.
+        """Creates the data folder and sets the server up.
 
         Args:
             data: directory on the measured medium; must not exist yet.
-        Raises: DeviceFault: it is not there, its port is taken, or it cannot be set up; says its last line.
+        Raises: DeviceFault: no such program, port in use, or set-up failed; gives the last line of its output.
         """
         assert database.server, f"{database.name} is not a server"
         self._shell, self._database, self._commands = shell, database, database.server
@@ -159,7 +159,7 @@ class ServerSetup:
         _check_port(shell, database, database.server.port)
         account, folder = self._make_data()
         self._place = f"{data}/server" if account else folder
-        """The server's folder, by the path that all users see."""
+        """The server's folder, by a path that all users can see."""
         try:
             places = {"data": folder, "port": self.port, "secret": f"{folder}/../secret", **programs}
             for command in self._commands.prepare:
@@ -174,12 +174,12 @@ class ServerSetup:
         self.ready = filled(self._commands.ready, {**places, "data": self._place})
 
     def to_json(self) -> dict[str, Any]:
-        """What the job of a study needs that starts the server itself."""
+        """Data for a study's job that starts the server itself."""
         place = {"data": self._place, "port": int(self.port), "address": self.url}
         return {"title": self._database.title, "start": list(self.start), "ready": list(self.ready), **place}
 
     def stop(self) -> None:
-        """Removes the data of a server that has ended; a lost link leaves that to `restore`."""
+        """Removes the data of a server that has ended; after a lost link, `restore` does so."""
         self._remove()
 
     def _remove(self, *more: str) -> None:
@@ -187,7 +187,7 @@ class ServerSetup:
             remove_sessions(self._shell, [self._data, self._access, *more])
 
     def _make_data(self) -> tuple[list[str], str]:
-        """Makes the server's data folder, and what clients need. Returns what it is started through, and the folder."""
+        """Creates the server's data folder and the clients' access data; returns the start prefix and the folder."""
         account = ACCOUNT if self._commands.own_account else ""
         password = secrets.token_hex(16) if self._commands.password else ""
         made = self._shell.run(
@@ -201,10 +201,10 @@ class ServerSetup:
 
 
 class DatabaseServer(ServerSetup):
-    """One server on the board, started by the rig, from start to stop().
+    """One server on the board, started by the rig; it runs until stop().
 
     It runs on the board under test, so its energy is inside every window. It is stopped when this program or the
-    connection ends, as every workload is.
+    connection ends, like every workload.
     """
 
     def __init__(
@@ -218,7 +218,7 @@ class DatabaseServer(ServerSetup):
         tag: str,
         raw: Path,
     ) -> None:
-        """Starts it on an empty data directory and waits until it takes work.
+        """Starts the server on an empty data directory and waits until it accepts work.
 
         Args:
             data: directory on the measured medium; must not exist yet.
@@ -236,7 +236,7 @@ class DatabaseServer(ServerSetup):
         try:
             self._await()
         except BaseException:
-            with contextlib.suppress(OpJouleError):  # why it did not start is what matters
+            with contextlib.suppress(OpJouleError):  # the reason for the failed start is the error to report
                 self.stop()
             raise
         self._threads[1].start()
@@ -268,17 +268,17 @@ class DatabaseServer(ServerSetup):
                 try:
                     _, answer, host_ns = self._dialogue.ask()
                 except OpJouleError:
-                    return  # the server or the link has ended: the measurement says so
+                    return  # the server or the link has ended: the measurement reports it
                 hundredths, ticks, kib, read, written = (int(part) for part in answer.split())
                 rows.writerow([host_ns, hundredths / 100, ticks / 100, kib * 1024, read, written])
                 sink.flush()
 
     def stop(self) -> None:
-        """Ends the server in order and removes its data; a lost link leaves that to the board and to `restore`."""
+        """Stops the server in order and removes its data; after a lost link, the board and `restore` do so."""
         self._ended.set()
         self._run.interrupt()
         self._run.wait()
         for thread in filter(threading.Thread.is_alive, self._threads):
-            thread.join()  # its last answer comes, or is given up by the dialogue
+            thread.join()  # its last answer arrives, or the dialogue gives up
         self._dialogue.close()
         self._remove(self._folder)

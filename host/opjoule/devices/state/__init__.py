@@ -1,1 +1,1 @@
-"""What a board is like: its facts, its settings, and the watch over its state while it is measured."""
+"""State of a board: its facts, its settings, and their monitoring during a measurement."""

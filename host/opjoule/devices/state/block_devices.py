@@ -1,4 +1,4 @@
-"""The board's block devices: which one a name means, which lies on which, and why one must not be formatted."""
+"""The board's block devices: which one a name refers to, which is based on which, and why one must not be formatted."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Answers = dict[str, list[list[str]]]
-"""Answers of state.sh by their kind, fields as text."""
+"""Answers of state.sh by kind, with the fields as text."""
 
 
 def device_number(number: str) -> str:
-    """MAJOR:MINOR in decimal; empty for what is no block device.
+    """MAJOR:MINOR in decimal; empty if it is not a block device.
 
     Args:
-        number: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number. coreutils before 9.0
-            print the parts of st_dev in no other way (stat(1), %d).
+        number: MAJOR:MINOR with parts like 179 or 0xb3, or a file's st_dev as one decimal number, the only form in
+            which coreutils before 9.0 print it (stat(1), %d).
     """
     try:
         if ":" not in number:
@@ -34,11 +34,11 @@ class BlockDevice:
     number: str
     """MAJOR:MINOR."""
     whole: str
-    """Name of the disk that it is a partition of; its own name for a whole device."""
+    """Name of the disk that contains this partition; its own name for a whole device."""
     slaves: tuple[str, ...]
-    """Devices that this one (LVM, RAID, crypt) is made of."""
+    """Devices that make up this one (LVM, RAID, crypt)."""
     backing_number: str
-    """Device that a loop device's file lies on; empty for none."""
+    """Device that contains a loop device's file; empty if there is none."""
     size_bytes: int
     model: str
     serial: str
@@ -46,7 +46,7 @@ class BlockDevice:
 
 @dataclass(frozen=True)
 class BlockDevices:
-    """All block devices of a board and what uses them."""
+    """All block devices of a board and their uses."""
 
     devices: dict[str, BlockDevice]
     mounts: dict[str, list[str]] = field(default_factory=dict)
@@ -56,7 +56,7 @@ class BlockDevices:
 
     @classmethod
     def from_answers(cls, answers: Answers) -> BlockDevices:
-        """From the answers `block`, `mount`, `swap` and `root` of state.sh."""
+        """Block devices from the answers `block`, `mount`, `swap` and `root` of state.sh."""
         devices = {}
         for name, number, whole, slaves, backing, sectors, model, serial in answers.get("block", []):
             devices[name] = BlockDevice(
@@ -76,11 +76,11 @@ class BlockDevices:
         return cls(devices, mounts, swaps, device_number(answers.get("root", [[""]])[0][0]))
 
     def by_number(self, number: str) -> BlockDevice | None:
-        """The device with this MAJOR:MINOR, whatever name led to it."""
+        """The device with this MAJOR:MINOR, whatever its name."""
         return next((device for device in self.devices.values() if device.number == number), None)
 
     def stands_on(self, device: BlockDevice) -> set[str]:
-        """Names of `device` and of everything below it: its disk, its LVM or RAID members, a loop file's disk."""
+        """Names of `device` and everything below it: its disk, its LVM or RAID members, a loop file's disk."""
         names: set[str] = set()
         waiting: list[BlockDevice | None] = [device]
         while waiting:
@@ -93,7 +93,7 @@ class BlockDevices:
         return names
 
     def carried_by(self, device: BlockDevice) -> list[BlockDevice]:
-        """Everything that stands on `device`, its partitions and holders included, not itself."""
+        """Everything based on `device`, including partitions and holders, but not the device itself."""
         return [
             other
             for other in self.devices.values()
@@ -101,7 +101,7 @@ class BlockDevices:
         ]
 
     def uses(self, device: BlockDevice) -> list[str]:
-        """What `device` itself is in use for, one phrase each."""
+        """Uses of `device` itself, one phrase each."""
         uses = [f"mounted on {point}" for point in self.mounts.get(device.number, [])]
         if any(swap.rpartition("/")[2] == device.name for swap in self.swaps):
             uses.append("swap space")
@@ -109,11 +109,11 @@ class BlockDevices:
 
 
 def why_not_expendable(asked: str, number: str, listed: Iterable[str], blocks: BlockDevices) -> str:
-    """Why the device must not be written to as a whole, or an empty string if it may.
+    """Reason why the device must not be written to as a whole; empty if it may.
 
     Args:
-        number: MAJOR:MINOR that this name leads to now; empty if it leads to no block device.
-        listed: names that rig.toml lists as expendable.
+        number: MAJOR:MINOR that this name refers to now; empty if it is not a block device.
+        listed: names listed as expendable in rig.toml.
     """
     device = blocks.by_number(number) if number else None
     if device is None:

@@ -1,4 +1,4 @@
-"""What is true of a board (facts.sh), and its settings (state.sh), each read by one script on it."""
+"""Facts of a board (facts.sh) and its settings (state.sh), each read by one script on the board."""
 
 from __future__ import annotations
 
@@ -19,32 +19,32 @@ _HAS_JOURNAL = 0x4
 
 @dataclass(frozen=True)
 class BoardState:
-    """Answers of state.sh by their kind."""
+    """Answers of state.sh by kind."""
 
     answers: Answers
     blocks: BlockDevices
 
     def of(self, kind: str) -> list[list[str]]:
-        """Every answer of one kind."""
+        """All answers of one kind."""
         return self.answers.get(kind, [])
 
     def interface_kind(self, name: str) -> str:
-        """wired or wifi; empty for an interface that is not there."""
+        """wired or wifi; empty if there is no such interface."""
         return next((kind for interface, kind in self.of("interface") if interface == name), "")
 
     @property
     def medium_number(self) -> str:
-        """MAJOR:MINOR of the medium's device node itself, whatever it is called; empty if there is none."""
+        """MAJOR:MINOR of the medium's device node itself, whatever its name; empty if there is none."""
         return next((device_number(number) for _, kind, number in self.of("medium") if kind == "block"), "")
 
     @property
     def medium_device(self) -> str:
-        """The real name of the medium's device, behind every symbolic link."""
+        """The real name of the medium's device, with all symbolic links resolved."""
         return next((real for real, *_ in self.of("medium")), "")
 
     @property
     def journal(self) -> str:
-        """Journalling of the medium's ext4: on, off, or empty where there is no ext4."""
+        """Journalling of the medium's ext4: on, off, or empty if there is no ext4."""
         for magic, features, *_ in self.of("file_system"):
             if magic == _EXT4_MAGIC:
                 return "on" if int.from_bytes(bytes.fromhex(features), "little") & _HAS_JOURNAL else "off"
@@ -52,7 +52,7 @@ class BoardState:
 
     @property
     def file_system_uuid(self) -> str:
-        """UUID of the medium's ext4; empty where there is none."""
+        """UUID of the medium's ext4; empty if there is none."""
         for magic, _, *rest in self.of("file_system"):
             if magic == _EXT4_MAGIC and rest:
                 return str(uuid.UUID(rest[0]))
@@ -60,12 +60,12 @@ class BoardState:
 
     @property
     def path_number(self) -> str:
-        """MAJOR:MINOR of the file system that the storage directory is on; empty if there is no such directory."""
+        """MAJOR:MINOR of the storage directory's file system; empty if there is no such directory."""
         return next((device_number(number) for _, number in self.of("path")), "")
 
     @property
     def memory_kb(self) -> int:
-        """All memory that the kernel has."""
+        """Total memory of the kernel."""
         return int(self.of("memory_kb")[0][0])
 
 
@@ -85,7 +85,7 @@ def read_state(shell: Shell, rights: str, *, cpufreq: str, device: str, path: st
 
 @dataclass(frozen=True)
 class BoardFacts:
-    """The output of facts.sh, and the facts that the rig itself works with."""
+    """Output of facts.sh, and the facts that the rig itself uses."""
 
     values: dict[str, str]
     machine: str
@@ -94,22 +94,22 @@ class BoardFacts:
     rights: str
     """root, sudo (without a password), helper (sudo for opjoule-root alone) or none."""
     cache: str
-    """Folder on the board that stays: the loader."""
+    """Permanent folder on the board: the loader."""
     work: str
-    """Folder on the board for a run's files: in memory where there is room, so that writing them costs no medium."""
+    """Folder on the board for a run's files: in memory if there is room, so that writing them does not use a medium."""
     journal_left: bool
-    """True if the board has changes of an earlier run to undo."""
+    """Whether the board has changes of an earlier run to undo."""
     connection_interface: str
-    """Network interface that the connection runs over; empty for none."""
+    """Network interface of the connection; empty if there is none."""
 
 
 def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
     """Runs facts.sh on the board.
 
     Args:
-        journal: the board's folder that says what has to be undone.
-        session: name of the folder below `work` to be made for this session's files; empty for none.
-    Raises: LinkFault: no connection. DeviceFault: the board's shell cannot run it, or its opjoule-root is of another
+        journal: the board's folder that lists the changes to be undone.
+        session: name of the folder to create below `work` for this session's files; empty for none.
+    Raises: LinkFault: no connection. DeviceFault: the board's shell cannot run it, or its opjoule-root has another
         version.
     """
     ran = shell.run(["sh", "-c", _FACTS, "sh", session, journal])

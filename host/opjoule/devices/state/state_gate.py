@@ -1,4 +1,4 @@
-"""The state gate: what state the board is in before, during and after a measurement, and which limits that breaks."""
+"""The state gate: the board's state before, during and after a measurement, and the limits that it breaks."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ from opjoule.files import write_whole
 
 HWMON = "/sys/class/hwmon"
 FLAGS_PERIOD_S = 1.0
-"""Half of the kernel's own period: every state of its flags is seen."""
+"""Half of the kernel's own period, so that every state of its flags is seen."""
 _FLAGS = {0: "under-voltage", 1: "frequency capped", 2: "throttled", 3: "soft temperature limit"}
 _UNDER_VOLTAGE = 1 << 0
 PERIOD_S = 5.0
 OTHERS_LIMIT = 0.10
-"""Share of all processors that other programs may use before the run."""
+"""Largest share of all processors that other programs may use before the run."""
 FREE_LIMIT_BYTES = 256 << 20
 SPEED_CHANGE_LIMIT = 0.3
-"""How far the medium's speed may be from the median of its earlier probes."""
+"""Largest relative difference of the medium's speed from the median of its earlier probes."""
 _EARLIER_NEEDED = 3
 _SPEED_MIB = 16
 _STRETCH_S = 1.0
 _STRETCHES_MAX = 8
-"""So many stretches are tried before a busy board is refused: a login and the preparation take some seconds."""
+"""Number of stretches tried before a busy board is refused: a login and the preparation take some seconds."""
 _WATCH = script("watch.sh")
 _SPEED = script("medium_speed.sh")
 _COPIED = re.compile(r"^(\d+) bytes .*copied, ([0-9.e+-]+) s", re.MULTILINE)
 FAULT_PPM = 100.0
-"""A tenth of what the energies are to be true to; no oscillator moves as much in a run."""
+"""A tenth of the accuracy required of the energies; no oscillator changes that much in a run."""
 STEERED_PPM = 0.05
-"""A change of the kernel's rate below this is less than a crystal's own over minutes."""
+"""Change of the kernel's rate that is ignored: less than a crystal's own over minutes."""
 
 
 @dataclass
 class PowerFlags:
-    """What a Raspberry Pi's firmware says of its supply in one measurement: all readings of its flags, joined.
+    """Supply flags of a Raspberry Pi's firmware in one measurement: the union of all readings.
 
     Sources: raspberrypi/documentation, get_throttled (bits 0 to 3 are now, 16 to 19 since they were last cleared);
-    drivers/hwmon/raspberrypi-hwmon.c asks the firmware every 2 s and has it clear the sticky bits, and shows the
-    under-voltage that it found as in0_lcrit_alarm. A reading less often than that loses what lies between.
+    drivers/hwmon/raspberrypi-hwmon.c asks the firmware every 2 s, has it clear the sticky bits, and shows the
+    under-voltage that it found as in0_lcrit_alarm. Less frequent readings miss events in between.
     """
 
     seen: int = 0
-    """Bits 0 to 3: whatever was true during the measurement."""
+    """Bits 0 to 3: everything that was true at any time during the measurement."""
     readable: bool = False
     _last: int | None = None
 
     def add(self, throttled: int | None, alarm: bool | None) -> None:
-        """One reading: the firmware's flags and the kernel's alarm, each None where it cannot be read.
+        """Adds a reading: the firmware's flags and the kernel's alarm, each None if it cannot be read.
 
-        A sticky bit counts when it rises: one that stood before the first reading is from before the measurement.
+        A sticky bit counts when it rises: a bit set before the first reading is from before the measurement.
         """
         self.readable |= throttled is not None or alarm is not None
         if throttled is not None:
@@ -78,7 +78,7 @@ class PowerFlags:
         return [f"firmware reports {name}" for bit, name in _FLAGS.items() if self.seen >> bit & 1]
 
     def unknown(self) -> list[str]:
-        """What nobody can say, if there was nothing to read."""
+        """Line on the unknown flags, if there was nothing to read."""
         if self.readable:
             return []
         return [
@@ -89,7 +89,7 @@ class PowerFlags:
 
 @dataclass(frozen=True)
 class StateReading:
-    """The board's sensors at one moment; None for what the board does not tell."""
+    """The board's sensors at one moment; None for values that the board does not report."""
 
     temperature_c: float | None
     throttled: int | None
@@ -99,7 +99,7 @@ class StateReading:
     busy_ticks: int
     total_ticks: int
     fan_state: int | None = None
-    """Step of the board's fan; its current is part of what is measured."""
+    """Step of the board's fan; its current is included in the measurement."""
 
     @classmethod
     def parse(cls, line: str) -> StateReading:
@@ -115,7 +115,7 @@ class StateReading:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The outcome as it stands in run.json."""
+        """The reading in the form of run.json."""
         return {key: value for key, value in asdict(self).items() if key not in ("busy_ticks", "total_ticks")}
 
 
@@ -126,7 +126,7 @@ def parse_flags(throttled: str, alarm: str) -> tuple[int | None, bool | None]:
 
 @dataclass(frozen=True)
 class MediumSpeed:
-    """A short sequential write and read past the page cache [B/s]; not a benchmark, but the same each time."""
+    """A short sequential write and read without the page cache [B/s]; not a benchmark, but the same each time."""
 
     write_bytes_per_s: float
     read_bytes_per_s: float
@@ -142,11 +142,11 @@ class StateReport:
     limits: dict[str, Any] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
     flags_seen: int = 0
-    """Firmware flags 0 to 3 of every reading joined, a second apart."""
+    """Union of firmware flags 0 to 3 over readings one second apart."""
     unknown: list[str] = field(default_factory=list)
-    """What this board does not tell, one line each."""
+    """Values that this board does not report, one line each."""
     notes: list[str] = field(default_factory=list)
-    """What was done to the board's clock."""
+    """Adjustments of the board's clock."""
 
 
 @dataclass(kw_only=True)
@@ -158,16 +158,16 @@ class StateWatch:
     storage: str
     """Directory on the medium, which exists when start() is called."""
     identity: str
-    """What tells this medium from others, for the comparison with its earlier speed."""
+    """Identity of this medium, for the comparison with its earlier speed."""
     cpufreq: str
     history: Path | None
     """Host file with the earlier speeds of all media; None for no comparison."""
     discipline: Callable[[], dict[str, Any]] | None = None
-    """Reads how the board's clock is steered, before and after."""
+    """Reads the adjustment of the board's clock, before and after."""
     hwmon: str = HWMON
 
     def __post_init__(self) -> None:
-        """Nothing is read yet; the watching shell is started."""
+        """Starts the watching shell; nothing is read yet."""
         self._flags = PowerFlags()
         arguments = [self.profile.temperature, self.profile.throttled, self.cpufreq, self.hwmon]
         self._dialogue = Dialogue(self.shell, ["sh", "-c", _WATCH, "sh", *arguments])
@@ -187,8 +187,10 @@ class StateWatch:
         )
 
     def start(self) -> None:
-        """The state before the run, then a reading every few seconds. Raises: LinkFault: the connection is gone."""
-        free_bytes, speed = self._medium_speed()  # first: a card goes on drawing power for a second after it
+        """Reads the state before the run, then every few seconds. Raises: LinkFault: the connection is gone."""
+        free_bytes, speed = (
+            self._medium_speed()
+        )  # first, because a card draws more power for a second afterwards
         others, second = quiet_stretch(self._read, partial(own_busy_ticks, self.shell), self._stop.wait)
         self.report.before = {
             **second.to_json(),
@@ -205,7 +207,7 @@ class StateWatch:
         self._thread.start()
 
     def stop(self) -> StateReport:
-        """The state after the run, and every limit that was broken; a board that is gone is a broken limit too."""
+        """The state after the run, and every broken limit; a board that is gone also breaks a limit."""
         self._stop.set()
         if self._thread.is_alive():
             self._thread.join(timeout=2 * PERIOD_S)
@@ -239,7 +241,7 @@ class StateWatch:
                 else:
                     self._flags.add(*parse_flags(*self._dialogue.ask("flags")[1].split()))
             except OpJouleError:
-                continue  # a lost link is the measurement's business
+                continue  # the measurement handles a lost link
 
     def _read(self) -> StateReading:
         reading = StateReading.parse(self._dialogue.ask()[1])
@@ -250,7 +252,7 @@ class StateWatch:
         return reading
 
     def _medium_speed(self, mib: int = _SPEED_MIB) -> tuple[int, MediumSpeed | None]:
-        """Free bytes of the medium, and its speed over a file of `mib`; no speed where it takes no direct access."""
+        """Free bytes of the medium, and its speed over a file of `mib`; None without direct access."""
         ran = self.shell.run(["sh", "-c", _SPEED, "sh", self.storage, str(mib)], limit_s=300)
         blocks = ran.text().split()
         free_bytes = int(blocks[0]) * int(blocks[1]) if len(blocks) == 2 else 0
@@ -264,8 +266,8 @@ def quiet_stretch(
     """Waits for a stretch in which other programs use at most OTHERS_LIMIT of the processors.
 
     Args:
-        own_ticks: processor time that this program has used [ticks of the board].
-    Returns: the share that other programs used in that stretch, and the reading at its end; of the last stretch if
+        own_ticks: processor time used by this program [ticks of the board].
+    Returns: the share used by other programs in that stretch, and the reading at its end; of the last stretch if
         none was quiet.
     Raises: LinkFault: the connection is gone.
     """
@@ -282,7 +284,7 @@ def quiet_stretch(
 
 
 def own_busy_ticks(shell: Shell) -> float:
-    """Processor time that this program has used, in the board's ticks; 0 on a computer that is not the board."""
+    """Processor time used by this program, in the board's ticks; 0 on a computer that is not the board."""
     return time.process_time() * os.sysconf("SC_CLK_TCK") if isinstance(shell, LocalShell) else 0.0
 
 
@@ -299,7 +301,7 @@ def broken_before(others: float, free_bytes: int) -> list[str]:
 
 
 def fan_notes(readings: Sequence[StateReading]) -> list[str]:
-    """One line where the board's fan was switched meanwhile."""
+    """One line if the board's fan was switched during the run."""
     steps = sorted({reading.fan_state for reading in readings if reading.fan_state is not None})
     if len(steps) < 2:
         return []
@@ -318,9 +320,11 @@ def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: fl
 
 
 def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
-    """Adds `speed` to the medium's history, and says where it is far from the median of the earlier ones."""
+    """Adds `speed` to the medium's history; returns a line if it is far from the median of the earlier ones."""
     history.parent.mkdir(parents=True, exist_ok=True)
-    with history.with_suffix(".lock").open("w") as lock:  # another measurement may run on this computer
+    with history.with_suffix(".lock").open(
+        "w"
+    ) as lock:  # another measurement may be running on this computer
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())
@@ -339,10 +343,10 @@ def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]
 
 
 def rate_change_ppm(before: dict[str, Any], after: dict[str, Any]) -> float:
-    """By how much the kernel's rate was changed between two readings; 0 where one of them is not known."""
+    """Change of the kernel's rate between two readings; 0 if one of them is unknown."""
     if not {"frequency_ppm", "tick_us"} <= before.keys() & after.keys():
         return 0.0
-    of_tick_ppm = 100.0 * (after["tick_us"] - before["tick_us"])  # of USER_HZ = 100: 1 us in 10 ms
+    of_tick_ppm = 100.0 * (after["tick_us"] - before["tick_us"])  # USER_HZ = 100: 1 us in 10 ms
     return float(after["frequency_ppm"] - before["frequency_ppm"] + of_tick_ppm)
 
 
@@ -358,7 +362,7 @@ def broken_by_steering(before: dict[str, Any], after: dict[str, Any]) -> list[st
 
 
 def steered(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """What was done to the clock between two readings, one line each."""
+    """Adjustments of the clock between two readings, one line each."""
     lines = []
     change_ppm = rate_change_ppm(before, after)
     if abs(change_ppm) > STEERED_PPM:

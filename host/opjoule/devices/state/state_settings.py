@@ -1,4 +1,4 @@
-"""What state the board is measured in: the [device.NAME.state] table of rig.toml, or --state KEY=VALUE."""
+"""State in which the board is measured: the [device.NAME.state] table of rig.toml, or --state KEY=VALUE."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from opjoule.suggestion import unknown
 
 @dataclass(frozen=True)
 class StateSettings:
-    """One value a key, as rig.toml and --state write them."""
+    """One value per key, as written in rig.toml and --state."""
 
     page_cache: Literal["drop", "keep"] = "drop"
     governor: str = "performance"
-    """CPU frequency governor; "keep" leaves it."""
+    """CPU frequency governor; "keep" leaves it unchanged."""
     frequency_khz: int = 0
-    """Fixed CPU frequency; 0 leaves the board's range."""
+    """Fixed CPU frequency; 0 leaves the board's range unchanged."""
     wifi: Literal["off", "keep"] = "off"
     bluetooth: Literal["off", "keep"] = "off"
     hdmi: Literal["off", "keep"] = "off"
@@ -27,27 +27,27 @@ class StateSettings:
     """Step of the board's fan, 0 for off; "keep" leaves it to the kernel, which switches it by temperature."""
     swap: Literal["off", "keep"] = "off"
     services: Literal["stop", "keep"] = "stop"
-    """Services and timers that wake up on their own: stopped, or kept."""
+    """Services and timers that wake up periodically: stopped, or kept."""
     time_daemons: Literal["stop", "keep"] = "stop"
-    """Daemons that steer the clock to network time (systemd-timesyncd, chrony, ntpd): stopped, or kept."""
+    """Daemons that adjust the clock to network time (systemd-timesyncd, chrony, ntpd): stopped, or kept."""
     cpus: int = 0
-    """Number of processors left on; 0 for all."""
+    """Number of enabled processors; 0 for all."""
     memory_mb: int = 0
-    """Memory the board is left with; 0 for all."""
+    """Memory available to the board; 0 for all."""
     pin: str = ""
-    """Processors the loader is kept on, as taskset -c takes them."""
+    """Processors that the loader is restricted to, as taskset -c takes them."""
     file_system: Literal["keep", "check", "new"] = "keep"
     """File system of an expendable medium: keep it, check it, or make a new ext4."""
     journal: Literal["keep", "on", "off"] = "keep"
     """ext4 journalling of an expendable medium."""
     trim: Literal["yes", "no"] = "yes"
     precondition_mb: int = 0
-    """Written to the medium and removed before the run; 0 for nothing."""
+    """Megabytes written to the medium and removed before the run; 0 for none."""
 
     def changed(self, settings: Mapping[str, object], where: str) -> StateSettings:
-        """These settings with some of them changed.
+        """These settings with some changes.
 
-        Raises: BadInput: an unknown key, or a value that the key cannot take; `where` says in what file or option.
+        Raises: BadInput: an unknown key, or an invalid value; `where` names the file or option.
         """
         kinds = get_type_hints(StateSettings)
         values: dict[str, object] = {}

@@ -1,7 +1,7 @@
 """Builds the virtual board once and caches it: root disk, kernel, initial RAM disk, keys, and a booted snapshot.
 
-The cache folder is named by a hash of the scripts that make it, and the snapshot in it by one of the machine and the
-emulator's version: a change makes a new one, nothing is ever used that does not fit.
+The cache folder is named by a hash of the scripts that build it, and the snapshot in it by a hash of the machine and
+the emulator's version: any change makes a new one, so that an outdated image is never used.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ _PIP = [
     *("--python-version", "3.11", "--implementation", "cp", "--only-binary", ":all:"),
     *(f"--platform={name}" for name in _PLATFORMS),
 ]
-"""Installs what measure.py needs for the board's architecture and Debian's Python."""
+"""Command that installs measure.py's dependencies for the board's architecture and Debian's Python."""
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
 
 
 def get_image(cache: Path, say: Callable[[str], None]) -> Image:
-    """The image, built now if it is not there yet; safe from several processes at once.
+    """The image, built now if it does not exist yet; several processes may call this at once.
 
     Args:
-        say: told what is going on, one line each.
+        say: called with a progress line at each step.
     Raises: BadInput: a program is missing. DeviceFault: the build failed.
     """
     for program, package in PROGRAMS.items():
@@ -54,7 +54,7 @@ def get_image(cache: Path, say: Callable[[str], None]) -> Image:
     folder = cache / _hash(
         ("rootfs.sh", "initrd.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
     )
-    # A snapshot fits only the very command line and emulator that it was taken with.
+    # A snapshot is valid only for the command line and emulator that it was taken with.
     version = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
     image = Image(folder, _hash(("machine.py",), version))
     cache.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def _hash(files: tuple[str, ...], salt: bytes) -> str:
 
 
 def _build(image: Image, part: Path) -> None:
-    # Its users and groups need numbers of their own, which only root can give.
+    # Its users and groups need their own numbers, which only root can assign.
     root = [] if os.geteuid() == 0 else ["sudo"]
     if root and shutil.which("sudo") is None:
         raise BadInput("root builds the virtual board, once: run this command as root, or install sudo")

@@ -38,7 +38,7 @@ def _padded(data: bytes) -> bytes:
 
 
 def write_initrd(busybox: Path, modules: Path, target: Path) -> None:
-    """Packs `busybox` and every file of `modules` (its `order` lists what to load) into `target`."""
+    """Packs `busybox` and every file of `modules` (its `order` lists the modules to load) into `target`."""
     members = [
         ("bin", _DIRECTORY, b""),
         ("bin/busybox", _EXECUTABLE, busybox.read_bytes()),

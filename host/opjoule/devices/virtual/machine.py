@@ -1,4 +1,4 @@
-"""Starts and stops virtual boards: fresh disks over a cached image, restored from a snapshot where there is one."""
+"""Starts and stops virtual boards: fresh disks over a cached image, restored from a snapshot if there is one."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ from opjoule.errors import DeviceFault
 
 EMULATOR = "qemu-system-aarch64"
 MEDIA = {"sd": ("SD", 20 << 20, 1500), "emmc": ("EMMC", 80 << 20, 5000), "ssd": ("SSD", 200 << 20, 20000)}
-"""Serial, bytes a second and operations a second of each medium's disk; made up, only their order means something."""
+"""Serial, bytes a second and operations a second of each medium's disk; invented, only their order is meaningful."""
 MEDIUM_BYTES = 1 << 30
 _START_S = 1200.0
 _NO_MITIGATIONS = "nokaslr kpti=off mitigations=off"
-"""For the kernel. A random place makes it change page tables at each system call (kaslr_requires_kpti in Linux'
-arch/arm64/kernel/cpufeature.c), and the emulator then empties its TLB: a third of its work, for an emulated board."""
+"""Options of the kernel. With a random address layout it changes page tables at each system call
+(kaslr_requires_kpti in Linux' arch/arm64/kernel/cpufeature.c). The emulator then empties its TLB, a third of its work,
+which is pointless for an emulated board."""
 
 
 class Image:
-    """What image.py has built, in one cache folder."""
+    """Files built by image.py, in one cache folder."""
 
     def __init__(self, folder: Path, start: str) -> None:
-        """Paths of the machine's files; `start` is a hash of the machine that its snapshot belongs to."""
+        """Paths of the machine's files; `start`: hash of the machine that the snapshot belongs to."""
         self.folder = folder
         self.kernel = folder / "vmlinuz"
         self.initrd = folder / "initrd"
         self.root = folder / "root.qcow2"
         """The root disk, never written to."""
         self.booted_root = folder / f"booted-{start}.qcow2"
-        """What booting has written over `root`, as of the snapshot."""
+        """Changes over `root` by booting, as of the snapshot."""
         self.snapshot = folder / f"booted-{start}.zst"
         """Memory and devices of a booted machine."""
         self.user_key = folder / "user_key"
@@ -53,15 +54,15 @@ class Image:
 
 
 class Machine:
-    """One running virtual board. Its disks live in `folder` and survive reset and power cut, not close()."""
+    """One running virtual board. Its disks are in `folder` and survive reset and power cut, but not close()."""
 
     def __init__(self, image: Image, folder: Path, *, serial: Path | None = None) -> None:
-        """Starts the board, from the snapshot where that can be.
+        """Starts the board, from the snapshot if possible.
 
         Args:
             folder: a new or empty folder for its disks, sockets and logs.
-            serial: a serial port of this computer, connected to the board's /dev/ttyS0; None: nothing is.
-        Raises: DeviceFault: qemu does not start, or the board does not come up.
+            serial: a serial port of this computer, connected to the board's /dev/ttyS0; None for none.
+        Raises: DeviceFault: qemu does not start, or the board does not boot.
         """
         self.image = image
         self.folder = folder
@@ -80,7 +81,7 @@ class Machine:
         self.power_on(restore=restore)
 
     def power_on(self, *, restore: bool = False) -> None:
-        """Starts qemu on the disks as they are and waits until sshd answers."""
+        """Starts qemu with the present disks and waits until sshd answers."""
         command = self._command()
         if restore:
             command += ["-incoming", f"exec:zstd -dc {shlex.quote(str(self.image.snapshot))}"]
@@ -159,9 +160,9 @@ class Machine:
             return False
 
     def qmp(self, command: str, **arguments: Any) -> Any:
-        """One command to qemu's machine protocol; its return value."""
+        """Sends one command to qemu's machine protocol; returns its value."""
         with socket.socket(socket.AF_UNIX) as line:
-            # A path relative to the folder: a socket's name is limited to 107 bytes.
+            # A path relative to the folder, because a socket's name is limited to 107 bytes.
             descriptor = os.open(self.folder, os.O_RDONLY)
             try:
                 line.connect(f"/proc/self/fd/{descriptor}/qmp.sock")
@@ -176,7 +177,7 @@ class Machine:
             return reply
 
     def save(self) -> None:
-        """Stops the machine and keeps its memory and what it wrote as the image's snapshot."""
+        """Stops the machine and saves its memory and disk changes as the image's snapshot."""
         part = self.image.snapshot.with_suffix(".part")
         self.qmp("migrate", uri=f"exec:zstd -q -T2 -3 -c > {shlex.quote(str(part))}")
         while (state := self.qmp("query-migrate").get("status")) not in ("completed", "failed"):
@@ -192,7 +193,7 @@ class Machine:
         return self._process is not None and self._process.poll() is None
 
     def power_off(self) -> None:
-        """Cuts the power: qemu is killed, the disks keep what they were given."""
+        """Cuts the power: qemu is killed, the disks keep their contents."""
         if self._process and self._process.poll() is None:
             self._process.send_signal(signal.SIGKILL)
         if self._process:

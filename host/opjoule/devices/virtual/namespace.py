@@ -1,6 +1,6 @@
-"""Runs a command in a user and mount namespace of its own that can execute aarch64 binaries.
+"""Runs a command in its own user and mount namespace that can execute aarch64 binaries.
 
-The binfmt_misc rule is registered inside the namespace, so nothing of this computer's set-up changes.
+The binfmt_misc rule is registered inside the namespace, so this computer's configuration does not change.
 Source: Linux admin-guide/binfmt-misc.rst (a mount for each user namespace, Linux 6.7 and later).
 """
 
@@ -34,7 +34,7 @@ def _enter() -> None:
     ready_read, ready_write = os.pipe()
     mapped_read, mapped_write = os.pipe()
     child = os.fork()
-    if child == 0:  # the mapper stays outside, where it may write the maps
+    if child == 0:  # the mapper stays outside, where it has the rights to write the maps
         os.read(ready_read, 1)
         for kind in ("uid_map", "gid_map"):
             with open(f"/proc/{os.getppid()}/{kind}", "w") as sink:  # noqa: PTH123
@@ -55,7 +55,7 @@ def _enter() -> None:
 
 
 def main(command: list[str]) -> int:
-    """Runs `command` as the first process of the namespace; its exit status."""
+    """Runs `command` as the first process of the namespace; returns its exit status."""
     _enter()
     child = os.fork()  # a process namespace begins with the next child
     if child == 0:
