@@ -152,7 +152,7 @@ class KeptDatabases:
     folder: str
 
     def size_bytes(self, name: str) -> int | None:
-        """Size of a kept database on the medium [B]; None without one of this name. Raises: LinkFault: no connection."""
+        """Size of a kept database on the medium [B]; None if there is none. Raises: LinkFault: no connection."""
         text = self.shell.run(_kept_script("size", self._path(name)), limit_s=_KEPT_LIMIT_S).text().strip()
         return int(text) if text.isdecimal() else None
 
