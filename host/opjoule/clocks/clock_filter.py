@@ -1,6 +1,6 @@
 """Kalman filter and smoother of the two-state clock model: an offset, and a rate that does a random walk.
 
-Several strengths of the walk are treated at once, in columns. Offsets are in ns, rates in ns/s, times in s.
+Several strengths of the walk are processed at once, in columns. Offsets are in ns, rates in ns/s, times in s.
 Source: Zucca and Tavella, IEEE Trans. UFFC 52, 289 (2005) for the model; Bierman, Automatica 9, 503 (1973) for the
 smoother, which inverts no matrix.
 """
@@ -26,39 +26,39 @@ class Series:
     """Measurements and their times; arrays of shape (m,), except the steps."""
 
     steps_s: Float64Array
-    """From each time to the next, shape (m - 1,)."""
+    """Interval from each time to the next, shape (m - 1,)."""
     seen_ns: Float64Array
-    """Offsets; anything where nothing was seen."""
+    """Offsets; arbitrary where nothing was measured."""
     variance: Float64Array
-    """Variance of each [ns^2]; infinite where nothing was seen."""
+    """Variance of each offset [ns^2]; infinite where nothing was measured."""
     walk_min: Float64Array
     """Least walk in each step [ns^2/s^3], shape (m - 1,)."""
 
 
 @dataclass(frozen=True)
 class Filtered:
-    """State after each time, for each walk, and what smoother and likelihood need of the way there."""
+    """State after each time, for each walk, with the data for smoother and likelihood."""
 
     states: Float64Array
     """offset, rate, and their variances (of the offset, of both, of the rate), shape (5, m, walks)"""
     updates: Float64Array
-    """innovation (measurement less prediction), one over its variance (0 where nothing was measured), and the gains by
-    which it moved offset and rate, shape (4, m, walks)"""
+    """innovation (measurement minus prediction), inverse of its variance (0 where nothing was measured), and gains for
+    offset and rate, shape (4, m, walks)"""
     squares: Float64Array
     """sum of the squared innovations over their variances, shape (walks,)"""
     logs: Float64Array
     """sum of the logarithms of those variances, shape (walks,)"""
     degrees: float
-    """surprises in the sums"""
+    """number of innovations in the sums"""
 
     def only(self, chosen: BoolArray) -> Filtered:
-        """Some of the walks."""
+        """The result for some of the walks."""
         kept = self.states[:, :, chosen], self.updates[:, :, chosen], self.squares[chosen], self.logs[chosen]
         return Filtered(*kept, self.degrees)
 
 
 def filter_forward(series: Series, walks: Float64Array) -> Filtered:
-    """Forward in time, from the first comparison and a rate that is hardly known."""
+    """Filters forward in time, from the first comparison and an almost unknown rate."""
     size = series.seen_ns.size
     states, updates = np.empty((5, size, walks.size)), np.zeros((4, size, walks.size))
     offset, rate, p00, p01, p11 = np.zeros((5, walks.size))
@@ -79,7 +79,7 @@ def filter_forward(series: Series, walks: Float64Array) -> Filtered:
             p00, p01, p11 = p00 * (1.0 - gain), p01 * (1.0 - gain), p11 - turn * p01
             updates[:, number] = surprise, precision, gain, turn
         states[:, number] = offset, rate, p00, p01, p11
-    # The first comparison is the start, the second has a rate to find: neither says anything of the scatter.
+    # The first comparison sets the offset and the second the rate: neither contains information on the scatter.
     measured = np.flatnonzero(np.isfinite(series.variance))[2:]
     surprise, precision = updates[0, measured], updates[1, measured]
     squares, logs = (surprise**2 * precision).sum(axis=0), -np.log(precision).sum(axis=0)
@@ -88,7 +88,7 @@ def filter_forward(series: Series, walks: Float64Array) -> Filtered:
 
 @dataclass(frozen=True)
 class Smoothed:
-    """State at each time by all that was seen, for each walk: arrays of shape (m, walks)."""
+    """State at each time from all measurements, for each walk: arrays of shape (m, walks)."""
 
     offset: Float64Array
     rate: Float64Array
@@ -97,7 +97,7 @@ class Smoothed:
 
 
 def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64Array) -> Smoothed:
-    """Backward in time: what the later comparisons add (modified Bryson-Frazier); `scatter` scales all variances."""
+    """Smooths backward in time, from later comparisons (modified Bryson-Frazier); `scatter` scales all variances."""
     _, size, walks = filtered.states.shape
     smooth = np.empty((4, size, walks))
     l0, l1, m00, m01, m11 = np.zeros((5, walks))
@@ -121,7 +121,7 @@ def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64A
         m00 = kept * (kept * m00 - turn * m01) - turn * turned + precision
         l1, m11, m01 = l1 + step * l0, m11 + step * (2 * turned + step * m00), turned + step * m00
     if size > 1:
-        # At the start the rate is unknown: the difference of two huge variances loses all digits.
+        # At the start the rate is unknown: the difference of two huge variances has no significant digits.
         smooth[1, 0], smooth[3, 0] = smooth[1, 1], smooth[3, 1]
     variances = np.maximum(smooth[2:], np.finfo(np.float64).tiny) * scatter
     return Smoothed(smooth[0], smooth[1], variances[0], variances[1])
@@ -130,7 +130,7 @@ def smooth_backward(steps_s: Float64Array, filtered: Filtered, scatter: Float64A
 def mixture(
     value: Float64Array, variance: Float64Array, weights: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Mean and standard uncertainty over the walks, what they disagree about included."""
+    """Mean and standard uncertainty over the walks, including their disagreement."""
     mean = value @ weights
     spread = ((value - mean[:, None]) ** 2) @ weights
     return mean, np.sqrt(variance @ weights + spread)

@@ -1,4 +1,4 @@
-"""A map from one clock to another: a line, how far the clock was from it, and the standard uncertainty of both."""
+"""A map from one clock to another: a line, the deviation from it, and the standard uncertainty of both."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ Int64Array = npt.NDArray[np.int64]
 Nanoseconds = TypeVar("Nanoseconds", int, Int64Array)
 NS_PER_S = 1e9
 END_CORRELATION = 0.8
-"""Correlation of offset and rate at the outermost knots: 0.87 for a straight line, 0.71 where the rate walks."""
+"""Correlation of offset and rate at the outermost knots: 0.87 for a straight line, 0.71 if the rate does a random
+walk."""
 
 
 class Knot(NamedTuple):
@@ -25,9 +26,9 @@ class Knot(NamedTuple):
 
     source_ns: int
     away_ns: float
-    """Target clock less the map's line [ns]; straight between neighbouring knots."""
+    """Deviation of the target clock from the map's line [ns]; linear between neighbouring knots."""
     u_ns: float
-    """Standard uncertainty of that, without what all moments share [ns]."""
+    """Standard uncertainty of `away_ns`, without the part common to all times [ns]."""
     rate: float
     """Local rate: target nanoseconds per source nanosecond."""
     u_rate: float
@@ -48,23 +49,23 @@ class _Table(NamedTuple):
 class ClockMap:
     """target_ns = target_ref_ns + rate * (source_ns - source_ref_ns) + away(source_ns).
 
-    `away` runs straight from knot to knot, and beyond the outermost with their own rate. A map without knots is a
+    `away` is linear between knots, and beyond the outermost knots it follows their rate. A map without knots is a
     straight line: one knot at the reference, where offset and rate are uncorrelated. All uncertainties are
     standard (k = 1). Source: JCGM 100:2008, 5.1.2 and H.3; docs/method/clocks.md.
     """
 
     source: str
-    """Clock that is mapped: "meter", "board" or "host"."""
+    """Source clock: "meter", "board" or "host"."""
     target: str
-    """Clock that it is mapped to."""
+    """Target clock, likewise."""
     source_ref_ns: int
     target_ref_ns: int
     rate: float
-    """Target nanoseconds per source nanosecond, mean over the evidence, near 1; at one moment: `rate_at`."""
+    """Target nanoseconds per source nanosecond, mean over the evidence, near 1; for one time use `rate_at`."""
     u_offset_ns: float
-    """Standard uncertainty that all times share [target ns]; without knots that at the reference."""
+    """Standard uncertainty common to all times [target ns]; without knots the uncertainty at the reference."""
     u_rate: float
-    """Standard uncertainty of the mean rate; at one moment: `u_rate_at`."""
+    """Standard uncertainty of the mean rate; for one time use `u_rate_at`."""
     method: str
     """Kind of evidence: "sync-edges", "exchanges", "signature"; joined by "+" after `then`."""
     residual_ns: float
@@ -74,7 +75,7 @@ class ClockMap:
     knots: tuple[Knot, ...] = ()
     """Knots in order of time."""
     wander_per_s: float = 0.0
-    """Variance that the local rate gains in a second without evidence [1/s]: random walk of the frequency."""
+    """Variance that the local rate gains per second without evidence [1/s]: random walk of the frequency."""
 
     def __post_init__(self) -> None:
         if not abs(self.rate - 1.0) < 0.1:
@@ -100,14 +101,15 @@ class ClockMap:
     @overload
     def u_ns(self, source_ns: Int64Array) -> Float64Array: ...
     def u_ns(self, source_ns: int | Int64Array) -> float | Float64Array:
-        """Standard uncertainty of `to_target(source_ns)` [ns]: between the evidence, in its gaps and beyond it."""
+        """Standard uncertainty of `to_target(source_ns)` [ns], also in gaps of the evidence and beyond it."""
         u = np.hypot(self.u_offset_ns, self._own_u_ns(source_ns))
         return u if isinstance(source_ns, np.ndarray) else float(u)
 
     def u_duration_ns(self, start_source_ns: int, end_source_ns: int) -> float:
-        """Standard uncertainty of the length of a stretch on the target clock [ns], at most.
+        """Upper bound of the standard uncertainty of a stretch's length on the target clock [ns].
 
-        What all times share drops out. The errors of the two ends may be correlated either way, so that they add.
+        The uncertainty common to all times cancels. The errors of the two ends may have any correlation, so they add
+        linearly.
         """
         ends = np.array([start_source_ns, end_source_ns], np.int64)
         first, last = np.sort(self._distance(ends))
@@ -127,7 +129,7 @@ class ClockMap:
         return math.hypot(known, math.sqrt(self.wander_per_s * float(self._outside_s(distance))))
 
     def inverse(self) -> ClockMap:
-        """The map from target to source; there and back is within 1 ns."""
+        """The map from target to source; a round trip is exact within 1 ns."""
         knots = tuple(
             Knot(target_ns, away_ns, knot.u_ns / knot.rate, 1.0 / knot.rate, knot.u_rate / knot.rate**2)
             for knot, (target_ns, away_ns) in ((knot, self._inverse_away(knot)) for knot in self.knots)
@@ -148,7 +150,7 @@ class ClockMap:
     def then(self, other: ClockMap) -> ClockMap:
         """This map followed by an independent one; the variances of the two add at every time.
 
-        Raises: AlignmentError: this map does not end on the clock that the other begins with.
+        Raises: AlignmentError: this map's target is not the other's source.
         """
         if self.target != other.source:
             raise AlignmentError(
@@ -185,7 +187,7 @@ class ClockMap:
         return np.asarray(source_ns - self.source_ref_ns, np.float64)
 
     def _beyond_ns(self, distance_ns: Float64Array | np.float64) -> Float64Array:
-        """Target clock less target_ref_ns less the distance."""
+        """Target clock minus target_ref_ns minus the distance."""
         table = self._table
         line = distance_ns * (self.rate - 1.0)
         if not self.knots:
@@ -195,12 +197,12 @@ class ClockMap:
         return np.asarray(line + np.interp(distance_ns, table.distance_ns, table.away_ns) + before + after)
 
     def _outside_s(self, distance_ns: Float64Array) -> Float64Array:
-        """How far from the nearest knot, outside all of them [s]."""
+        """Distance from the nearest knot, outside all of them [s]; 0 inside."""
         nearest_ns = np.clip(distance_ns, *self._table.distance_ns[[0, -1]])
         return np.asarray(np.abs(distance_ns - nearest_ns) / NS_PER_S)
 
     def _own_u_ns(self, source_ns: int | Int64Array) -> Float64Array:
-        """Standard uncertainty without what all times share [ns]."""
+        """Standard uncertainty without the part common to all times [ns]."""
         distance = self._distance(source_ns)
         table, outside_s = self._table, self._outside_s(distance)
         known = np.interp(distance, table.distance_ns, table.u_ns)
@@ -209,7 +211,7 @@ class ClockMap:
         return np.asarray(np.sqrt(known**2 + turned**2 + 2 * END_CORRELATION * known * turned + walked2))
 
     def _inverse_away(self, knot: Knot) -> tuple[int, float]:
-        """A knot's place on the target clock, and how far the source clock is there from the inverse line."""
+        """A knot's position on the target clock, and the source clock's deviation from the inverse line there."""
         source_distance = float(knot.source_ns - self.source_ref_ns)
         beyond = source_distance * (self.rate - 1.0) + knot.away_ns
         whole = round(beyond)
@@ -219,14 +221,14 @@ class ClockMap:
         return self.target_ref_ns + (knot.source_ns - self.source_ref_ns) + whole, away_ns
 
     def _joint_reference_ns(self, other: ClockMap) -> int:
-        """Moment at which the summed variance of two lines is least: offset and rate are uncorrelated there."""
+        """Moment with the least summed variance of two lines: offset and rate are uncorrelated there."""
         other_ref_ns = self.inverse().to_target(other.source_ref_ns)
         one_u2, others = self.u_rate**2, other.u_rate**2
         share = others / (one_u2 + others) if one_u2 + others > 0 else 0.0
         return self.source_ref_ns + round((other_ref_ns - self.source_ref_ns) * share)
 
     def _joint_knots(self, other: ClockMap, line: ClockMap) -> tuple[Knot, ...]:
-        """Knots where either of two chained maps has one."""
+        """Knots at all knots of either of two chained maps."""
         back = self.inverse()
         knots_ns = [knot.source_ns for knot in self.knots] or [self.source_ref_ns]
         others = [knot.source_ns for knot in other.knots] or [other.source_ref_ns]
@@ -244,5 +246,5 @@ class ClockMap:
 
 
 def identity(source: str, target: str, method: str) -> ClockMap:
-    """The map between two names of one clock, for example board and host when they are one computer."""
+    """Map between two names of the same clock, for example board and host if they are one computer."""
     return ClockMap(source, target, 0, 0, 1.0, 0.0, 0.0, method, 0.0, 0)

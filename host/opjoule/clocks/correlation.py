@@ -13,17 +13,17 @@ from opjoule.errors import AlignmentError
 
 STEPS_A_CHIP: Final = 4
 PEAK_MIN: Final = 0.5
-"""A weaker correlation is not taken for the pattern."""
+"""Least correlation that counts as the pattern."""
 RIVAL_MAX: Final = 0.7
-"""A second place with more than this part of the peak makes the find ambiguous."""
+"""Fraction of the peak above which a second position makes the result ambiguous."""
 
 
 @dataclass(frozen=True)
 class Find:
-    """The place of a pattern in a trace."""
+    """Position of a pattern in a trace."""
 
     start_meter_ns: int
-    """Position of the pattern's first change, within a step of the search."""
+    """Time of the pattern's first change, within a step of the search."""
     step_ns: int
     peak: float
     """Normalised correlation there, 1 for a perfect copy."""
@@ -32,11 +32,11 @@ class Find:
 
 
 def find_pattern(meter_ns: Int64Array, power_w: Float64Array, pattern: LoadPattern) -> Find:
-    """The one place of a trace where the pattern was played.
+    """The only position in a trace where the pattern was played.
 
     Args:
-        meter_ns, power_w: samples, shape (n,), increasing; lost samples left out.
-    Raises: AlignmentError: the trace is too short, the pattern is not in it, or in more than one place.
+        meter_ns, power_w: samples, shape (n,), increasing, without lost samples.
+    Raises: AlignmentError: the trace is too short, or contains the pattern not at all or more than once.
     """
     step_ns = max(pattern.chip_ns // STEPS_A_CHIP, 1)
     power = _resampled(meter_ns, power_w, step_ns)
@@ -68,7 +68,7 @@ def find_pattern(meter_ns: Int64Array, power_w: Float64Array, pattern: LoadPatte
 
 
 def _resampled(meter_ns: Int64Array, power_w: Float64Array, step_ns: int) -> Float64Array:
-    """Mean power in steps of equal length; steps without a sample take the last one's before them."""
+    """Mean power in steps of equal length; steps without a sample repeat the preceding one."""
     place = (meter_ns - meter_ns[0]) // step_ns
     count = np.bincount(place)
     total = np.bincount(place, weights=power_w)
@@ -77,7 +77,7 @@ def _resampled(meter_ns: Int64Array, power_w: Float64Array, step_ns: int) -> Flo
 
 
 def _normalised_correlation(signal: Float64Array, template: Float64Array) -> Float64Array:
-    """Pearson correlation of the template with each stretch of the signal of its length."""
+    """Pearson correlation of the template with each stretch of the signal of the same length."""
     size = template.size
     shape = template - template.mean()
     centred = signal - signal.mean()

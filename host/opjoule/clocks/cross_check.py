@@ -1,4 +1,4 @@
-"""Independent evidence on the same two clocks must agree within its stated uncertainty."""
+"""Cross-check of independent evidence on the same two clocks, which must agree within its stated uncertainty."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from opjoule.errors import AlignmentError
 from opjoule.units import COVERAGE_FACTOR
 
 POINTS: Final = 33
-"""Moments that are compared."""
+"""Number of compared moments."""
 FACTOR: Final = 3.0
-"""The worst of that many moments is beyond twice the standard uncertainty in many a right map, beyond this in few."""
+"""Factor of the standard uncertainty: the worst of that many moments exceeds 2 in many correct maps, but 3 in few."""
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,9 @@ class Check:
     """The two methods compared."""
     passed: bool
     difference_ns: float | None
-    """Difference where it is largest against its limit [target ns]; None: it could not be made."""
+    """Difference where it is largest relative to its limit [target ns]; None if the check could not be made."""
     limit_ns: float
-    """Greatest difference there of two maps that are as good as they say [target ns]."""
+    """Greatest difference there of two maps with correct uncertainties [target ns]."""
     detail: str
 
 

@@ -1,7 +1,7 @@
-"""Stretches of four edges, by which two recordings of one line are found to show the same edges.
+"""Stretches of four edges, which identify the same edges in two recordings of one line.
 
-Where the two inner edges lie between the outer ones does not depend on a clock's rate, and intervals are
-pseudo-random: two stretches that agree in both, within the lateness of an edge, are seldom two places of the line.
+The relative positions of the two inner edges between the outer ones do not depend on a clock's rate, and intervals are
+pseudo-random. Two stretches that agree in both positions, within the delay of an edge, are seldom different edges.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ from opjoule.clocks.clock_map import Float64Array, Int64Array
 IndexArray = npt.NDArray[np.intp]
 
 TOLERANCE_NS: Final = 200_000
-"""Two edges this close on one clock can be the same edge (a toggle in user space may be late)."""
+"""Greatest distance of two records of the same edge on one clock (a toggle in user space may be late)."""
 RATE_MAX: Final = 9e-3
-"""Rates farther from 1 are no clock's: a ceramic resonator has 0.5 % as made, 0.3 % more with temperature and age
-(Murata CERALOCK CSTCE-V53, catalogue P16E)."""
+"""Greatest deviation of a clock's rate from 1: a ceramic resonator has 0.5 % as made, 0.3 % more with temperature and
+age (Murata CERALOCK CSTCE-V53, catalogue P16E)."""
 SKIP_MAX: Final = 3
-"""A stretch may pass over edges, at most two between neighbours, which the other clock has missed or invented."""
+"""Edges that a stretch may skip, at most two between neighbours, because the other clock missed or added them."""
 LENGTH_MIN_NS: Final = 200_000_000
-"""Shortest usable stretch: in shorter ones the lateness of edges hides the difference."""
+"""Shortest usable stretch: in shorter ones the delay of edges hides the difference."""
 
 
 @dataclass(frozen=True)
 class Edges:
-    """Edges in order of time, each once; arrays of shape (n,)."""
+    """Edges in order of time, without duplicates; arrays of shape (n,)."""
 
     ns: Int64Array
     level: npt.NDArray[np.int8]
     index: IndexArray
-    """Places in the list as it was given."""
+    """Indices in the original list."""
 
     @classmethod
     def of(cls, ns: Int64Array, level: npt.NDArray[np.int8]) -> Edges:
@@ -51,7 +51,7 @@ Places = tuple[int, int, int, int]
 
 
 class Likeness(NamedTuple):
-    """Two stretches that may be the same edges."""
+    """Two stretches that may consist of the same edges."""
 
     source: Places
     target: Places
@@ -67,13 +67,13 @@ class _Stretches:
     inner: Float64Array
     """Positions of the second and third edge, as fractions of the length, shape (n, 2)."""
     turns: npt.NDArray[np.int8]
-    """Three bits: whether each later edge has another level than the first."""
+    """Three bits: whether each later edge has a different level from the first."""
     level: npt.NDArray[np.int8]
     """Level of the first edge."""
 
     @classmethod
     def of(cls, edges: Edges, first: int, last: int, begins: IndexArray | None = None) -> _Stretches:
-        """All stretches of the edges first to last - 1, or of those that begin at some of them."""
+        """All stretches of the edges first to last - 1, or only those that start at `begins`."""
         if begins is None:
             begins = np.arange(first, last)
         reach = [np.array(steps).cumsum() for steps in product(range(1, SKIP_MAX + 1), repeat=3)]
@@ -90,16 +90,16 @@ class _Stretches:
 
 
 class StretchIndex:
-    """The stretches of one recording, to look those of another up in."""
+    """Index of the stretches of one recording, for finding those of another."""
 
     def __init__(self, edges: Edges, first: int = 0, last: int | None = None) -> None:
-        """Stretches of the edges first to last - 1."""
+        """Indexes the stretches of the edges first to last - 1."""
         made = _Stretches.of(edges, first, edges.ns.size if last is None else last)
         order = np.argsort(made.inner[:, 0])
         self._stretches = _Stretches(*(column[order] for column in vars(made).values()))
 
     def like(self, source: Edges, begins: IndexArray, last: int) -> list[Likeness]:
-        """Stretches like those of the source that begin at some edges and end before `last`; neighbours first."""
+        """Stretches that match those of the source starting at `begins` and ending before `last`; neighbours first."""
         mine, theirs = _Stretches.of(source, 0, last, begins), self._stretches
         slack = 2 * TOLERANCE_NS / np.maximum(mine.length_ns, 1.0)
         low = np.searchsorted(theirs.inner[:, 0], mine.inner[:, 0] - slack)

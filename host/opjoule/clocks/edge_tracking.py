@@ -1,8 +1,7 @@
-"""Extends one matching stretch of two recordings to all of their edges, outwards, with the rate of the edges just
-matched.
+"""Extends one matching stretch of two recordings to all their edges, outwards, at the rate of the edges just matched.
 
-A clock that wanders keeps its rate from one edge to the next: where the next ones must lie is predicted from the last
-half minute. After a gap, where they may lie grows with its length, and the shift that fits most of them decides.
+A wandering clock keeps its rate from one edge to the next: the positions of the next edges are predicted from the last
+half minute. After a gap, the tolerance grows with its length, and the shift that fits most of the edges is chosen.
 """
 
 from __future__ import annotations
@@ -15,42 +14,42 @@ from opjoule.clocks.clock_map import Float64Array, Int64Array
 from opjoule.clocks.edge_stretches import TOLERANCE_NS, Edges, IndexArray, Likeness, StretchIndex
 
 BLOCK: Final = 8
-"""Edges that are predicted together."""
+"""Number of edges that are predicted together."""
 PAUSE_NS: Final = 10_000_000_000
 ALONE_NS: Final = 1_000_000
-"""An edge that may lie farther off than this needs another that agrees."""
+"""Tolerance above which an edge needs another edge that agrees."""
 MEMORY: Final = 32
-"""Edges that the local rate is taken from."""
+"""Number of edges from which the local rate is taken."""
 MEMORY_NS: Final = 60_000_000_000
-"""None older than this: over a long pause a clock that wanders does not run straight."""
+"""Greatest age of these edges: over a long pause, a wandering clock does not run linearly."""
 FEWEST: Final = 4
-"""But this many, however old."""
+"""Least number of these edges, whatever their age."""
 RATE_SLACK: Final = 1e-6
 DRIFT_PER_S: Final = 2e-6
-"""The rate may change by so much in a second: twice that of 30 ppm of warm-up in its first minutes."""
+"""Greatest change of the rate per second: twice that of 30 ppm of warm-up in its first minutes."""
 SHIFT_MAX_NS: Final = 100_000_000
-"""Edges are not looked for farther from where they are predicted."""
+"""Greatest distance of an edge from its prediction."""
 SLEW_MAX: Final = 1.1e-3
-"""A clock that is slewed changes its rate at once by up to this: 500 ppm by adjtimex, 1000 by some daemons."""
+"""Greatest sudden change of a clock's rate by slewing: 500 ppm by adjtimex, 1000 by some daemons."""
 SLEW_MIN: Final = 100e-6
-"""Smaller changes are followed without being looked for."""
+"""Smaller sudden changes are tracked without a search."""
 SLEW_SEEN_S: Final = 20.0
-"""A change of rate is looked for within this time of the last pair: later, a stretch is too often alike by accident."""
+"""Time after the last pair within which a change of rate is searched for: later, chance matches are too frequent."""
 TRUSTED: Final = 12
-"""A track of this many pairs that finds no more is looked for nearby; a shorter one was an accident."""
+"""Number of pairs from which a track without further matches is searched for nearby; a shorter one was chance."""
 LOST_MAX: Final = 24
-"""A track that matches fewer than a quarter of this many edges at its start was an accident."""
+"""Number of edges at its start of which a track must match a quarter; otherwise it was chance."""
 
 
 class EdgeTrack(NamedTuple):
-    """Edges that belong together, in order of time."""
+    """Matched edges, in order of time."""
 
     source: IndexArray
     target: IndexArray
     possible: int
-    """Edges of the shorter list inside the stretch that both lists cover."""
+    """Edges of the shorter list inside the interval that both lists cover."""
     changes: int
-    """How often one clock changed its rate at once, as one that is slewed does."""
+    """Number of sudden changes of one clock's rate, as in a clock that is slewed."""
 
 
 class _Line(NamedTuple):
@@ -60,7 +59,7 @@ class _Line(NamedTuple):
     target_ns: int
     rate: float
     u_rate: float
-    """Bound of its error."""
+    """Bound of the rate's error."""
 
     def predicted_ns(self, source_ns: Int64Array) -> Int64Array:
         distance = source_ns - self.source_ns
@@ -73,8 +72,8 @@ class _Line(NamedTuple):
 
 
 def track(source: Edges, target: Edges, start: Likeness) -> EdgeTrack | None:
-    """All edges that belong together if those of `start` do; None if too few of those around it fit."""
-    # Outward from the first edge of the stretch: those inside it that it passed over are matched on the way.
+    """All edges that match if those of `start` do; None if too few edges around it fit."""
+    # Outward from the first edge of the stretch: edges skipped inside it are matched on the way.
     length_ns = float(source.ns[start.source[3]] - source.ns[start.source[0]])
     guess = _Guess(start.rate, 2 * TOLERANCE_NS / max(length_ns, 1.0) + RATE_SLACK)
     first = start.source[0], start.target[0]
@@ -95,18 +94,18 @@ def track(source: Edges, target: Edges, start: Likeness) -> EdgeTrack | None:
 
 
 class _Guess(NamedTuple):
-    """The rate before enough pairs tell it."""
+    """The rate before there are enough pairs to determine it."""
 
     rate: float
     u_rate: float
-    """Bound of its error."""
+    """Bound of the rate's error."""
 
 
 def _with_the_way_back(
     source: Edges, target: Edges, pairs: list[tuple[int, int]], *, inverted: bool
 ) -> list[tuple[int, int]]:
-    """Where the rate changes at once the next edges are lost; who comes the other way loses those before."""
-    guess = _Guess(1.0, 1.0)  # not asked for: there are pairs enough
+    """Pairs from tracking in both directions: a sudden change of rate loses the edges after it in either direction."""
+    guess = _Guess(1.0, 1.0)  # not used: there are enough pairs
     out = _Way(source, target, pairs[:FEWEST], guess, inverted=inverted)
     last = _unmirrored(source, target, pairs[-FEWEST:])[::-1]
     home = _Way(_mirrored(source), _mirrored(target), last, guess, inverted=inverted)
@@ -125,36 +124,36 @@ def _unmirrored(source: Edges, target: Edges, pairs: list[tuple[int, int]]) -> l
 
 
 def _mirrored(edges: Edges) -> Edges:
-    """Time runs the other way."""
+    """The edges in reversed time."""
     return Edges(-edges.ns[::-1], edges.level[::-1], edges.index[::-1])
 
 
 class _Way:
-    """The edges matched from a start on, forward in time."""
+    """Edges matched from a start, forward in time."""
 
     def __init__(
         self, source: Edges, target: Edges, pairs: list[tuple[int, int]], guess: _Guess, *, inverted: bool
     ) -> None:
-        """Begins with pairs in order of time, and goes on after the last of them."""
+        """Starts with pairs in order of time, and continues after the last of them."""
         self._source, self._target, self._guess = source, target, guess
         self._wanted = source.level ^ 1 if inverted else source.level
         self._inverted = inverted
         self._first_target = pairs[-1][1]
         self.pairs = list(pairs)
         self.changes = 0
-        """How often the rate has changed at once."""
+        """Number of sudden changes of the rate."""
         self._oldest = 0
-        """The first pair since the clock changed its rate at once."""
+        """The first pair since the last sudden change of the rate."""
         self.covered = 0
-        """Edges of the source after the start that lie inside the target's list."""
+        """Edges of the source after the start that are inside the target's list."""
 
     @property
     def passed(self) -> int:
-        """Edges of the target after the start, up to the last that a covered edge of the source can be."""
+        """Edges of the target after the start, up to the last possible partner of a covered edge of the source."""
         return self._last_target - self._first_target
 
     def follow(self) -> bool:
-        """Matches block after block to the end of either list; False if the start was an accident."""
+        """Matches block after block to the end of either list; False if the start was a chance match."""
         at, matched = self.pairs[-1][0] + 1, 0
         self._last_target = self.pairs[-1][1]
         while at < self._source.ns.size:
@@ -177,13 +176,13 @@ class _Way:
         return True
 
     def _block(self, at: int) -> IndexArray:
-        """The next edges, up to a pause: after it they decide together where they belong."""
+        """The next edges, up to a pause; the edges after a pause are placed together."""
         block = np.arange(at, min(at + BLOCK, self._source.ns.size))
         pauses = np.flatnonzero(np.diff(self._source.ns[block]) > PAUSE_NS)
         return block[: int(pauses[0]) + 1] if pauses.size else block
 
     def _line(self) -> _Line:
-        """Through the last pairs, those that are off left out."""
+        """Line through the last pairs, without outliers."""
         rows, columns = np.array(self.pairs[max(self._oldest, len(self.pairs) - MEMORY) :], np.intp).T
         source = self._source.ns[rows]
         if rows.size < FEWEST:
@@ -197,13 +196,13 @@ class _Way:
         near = off <= max(TOLERANCE_NS / 2, 3 * float(np.median(off)))
         if near.sum() >= 2 and not near.all():
             slope, height = _straight(time[near], beyond[near])
-        # The few last pairs may lie on both sides of a pause, in which the rate has changed.
+        # The last few pairs may be on both sides of a pause in which the rate changed.
         older_s = max(-float(time[0]) - MEMORY_NS, 0.0) * 1e-9
         u_rate = 2 * TOLERANCE_NS / max(-float(time[0]), 1.0) + RATE_SLACK + 0.5 * DRIFT_PER_S * older_s
         return _Line(int(source[-1]), int(target[-1]) + round(height), 1.0 + slope, u_rate)
 
     def _inside(self, block: IndexArray, line: _Line) -> IndexArray:
-        """Next edges that the target's list may hold."""
+        """The next edges that may be within the target's list."""
         source_ns = self._source.ns[block]
         predicted_ns = line.predicted_ns(source_ns)
         inside: IndexArray = block[predicted_ns <= self._target.ns[-1] + line.slack_ns(source_ns)]
@@ -214,7 +213,7 @@ class _Way:
         return inside
 
     def _vote(self, block: IndexArray, line: _Line) -> list[tuple[int, int]]:
-        """The pairs of the shift that most edges of the block agree on."""
+        """The pairs with the shift that most edges of the block agree on."""
         source_ns, wanted = self._source.ns[block], self._wanted[block]
         predicted_ns, slack_ns = line.predicted_ns(source_ns), line.slack_ns(source_ns)
         low = np.searchsorted(self._target.ns, predicted_ns - slack_ns.astype(np.int64))
@@ -222,7 +221,7 @@ class _Way:
         rows = np.repeat(np.arange(block.size), high - low)
         columns = np.concatenate([np.arange(*ends) for ends in zip(low, high, strict=True)]).astype(np.intp)
         level = self._target.level[columns] == wanted[rows]
-        # An edge belongs to one pair: those matched already are taken.
+        # An edge belongs to one pair: matched edges are not available.
         rows, columns = rows[level], columns[level]
         new = columns > self.pairs[-1][1]
         rows, columns = rows[new], columns[new]
@@ -231,7 +230,7 @@ class _Way:
         shift = (self._target.ns[columns] - predicted_ns[rows]).astype(np.float64)
         apart = np.abs(source_ns[rows][:, None] - source_ns[rows][None, :])
         alike = np.abs(shift[:, None] - shift[None, :]) <= TOLERANCE_NS + line.u_rate * apart
-        # For each pair, how many edges of the block have a pair with about its shift.
+        # For each pair, the number of edges of the block that have a pair with about the same shift.
         starts = np.flatnonzero(np.diff(rows, prepend=-1))
         agreeing = np.logical_or.reduceat(alike, starts, axis=1).sum(axis=1)
         best = alike[int(np.argmax(agreeing))]
@@ -241,7 +240,7 @@ class _Way:
         return _one_to_one(block[rows[best]], columns[best], np.abs(shift[best] - middle))
 
     def _found_again(self, at: int, line: _Line) -> list[tuple[int, int]]:
-        """The next stretch alike, if the clock has changed its rate at once."""
+        """The next matching stretch, if the clock has suddenly changed its rate."""
         end = min(at + 2 * BLOCK, self._source.ns.size)
         source_ns = self._source.ns[[at, end - 1]]
         room_ns = line.slack_ns(source_ns) + SLEW_MAX * (source_ns - line.source_ns)
@@ -259,7 +258,7 @@ class _Way:
             shift_ns = np.abs(self._target.ns[ends[1]] - line.predicted_ns(source_ns)).astype(np.float64)
             slack_ns = line.slack_ns(source_ns)
             near = shift_ns[0] <= slack_ns[0] + SLEW_MAX * float(source_ns[0] - line.source_ns)
-            # The vote has seen all that the line can explain.
+            # The vote has covered everything that the line can explain.
             changed = shift_ns[1] > slack_ns[1] and SLEW_MIN <= abs(like.rate - line.rate) <= 2 * SLEW_MAX
             if near and changed and like.inverted == self._inverted:
                 return list(zip(like.source, like.target, strict=True))
@@ -274,7 +273,7 @@ def _straight(time: Float64Array, value: Float64Array) -> tuple[float, float]:
 
 
 def _one_to_one(rows: IndexArray, columns: IndexArray, off_ns: Float64Array) -> list[tuple[int, int]]:
-    """Each edge in one pair, the nearest first, in order on both sides."""
+    """Assigns each edge to at most one pair, the nearest first, in order on both sides."""
     column_of: dict[int, int] = {}
     for at in np.argsort(off_ns, kind="stable").tolist():
         row, column = int(rows[at]), int(columns[at])

@@ -1,8 +1,8 @@
-"""Clock map from the edges of the sync line, seen by the board and by the meter.
+"""Clock map from the edges of the sync line, recorded by the board and by the meter.
 
 The line toggles at pseudo-random intervals, so that a stretch of edges fits only one place of the other list.
-Matching starts from stretches that are alike on both clocks, tracks each such beginning over the neighbouring
-edges with the rate of those just matched, and keeps the one that explains the most edges.
+Matching starts from stretches that agree on both clocks. It tracks each candidate over the neighbouring edges, with the
+rate of those just matched, and keeps the candidate that explains the most edges.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from opjoule.errors import AlignmentError
 
 PAIRS_MIN: Final = 4
 MATCHED_MIN: Final = 0.5
-"""Part of the edges that could match which must."""
+"""Fraction of the edges with a possible partner that must match."""
 RIVAL_MAX: Final = 0.5
-"""A second place that explains more than this part of the pairs makes the match ambiguous."""
+"""Fraction of the pairs above which a second place makes the match ambiguous."""
 BEGINS: Final = 100
-"""Places of the source list that stretches are taken from."""
+"""Number of places in the source list at which stretches begin."""
 RIVAL_BEGINS: Final = 20
-"""Places from which another match is looked for, once there is one."""
+"""Number of places at which a rival match is searched for."""
 ACCIDENTS_MAX: Final = 1e-3
-"""A match is not believed where two unrelated lists would be expected to have this many."""
+"""Expected number of such matches between two unrelated lists above which a match is rejected."""
 OUTLIER: Final = 5.0
-"""Pairs farther from their neighbours than this many typical distances are left out."""
+"""Distance of a pair from its neighbours, in typical distances, above which it is left out."""
 PAUSE: Final = 10.0
-"""Pairs farther apart than this many typical steps are no neighbours."""
+"""Distance of two pairs, in typical steps, above which they are not neighbours."""
 NEIGHBOURS: Final = 4
-"""Pairs on either side that a pair is compared with."""
+"""Number of pairs on either side that a pair is compared with."""
 END_SLACK: Final = 3.0
-"""Neighbours on one side say several times less surely where a pair must be."""
+"""Factor of the tolerance at the ends, where neighbours on only one side predict less well."""
 FEWEST: Final = 5
 """Fewest edges in which outliers can be detected."""
 _Three = tuple[int, int, int]
@@ -48,7 +48,7 @@ _AROUND: Final[list[_Three]] = [
     for offsets in itertools.combinations([*range(-NEIGHBOURS, 0), *range(1, NEIGHBOURS + 1)], 3)
     if offsets[0] < 0 < offsets[2]
 ]
-"""Three neighbours, some before and some behind. A single late one is in 3 of 8 of them: the median stands."""
+"""Triples of neighbours on both sides. A single late one is in 3 of 8 of them: the median is not affected."""
 _BEHIND: Final[list[_Three]] = list(itertools.combinations(range(1, 2 * NEIGHBOURS + 1), 3))
 
 
@@ -59,15 +59,15 @@ class EdgePairs:
     source_ns: Int64Array
     target_ns: Int64Array
     source_index: IndexArray
-    """Places of the pairs in the source list."""
+    """Indices of the pairs in the source list."""
     target_index: IndexArray
-    """Places of the pairs in the target list."""
+    """Indices of the pairs in the target list."""
     unmatched_source: int
     """Edges of the source list without a partner (missed by the target)."""
     unmatched_target: int
     """Edges of the target list without a partner (spurious or duplicated)."""
     rate_changes: int
-    """How often one clock changed its rate at once, as one that is slewed does."""
+    """Number of sudden changes of one clock's rate, as in a clock that is slewed."""
 
 
 def match_edges(
@@ -76,10 +76,10 @@ def match_edges(
     target_ns: Int64Array,
     target_level: npt.NDArray[np.int8],
 ) -> EdgePairs:
-    """Pairs the edges of two clocks of unknown offset whose rates are up to 9000 ppm apart and wander.
+    """Pairs the edges of two clocks with unknown offset; their rates differ by up to 9000 ppm and wander.
 
-    Missing, spurious and duplicated edges on either side are left over; an inverting input is recognised. Each clock's
-    times come in any order, with the levels, 0 or 1. Raises: AlignmentError: no match, or more than one.
+    Missing, spurious and duplicated edges on either side remain unmatched; an inverting input is recognised. Each
+    clock's times may be in any order, with their levels, 0 or 1. Raises: AlignmentError: no match, or more than one.
     """
     source, target = Edges.of(source_ns, source_level), Edges.of(target_ns, target_level)
     if min(source.ns.size, target.ns.size) < PAIRS_MIN:
@@ -111,10 +111,10 @@ def fit_edges(
     u_edge_ns: float | Float64Array = 1000.0,
     u_delay_ns: float = 500.0,
 ) -> ClockMap:
-    """The map through matched edges, with knots where the rate wandered.
+    """Map through matched edges, with knots where the rate wandered.
 
     Args:
-        u_edge_ns: standard uncertainty of each edge's times, one for all or shape (n,) [ns].
+        u_edge_ns: standard uncertainty of each edge's times, a scalar or shape (n,) [ns].
         u_delay_ns: standard uncertainty of the delay from toggling to capture, common to all edges [ns].
     Raises: AlignmentError: fewer than 3 pairs.
     """
@@ -150,13 +150,13 @@ def _the_only_track(source: Edges, target: Edges) -> EdgeTrack | None:
 
 
 def _spread(count: int) -> list[int]:
-    """Up to BEGINS numbers below `count`, those far from each other first."""
+    """Up to BEGINS numbers below `count`, in an order that starts with distant ones."""
     places = np.unique(np.linspace(0, count - 1, min(BEGINS, count)).astype(int)).tolist()
     return [place for start in range(7) for place in places[start::7]]
 
 
 def _explains(one: EdgeTrack, source: Edges, target: Edges, begin: int, at: int) -> bool:
-    """Whether a track puts an edge of the source at about this place already."""
+    """Whether a track already maps an edge of the source to about this place."""
     rows, columns = one.source, one.target
     near = min(max(int(np.searchsorted(rows, begin)), 1), rows.size - 1)
     ours = source.ns[rows[near - 1 : near + 1]]
@@ -168,7 +168,7 @@ def _explains(one: EdgeTrack, source: Edges, target: Edges, begin: int, at: int)
 
 
 def _holds(one: EdgeTrack, source: Edges, target: Edges) -> bool:
-    """Whether a track explains enough, and more than unrelated lists would by accident."""
+    """Whether a track explains enough edges, and more than unrelated lists would by chance."""
     pairs = one.source.size
     if pairs < PAIRS_MIN or pairs < MATCHED_MIN * one.possible:
         return False
@@ -195,11 +195,11 @@ def near_their_neighbours(
     """Mask that is False for pairs away from the parabolas through most triples of their neighbours. A clock that warms
     up changes its rate by 2 ppm in a second: straight lines would reject its best pairs.
 
-    `bends`: a clock has changed its rate at once: it is enough to agree with the neighbours on one side.
+    `bends`: a clock has suddenly changed its rate: agreement with the neighbours on one side is sufficient.
     """
     near = np.ones(source_ns.size, np.bool_)
     steps = np.diff(source_ns)
-    # Across a pause neighbours say nothing: a late toggle at its end would be taken for a change of the rate.
+    # Neighbours across a pause are not used: a late toggle at its end would look like a change of the rate.
     pauses = np.flatnonzero(steps > PAUSE * np.median(steps)) + 1 if steps.size else steps
     bounds = [0, *pauses.tolist(), source_ns.size]
     for first, last in itertools.pairwise(bounds):
@@ -233,7 +233,7 @@ def _near_in_a_row(
 
 
 def _near_in_few(time: Float64Array, beyond: Float64Array, u_ns: Float64Array) -> npt.NDArray[np.bool_]:
-    """The same for few pairs: each against the lines through every two of the others."""
+    """The same mask for few pairs: each is compared with the lines through every two of the others."""
     off = np.empty(time.size)
     for at in range(time.size):
         one, other = np.array(list(itertools.combinations([x for x in range(time.size) if x != at], 2))).T
@@ -246,7 +246,7 @@ def _near_in_few(time: Float64Array, beyond: Float64Array, u_ns: Float64Array) -
 def _off(
     time: Float64Array, beyond: Float64Array, places: npt.NDArray[np.intp], neighbours: list[_Three]
 ) -> Float64Array:
-    """How far pairs are from the median of the parabolas through three of their neighbours [ns]."""
+    """Distance of pairs from the median of the parabolas through three of their neighbours [ns]."""
     predictions = []
     for three in neighbours:
         one, two, other = (time[places + offset] - time[places] for offset in three)
@@ -259,5 +259,5 @@ def _off(
 
 
 def _apart(product: Float64Array) -> Float64Array:
-    """Distances multiplied, none of them 0: edges at the same time say nothing, and the median passes them over."""
+    """Products of distances, with 1 instead of 0: parabolas of simultaneous edges are invalid, and the median ignores them."""
     return np.where(product == 0.0, 1.0, product)

@@ -1,8 +1,8 @@
-"""Clock map from request-reply exchanges: minimum round trip, followed over the whole run.
+"""Clock map from request-reply exchanges with the least round trip, tracked over the whole run.
 
-For each exchange the far clock's reading lies, on the near clock, somewhere inside the round trip; half of
-the round trip bounds the error whatever the asymmetry of the two ways. Of each part of the run only the
-fastest exchange is kept (queues only ever add to a round trip), and the clock is followed through those.
+In each exchange, the far clock's reading is, on the near clock, somewhere inside the round trip; half of
+the round trip bounds the error, whatever the asymmetry of the two directions. Only the fastest exchange of each part of
+the run is used, because queues only lengthen a round trip; the clock is tracked through these.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from opjoule.system_errors import naming
 
 EXCHANGES_MIN: Final = 3
 PARTS_MAX: Final = 240
-"""The run is cut into at most this many parts of equal length."""
+"""Greatest number of parts of equal length that the run is cut into."""
 EXCHANGES_A_PART: Final = 20
-"""So many exchanges, and one of them is among the fastest."""
+"""Number of exchanges that usually contains one of the fastest."""
 STAMP_U_NS: Final = 1000.0
-"""Least standard uncertainty of a reading: stamps taken in user space, ticks of 0.5 us."""
+"""Least standard uncertainty of a reading: time stamps taken in user space, ticks of 0.5 us."""
 SQRT3: Final = math.sqrt(3.0)
 
 
@@ -46,15 +46,15 @@ class Exchange:
 
     @property
     def round_trip_ns(self) -> int:
-        """Time on the way, both ways, without the far side's own [near ns]."""
+        """Travel time in both directions, without the far side's processing [near ns]."""
         return (self.received_ns - self.sent_ns) - (self.far_sent_ns - self.far_received_ns)
 
 
 def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMap:
-    """Map from the near clock to the far clock by exchanges in any order; `near` and `far` name the clocks.
+    """Map from the near clock to the far clock, from exchanges in any order; `near` and `far` name the clocks.
 
-    Returns: map whose u_offset_ns holds the asymmetry bound: half of the mean round trip that was kept, rectangular.
-        The ways out and back may be unequal in the same sense every time, so that no mean makes it smaller.
+    Returns: map whose u_offset_ns contains the asymmetry bound: half of the mean round trip used, rectangular. Both
+        directions may differ in the same sense every time, so averaging does not reduce it.
     Raises: AlignmentError: fewer than 3 usable exchanges.
     """
     usable = [one for one in exchanges if one.received_ns >= one.sent_ns and one.round_trip_ns >= 0]
@@ -75,11 +75,11 @@ def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMa
 
 
 def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, Int64Array]:
-    """Near and far time in the middle of each exchange, and its round trip, by near time."""
+    """Near and far time at the middle of each exchange, and its round trip, by near time."""
     stamps = np.array(
         [(e.sent_ns, e.far_received_ns, e.far_sent_ns, e.received_ns) for e in exchanges], np.int64
     )
-    # sorted by the middle: an exchange may begin before another and end after it
+    # sorted by the middle, because an exchange may begin before another and end after it
     stamps = stamps[np.argsort(stamps[:, 0] + (stamps[:, 3] - stamps[:, 0]) // 2, kind="stable")]
     sent, far_received, far_sent, received = stamps.T
     near_ns = sent + (received - sent) // 2
@@ -99,14 +99,14 @@ def _fastest_of_each_part(near_ns: Int64Array, trip_ns: Int64Array) -> Int64Arra
 
 METER_EXCHANGES = "meter-exchanges.csv"
 BOARD_EXCHANGES = "board-exchanges.csv"
-"""Names under raw/ of a record."""
+"""File names under raw/ of a record."""
 _FIELDS = [field.name for field in dataclasses.fields(Exchange)]
 
 
 class ExchangeFile:
-    """Appends to a new CSV file; every line reaches the kernel at once, so that a killed run keeps it. One thread.
+    """Appends to a new CSV file; every line is passed to the kernel at once, so that a killed run keeps it. One thread.
 
-    Raises: FileExistsError: the file is there already: raw data is never overwritten.
+    Raises: FileExistsError: the file exists already; raw data are never overwritten.
     """
 
     def __init__(self, path: Path) -> None:
@@ -116,20 +116,20 @@ class ExchangeFile:
             self._file.write(",".join(_FIELDS) + "\n")
 
     def append(self, exchange: Exchange) -> None:
-        """One exchange; stamps in ns."""
+        """Appends one exchange; time stamps in ns."""
         with naming(self._path):
             self._file.write(",".join(str(value) for value in dataclasses.astuple(exchange)) + "\n")
 
     def close(self) -> None:
-        """Ends the file."""
+        """Closes the file."""
         with naming(self._path):
             self._file.close()
 
 
 def read_exchanges(path: Path) -> list[Exchange]:
-    """The exchanges of a file in order, a torn last line left out; none where there is no file.
+    """The exchanges of a file in order, without an incomplete last line; empty if there is no file.
 
-    Raises: RecordFault: a line that holds something else.
+    Raises: RecordFault: a line that is not an exchange.
     """
     if not path.exists():
         return []

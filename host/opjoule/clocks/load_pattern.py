@@ -28,9 +28,9 @@ def maximal_sequence(order: int) -> npt.NDArray[np.int8]:
 
 
 def signature_chips(number: int, order: int = 8) -> npt.NDArray[np.int8]:
-    """One of a family of sequences that hardly resemble each other, by its number: chips, shape (2^order - 1,).
+    """A sequence by its number, from a family with little cross-correlation: chips, shape (2^order - 1,).
 
-    Each pattern of a run takes a number of its own, so that its place in the trace is the only one.
+    Each pattern of a run has its own number, so that its position in the trace is unique.
     Source: Gold, IEEE Trans. Inf. Theory 13, 619 (1967), here with a sequence and its own reverse.
     """
     sequence = maximal_sequence(order)
@@ -39,7 +39,7 @@ def signature_chips(number: int, order: int = 8) -> npt.NDArray[np.int8]:
 
 @dataclass(frozen=True)
 class LoadPattern:
-    """One stretch of busy and idle as the board played it.
+    """Busy and idle stretches as the board played them.
 
     The first change goes to busy; before it and after the last one the board is idle.
     """
@@ -64,12 +64,12 @@ class LoadPattern:
 
     @property
     def duration_ns(self) -> int:
-        """From the first change to the last."""
+        """Time from the first change to the last."""
         return int(self.change_ns[-1] - self.change_ns[0])
 
     @property
     def chip_ns(self) -> int:
-        """Length of one chip: half of a maximal sequence's stretches have it, a few late changes do not matter."""
+        """Length of one chip, from half of a maximal sequence's stretches, so that a few late changes have no effect."""
         return int(np.quantile(np.diff(self.change_ns), 0.25))
 
     @cached_property
@@ -79,7 +79,7 @@ class LoadPattern:
     def integral_s(self, time_s: Float64Array, lag_s: float = 0.0) -> Float64Array:
         """Integral of the load (0 idle, 1 busy) up to times after the pattern's start [s].
 
-        `lag_s`: time constant with which the supply current follows the load; 0 for at once.
+        `lag_s`: time constant with which the supply current follows the load; 0 for no lag.
         """
         at_change, value = self._states(lag_s)
         latest = np.searchsorted(self._change_s, time_s, side="right") - 1

@@ -1,9 +1,9 @@
 """Whether the rates of two clocks were plausible for their oscillators, over every stretch of a run.
 
-A round trip encloses the far clock's reading, so that it bounds where the far clock was. If no two clocks within their
-makers' bounds fit all round trips, one of them stood still, was set, or was simulated at another pace: a computer that
-was suspended (CLOCK_MONOTONIC stands still then: Linux clock_gettime(2)), a virtual machine that was paused, a clock
-that is slewed by thousands of ppm (chrony's maxslewrate is 83,333 ppm by default: chrony.conf(5)).
+A round trip encloses the far clock's reading, so that it bounds that clock. If no two clocks within their makers'
+bounds fit all round trips, one of them stopped, was set, or was simulated at another speed. Examples are a suspended
+computer (CLOCK_MONOTONIC stops then: Linux clock_gettime(2)), a paused virtual machine, and a clock that is slewed by
+thousands of ppm (chrony's maxslewrate is 83,333 ppm by default: chrony.conf(5)).
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
 from opjoule.clocks.exchanges import Exchange
 
 SLACK_NS: Final = 1_000_000.0
-"""A clock may be off by this much without a word: less than any energy shows."""
+"""Clock error that causes no warning: too small to affect any energy."""
 TOGETHER: Final = 5
-"""Consecutive exchanges of which the quickest counts: a single delayed answer is no fault of a clock."""
+"""Number of consecutive exchanges of which the quickest counts: a single delayed answer is not a clock error."""
 
 
 @dataclass(frozen=True)
 class OddStretch:
-    """A stretch over which the near clock ran as no oscillator does."""
+    """A stretch in which the near clock had an implausible rate."""
 
     rate: float
     """Seconds of the near clock per second of the far clock."""
@@ -33,11 +33,11 @@ class OddStretch:
     end_s: float
     """Times on the far clock, since the first comparison."""
     unexplained_s: float
-    """Part of the far clock's time there that the bound leaves over."""
+    """Part of the far clock's time there that the bound does not explain."""
 
 
 def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch | None:
-    """The stretch between two exchanges, in order of time, that is farthest beyond a bound; None if all rates keep it.
+    """The stretch between two exchanges, in order of time, that is farthest beyond a bound; None if all are within it.
 
     `error_max`: relative bound of the rate of one clock against the other.
     """
@@ -54,7 +54,7 @@ def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch |
 def odd_stretch_of_map(
     clock_map: ClockMap, over_source_ns: tuple[int, int], error_max: float
 ) -> OddStretch | None:
-    """The same of a map, from knot to knot of a stretch of its source clock; the source is the near clock."""
+    """The same for a map, from knot to knot of a stretch of its source clock, which is the near clock."""
     start_ns, end_ns = over_source_ns
     inner = [knot.source_ns for knot in clock_map.knots if start_ns < knot.source_ns < end_ns]
     near_ns = np.array([start_ns, *inner, end_ns], np.int64)
@@ -62,7 +62,7 @@ def odd_stretch_of_map(
 
 
 def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """The exchange with the shortest way of each few in a row; the earliest answer where all ways count as equal."""
+    """The exchange with the shortest delay in each group of consecutive ones; on equal delays the earliest answer."""
     count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
     groups = [group.tolist() for group in np.array_split(np.arange(len(exchanges)), count)]
     delays_ns = [(one.round_trip_ns, one.received_ns - one.far_sent_ns) for one in exchanges]
@@ -72,7 +72,7 @@ def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
 def _worst(
     near_ns: Int64Array, far_ns: Int64Array, half_ns: Float64Array, error_max: float
 ) -> OddStretch | None:
-    """Looks at every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
+    """Checks every pair of moments, in one pass for each sign: the excess over the bound adds up over a stretch."""
     since_ns = (far_ns - far_ns[0]).astype(np.float64)
     ahead_ns = (near_ns - near_ns[0]) - since_ns
     worst: OddStretch | None = None

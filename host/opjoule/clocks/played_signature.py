@@ -1,4 +1,4 @@
-"""How the board's load signature is played, and what its log says of it."""
+"""Playing of the board's load signature, and its log."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CHIP_MS_MAX: Final = 400
 
 
 def chip_ms(period_ns: int) -> int:
-    """Length of a chip [ms] for a meter with this sampling period, 0 for an unknown one; a chip has four samples.
+    """Length of a chip [ms] for a meter with this sampling period (0: unknown); a chip has at least four samples.
 
     Raises: AlignmentError: the meter is too slow for any pattern.
     """
@@ -68,12 +68,12 @@ def fit_played(
     conversion_ns: int,
     load_u_ns: float = DELAY_U_NS,
 ) -> SignatureFit:
-    """The map from the board's clock to the meter's; see fit_signature.
+    """Map from the board's clock to the meter's; see fit_signature.
 
-    `load_u_ns`: standard uncertainty of the time from a logged change to the load, the log's own apart.
+    `load_u_ns`: standard uncertainty of the time from a logged change to the load, without the log's own.
     Raises: AlignmentError: see fit_signature; or a torn log.
     """
     patterns = [one.pattern() for one in played]
-    # All changes share the same delay: the mean of many is no better than one.
+    # All changes share the same delay, so averaging does not reduce its uncertainty.
     logged_u_ns = max((float(np.mean(one.u_ns)) for one in played), default=0.0)
     return fit_signature(meter_ns, power_w, patterns, conversion_ns, math.hypot(load_u_ns, logged_u_ns))

@@ -1,8 +1,8 @@
-"""Clock map from the load signature: patterns of busy and idle found again in the power trace.
+"""Clock map from the load signature: patterns of busy and idle, located in the power trace.
 
-A pattern is first found by correlation. Then the places of all and the supply's lag are fitted together: each
-sample is compared with the mean of the played load over the sample's own conversion, so that an edge is
-placed to a small part of the sampling period. Around each pattern the power may drift in a straight line.
+A pattern is first located by correlation. Then the positions of all patterns and the supply's lag are fitted together.
+Each sample is compared with the mean of the played load over its own conversion, so that an edge is placed to a small
+part of the sampling period. Around each pattern the power may drift linearly.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 
 RATE_MAX: Final = 9e-3
-"""Patterns whose places imply a rate farther from 1 are not of one run."""
+"""Greatest deviation from 1 of the rate between patterns of one run."""
 MARGIN_CHIPS: Final = 4
-"""Idle before and after a pattern that is fitted with it."""
+"""Idle chips before and after a pattern that are included in its fit."""
 SCAN_STEPS: Final = 8
-"""Steps of the scan between two steps of the correlation, to either side."""
+"""Steps of the fine scan on either side, between two steps of the correlation."""
 ROUNDS: Final = 12
 SETTLED_S: Final = 2e-7
 HUBER: Final = 2.0
-"""Samples farther from the model than this many typical distances weigh less."""
+"""Distance of a sample from the model, in typical distances, above which its weight decreases."""
 FIRST_LAG_S: Final = 1e-4
 LAG_MAX_S: Final = 1e-3
 """Slowest response of a supply that can be distinguished from a delay of the board."""
 DELAY_U_NS: Final = 10_000.0
-"""Standard uncertainty of the time from the board's stamp to the load's start on all cores."""
+"""Standard uncertainty of the time from the board's time stamp to the load's start on all cores."""
 
 
 @dataclass(frozen=True)
@@ -42,32 +42,32 @@ class SignatureFit:
     """Positions of the patterns and quality of their fit."""
 
     board_ns: Int64Array
-    """Moments that were placed: the middle of each pattern; of a single one two, which hold its rate too."""
+    """Located moments: the middle of each pattern; for a single pattern two moments, which also give its rate."""
     meter_ns: Int64Array
     u_ns: Float64Array
-    """Standard uncertainty of each place, independent of the others'."""
+    """Standard uncertainty of each position, independent of the others'."""
     u_shared_ns: float
-    """Standard uncertainty that all places share."""
+    """Standard uncertainty common to all positions."""
     changes: int
     """Changes of the load in all patterns."""
     peak: float
     """Least correlation of the patterns with the trace."""
     rival: float
-    """Greatest correlation at another place, as part of the peak."""
+    """Greatest correlation at another position, as a fraction of the peak."""
     step_w: float
-    """Power of busy less power of idle [W]."""
+    """Power when busy less power when idle [W]."""
     lag_ns: float
     """Time constant with which the supply current follows the load."""
 
     @property
     def clock_map(self) -> ClockMap:
-        """board -> meter, for clocks that wander as they usually do."""
+        """Map from board to meter, for clocks with the usual wander."""
         return self.map_with(0.0)
 
     def map_with(self, wander_min_per_s: float) -> ClockMap:
-        """board -> meter, between patterns and beyond them as uncertain as such a wander makes it.
+        """Map from board to meter, with an uncertainty between and beyond the patterns that follows from the wander.
 
-        `wander_min_per_s` is what other evidence says of it [1/s]: two patterns cannot tell.
+        `wander_min_per_s`: wander according to other evidence [1/s], because two patterns do not show it.
         """
         course = follow(self.board_ns, self.meter_ns, self.u_ns, wander_min_per_s)
         made = course.clock_map("board", "meter", "signature", self.u_shared_ns)
@@ -81,12 +81,12 @@ class _Piece:
 
     pattern: LoadPattern
     start_meter_ns: int
-    """Start of the pattern by the coarse search."""
+    """Start of the pattern from the coarse search."""
     sample_s: Float64Array
     """Centres of the samples after that [s]."""
     power_w: Float64Array
     block: Int64Array
-    """Number of the chip-long stretch of each sample: errors inside one are not independent."""
+    """Number of each sample's chip-long stretch: errors within a stretch are not independent."""
 
 
 def fit_signature(
@@ -99,10 +99,10 @@ def fit_signature(
     """Map from the board's clock to the meter's, from patterns played before and after the run.
 
     Args:
-        meter_ns: centres of the samples, increasing; lost samples left out; power_w: power, or current, there.
-        patterns: in order of time, each with a sequence of its own.
-        conversion_ns: time over which a sample averages, around its centre.
-    Raises: AlignmentError: a pattern is not found, or in more than one place, or the places contradict.
+        meter_ns: centres of the samples, increasing, without lost samples; power_w: their power, or current.
+        patterns: in order of time, each with its own sequence.
+        conversion_ns: averaging time of a sample, around its centre.
+    Raises: AlignmentError: a pattern is not found, or found more than once, or the positions are inconsistent.
     """
     if not patterns:
         raise AlignmentError("load signature: the board played no pattern")
@@ -117,7 +117,7 @@ def fit_signature(
         board_ns,
         meter_ns,
         u_ns,
-        # Whether the current lags or is blurred is not seen: all of the lag may be an offset.
+        # A lag cannot be distinguished from blur: all of the lag may be an offset.
         u_shared_ns=math.hypot(u_delay_ns, solved.lag_s * 1e9 / math.sqrt(3.0)),
         changes=sum(pattern.change_ns.size for pattern in patterns),
         peak=min(find.peak for find in finds),
@@ -128,7 +128,7 @@ def fit_signature(
 
 
 def _check_order(patterns: Sequence[LoadPattern], finds: Sequence[Find]) -> None:
-    """Raises AlignmentError if the places of two patterns imply a rate that no clock has."""
+    """Raises AlignmentError if the positions of two patterns imply a rate that no clock has."""
     for index in range(1, len(patterns)):
         board_ns = patterns[index].start_ns - patterns[0].start_ns
         meter_ns = finds[index].start_meter_ns - finds[0].start_meter_ns
@@ -151,22 +151,22 @@ def _cut_out(meter_ns: Int64Array, power_w: Float64Array, pattern: LoadPattern, 
 
 @dataclass(frozen=True)
 class _Solution:
-    """Places of the patterns' middles."""
+    """Positions of the patterns' middles."""
 
     board_ns: Int64Array
     meter_ns: Int64Array
     slope: float
-    """Rate less 1."""
+    """Rate minus 1."""
     lag_s: float
     covariance: Float64Array
-    """Covariance of the places [s], and of the slope where it was fitted."""
+    """Covariance of the positions [s], and of the slope if it was fitted."""
     steps_w: Sequence[float]
 
     def moments_ns(self) -> tuple[Int64Array, Int64Array, Float64Array]:
-        """Times on the two clocks and standard uncertainties of independent places.
+        """Times on the two clocks and standard uncertainties of independent positions.
 
-        One pattern alone has a rate of its own: two moments, as far from where offset and rate are uncorrelated
-        as makes both as uncertain as they are.
+        A single pattern has its own rate and gives two moments. They are at equal distances from the moment at which
+        offset and rate are uncorrelated, such that both keep their uncertainty.
         """
         u_ns = np.sqrt(np.diag(self.covariance)) * 1e9
         if self.board_ns.size > 1:
@@ -181,10 +181,10 @@ class _Solution:
 
 
 class _Fit:
-    """Least squares over all patterns: lag, and for each pattern place, level, drift and step.
+    """Least squares over all patterns: lag, and for each pattern position, level, drift and step.
 
-    A place is that of the pattern's middle, which a wrong rate inside the pattern does not move: several patterns take
-    the rate from the first to the last, one alone has its own fitted.
+    A position is that of the pattern's middle, which a wrong rate inside the pattern does not move. Several patterns
+    use the rate from the first to the last; for a single pattern the rate is fitted.
     """
 
     def __init__(self, pieces: Sequence[_Piece], conversion_s: float) -> None:
@@ -194,13 +194,13 @@ class _Fit:
         self._weights = [np.ones(piece.power_w.size) for piece in pieces]
 
     def scan(self, number: int, step_s: float) -> float:
-        """Shift of one pattern against the coarse find that fits best [s]."""
+        """Shift of one pattern from its coarse position with the best fit [s]."""
         shifts = np.linspace(-2 * step_s, 2 * step_s, 4 * SCAN_STEPS + 1)
         errors = [float(np.sum(self._residual(number, shift, 0.0, FIRST_LAG_S)[0] ** 2)) for shift in shifts]
         return float(shifts[int(np.argmin(errors))])
 
     def solve(self, shifts_s: Sequence[float]) -> _Solution:
-        """Gauss-Newton from the scanned shifts, samples far from the model weighed down."""
+        """Gauss-Newton from the scanned shifts, with less weight for samples far from the model."""
         alone = [0.0] if len(self._pieces) == 1 else []
         at = np.array([*shifts_s, *alone, FIRST_LAG_S])
         for _ in range(ROUNDS):
@@ -214,7 +214,7 @@ class _Fit:
         return self._solution(at)
 
     def _slope(self, at: Float64Array) -> float:
-        """Rate less 1 inside the patterns."""
+        """Rate minus 1 inside the patterns."""
         if len(self._pieces) == 1:
             return float(at[1])
         board_ns, meter_ns = (int(places_ns[-1] - places_ns[0]) for places_ns in self._places_ns(at))
@@ -230,7 +230,7 @@ class _Fit:
     def _residual(
         self, number: int, shift_s: float, slope: float, lag_s: float
     ) -> tuple[Float64Array, float]:
-        """Weighted distance of one pattern's samples from the model, and its step [W]."""
+        """Weighted residuals of one pattern's samples, and its step [W]."""
         piece, weight = self._pieces[number], self._weights[number]
         middle_s = self._middle_s[number]
         centre_s = middle_s + (piece.sample_s - middle_s - shift_s) / (1.0 + slope)
@@ -246,7 +246,7 @@ class _Fit:
         return np.concatenate(parts)
 
     def _linearised(self, at: Float64Array) -> tuple[Float64Array, Float64Array]:
-        """Residuals and their derivatives by the places, the slope where it is fitted, and the lag."""
+        """Residuals and their derivatives with respect to the positions, the slope if it is fitted, and the lag."""
         residual = self._residuals(at)
         steps = [5e-6] * at.size
         if len(self._pieces) == 1:
@@ -260,7 +260,7 @@ class _Fit:
         return residual, np.stack(columns, axis=1)
 
     def _weigh(self, at: Float64Array) -> None:
-        """Huber weights from the present distances."""
+        """Sets the Huber weights from the present residuals."""
         slope = self._slope(at)
         for number, weight in enumerate(self._weights):
             weight[:] = 1.0
@@ -284,7 +284,7 @@ class _Fit:
         )
 
     def _blocked(self, scores: Float64Array) -> Float64Array:
-        """Covariance of the sum of scores, samples of one chip taken as one."""
+        """Covariance of the sum of scores, with the samples of one chip as a cluster."""
         total, first = np.zeros((scores.shape[1], scores.shape[1])), 0
         for piece in self._pieces:
             of_piece = scores[first : first + piece.block.size]

@@ -1,9 +1,9 @@
 """Course of one clock against another, from scattered comparisons; its rate does a random walk.
 
-The two-state clock model: an offset, and a rate that changes by a random walk. The Kalman filter and smoother give the
-offset and the rate at every comparison, in gaps between them and at the ends, each with its variance. The strength of
-the walk is unknown: every strength of a grid is tried and weighted by its likelihood, so that a steady clock gets a
-line and a wandering one a curve.
+The two-state clock model has an offset, and a rate that changes by a random walk. The Kalman filter and smoother give
+the offset and the rate at every comparison, in gaps between them and at the ends, each with its variance. The strength
+of the walk is unknown: every strength of a grid is tried and weighted by its likelihood, so that a steady clock has a
+straight course and a wandering one a curve.
 
 Source: Zucca and Tavella, IEEE Trans. UFFC 52, 289 (2005) for the model; Bierman, Automatica 9, 503 (1973) for the
 smoother; Wahba, J. R. Stat. Soc. B 45, 133 (1983) for what such intervals cover when the truth is a smooth curve.
@@ -23,60 +23,60 @@ from opjoule.clocks.clock_filter import Filtered, Series, filter_forward, mixtur
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array, Knot
 
 WANDERS: Final = 10.0 ** np.arange(-20.0, -6.9, 0.5)
-"""Strengths of the walk that are tried, variance of the rate in a second [1/s]: 1e-14 is 6 ppm in an hour."""
+"""Strengths of the walk that are tried, as variance of the rate per second [1/s]: 1e-14 is 6 ppm in an hour."""
 USUAL_WANDER: Final = 1e-14
-"""Stronger walks need evidence: their prior falls off by a standard deviation each decade."""
+"""Strength above which a walk needs evidence: the prior decreases by a standard deviation per decade."""
 PRIOR_SCATTER: Final = 4.0
-"""The stated uncertainties weigh as much as this many comparisons that scatter as stated."""
+"""Weight of the stated uncertainties, as a number of comparisons with that scatter."""
 WEIGHT_MIN: Final = 0.005
 GAP: Final = 4.0
-"""Comparisons farther apart than this many typical distances leave a gap, in which knots may lie."""
+"""Distance of two comparisons, in typical distances, above which there is a gap, in which knots may be placed."""
 GAP_POINTS: Final = 7
 BOWED: Final = 1.5
 BOWED_S: Final = 2.5
-"""Between comparisons that are a little farther apart than most, and by this much, a course that bends is not straight
-either: a warm-up of 2 ppm a second bows by 6 us in 5 s."""
+"""Distance of two comparisons above which the course between them is not treated as straight, if it is also a little
+more than typical: a warm-up of 2 ppm a second deviates by 6 us in 5 s."""
 BOWED_POINTS: Final = 3
 LAG_MIN_S: Final = 16.0
-"""For gaps of at least this length the walk is taken from the changes of rate seen over times up to as long."""
+"""Length of gaps from which the walk is taken from changes of rate over times up to that length."""
 LAGS_IN_SPAN: Final = 4.0
-"""Longer lags than this part of the whole are too few to tell."""
+"""Ratio of the whole time to the longest lag: longer lags have too few values."""
 CHANGE_LAGS_S: Final = (8.0, 16.0, 32.0, 64.0)
-"""Times over which a change of rate is compared with what the mean walk explains."""
+"""Times over which a change of rate is compared with the mean walk."""
 SURPRISE: Final = 3.0
-"""Changes beyond this many standard deviations of it are the clock's own there."""
+"""Standard deviations above which a change belongs to the clock's own behaviour at that time."""
 KNOT_TOLERANCE: Final = 0.25
-"""Between knots the map is off from the smoothed course by at most this part of its uncertainty."""
+"""Greatest deviation of the map from the smoothed course between knots, as a fraction of its uncertainty."""
 KNOT_U_TOLERANCE: Final = 0.1
-"""And its uncertainty from that of the course."""
+"""Greatest relative deviation of its uncertainty from the course's."""
 NS2_PER_S2: Final = 1e18
 
 
 @dataclass(frozen=True)
 class Course:
-    """One clock against another at some times; each array of shape (m,)."""
+    """One clock against another at some times; arrays of shape (m,)."""
 
     source_ns: Int64Array
-    """The comparisons, and points in their gaps."""
+    """Times of the comparisons, and of points in their gaps."""
     source_ref_ns: int
     target_ref_ns: int
     rate: float
-    """Line that `away_ns` is the distance from."""
+    """Rate of the line from which `away_ns` is measured."""
     away_ns: Float64Array
     u_ns: Float64Array
     local_rate: Float64Array
     u_rate: Float64Array
     wander_per_s: float
-    """Variance that the rate gains in a second [1/s], mean over the strengths by their weight."""
+    """Variance that the rate gains per second [1/s], weighted mean over the strengths."""
     residual_ns: float
     """Root mean square distance of the comparisons from the course."""
     n: int
-    """Comparisons."""
+    """Number of comparisons."""
 
     def clock_map(self, source: str, target: str, method: str, u_shared_ns: float) -> ClockMap:
-        """The map with as few knots as follow the course within a quarter of its uncertainty.
+        """Map with the fewest knots that follow the course within a quarter of its uncertainty.
 
-        `u_shared_ns`: standard uncertainty that all comparisons share.
+        `u_shared_ns`: standard uncertainty common to all comparisons.
         """
         kept = _needed(self, u_shared_ns)
         columns = np.round(self.away_ns, 3), np.round(self.u_ns, 3), self.local_rate, self.u_rate
@@ -102,13 +102,13 @@ class Course:
 def follow(
     source_ns: Int64Array, target_ns: Int64Array, u_ns: Float64Array, wander_min_per_s: float = 0.0
 ) -> Course:
-    """The course of the target clock against the source clock.
+    """Course of the target clock against the source clock.
 
-    Comparisons that scatter more than their uncertainties say widen those of the course.
+    If comparisons scatter more than their uncertainties, those of the course are widened.
 
     Args:
         source_ns, target_ns: comparisons in order of time, shape (n,), n >= 1; u_ns: their independent uncertainties.
-        wander_min_per_s: what is known of the walk otherwise, for comparisons too few to tell [1/s].
+        wander_min_per_s: known lower limit of the walk, for too few comparisons to show it [1/s].
     """
     rate = _mean_rate(source_ns, target_ns)
     source_ref_ns, target_ref_ns = int(source_ns[0]), int(target_ns[0])
@@ -150,13 +150,13 @@ class _Solved(NamedTuple):
     u_rate: Float64Array
     walk: float
     scatter: float
-    """Mean factor on the stated variances."""
+    """Mean factor of the stated variances."""
 
 
 def _solve(series: Series, walks: Float64Array) -> _Solved:
-    """Mean over the walks by their weight.
+    """Weighted mean over the walks.
 
-    That the comparisons scatter is a factor on their variances, and on everything else that follows from them: each
+    The scatter of the comparisons is a factor of their variances, and of all variances that follow from them. Each
     walk is tried relative to it.
     """
     filtered = filter_forward(series, walks)
@@ -174,10 +174,10 @@ def _solve(series: Series, walks: Float64Array) -> _Solved:
 
 
 def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) -> dict[float, float]:
-    """Lag [s] -> the walk that the rates at such a distance show [ns^2/s^3].
+    """Lag [s] -> walk from the change of rates over that lag [ns^2/s^3].
 
-    Changes from second to second say little about those over minutes, as air conditioning starts or a board warms up.
-    For long gaps, the changes seen over times up to that length count.
+    Changes from second to second show little of changes over minutes, for example when air conditioning starts or a
+    board warms up. For long gaps, changes over times up to the gap's length count.
     """
     walks: dict[float, float] = {}
     lag_s, span_s = LAG_MIN_S, float(time_s[-1] - time_s[0])
@@ -191,21 +191,21 @@ def _slow_walks(time_s: Float64Array, rate: Float64Array, u_rate: Float64Array) 
 
 
 def _in_gaps(slow: Mapping[float, float], times_ns: Int64Array, source_ns: Int64Array) -> Float64Array:
-    """Least walk of each step between the times, by the gap of the comparisons that it lies in."""
+    """Least walk of each step between the times, from the gap of the comparisons that contains the step."""
     after = np.searchsorted(source_ns, times_ns[:-1], side="right")
     gap_s = (source_ns[after] - source_ns[after - 1]) * 1e-9
     walk_min = np.zeros(gap_s.size)
     for lag_s, walk in slow.items():
-        # Also shorter ones: a swing whose period is the gap's is back where it was.
+        # Also shorter gaps: a swing with the gap's period has returned to its start.
         walk_min = np.where(gap_s >= lag_s / math.sqrt(2.0), np.maximum(walk_min, walk), walk_min)
     return walk_min
 
 
 def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
-    """Walk of each step between the times by the rates around it, where the mean walk cannot explain them; else 0.
+    """Walk of each step between the times from the rates around it, if the mean walk cannot explain them; else 0.
 
-    A clock that warms up changes its rate fast at first and hardly later: one walk for the whole is too weak for the
-    beginning, and its intervals too narrow there.
+    A clock that warms up changes its rate fast at first and hardly later: one walk for the whole time is too weak for
+    the beginning, where its intervals would be too narrow.
     """
     time_s = since_ns.astype(np.float64) * 1e-9
     middle_s = (time_s[1:] + time_s[:-1]) / 2
@@ -224,14 +224,14 @@ def _where_it_changes(since_ns: Int64Array, solved: _Solved) -> Float64Array:
 
 
 def _mean_rate(source_ns: Int64Array, target_ns: Int64Array) -> float:
-    """From the first to the last comparison; 1 if they are too close to tell."""
+    """Rate from the first to the last comparison; 1 if it is implausible."""
     span_ns = float(source_ns[-1] - source_ns[0])
     beyond_ns = float((target_ns[-1] - target_ns[0]) - (source_ns[-1] - source_ns[0]))
     return 1.0 + beyond_ns / span_ns if abs(beyond_ns) < 0.05 * span_ns else 1.0
 
 
 def _with_gap_points(source_ns: Int64Array) -> tuple[Int64Array, npt.NDArray[np.intp]]:
-    """The times with some more in each gap, and where the comparisons are among them."""
+    """Times with additional ones in each gap, and the indices of the comparisons among them."""
     steps = np.diff(source_ns)
     if steps.size == 0:
         return source_ns, np.zeros(1, np.intp)
@@ -248,7 +248,7 @@ def _with_gap_points(source_ns: Int64Array) -> tuple[Int64Array, npt.NDArray[np.
 
 
 def _weights(filtered: Filtered, scatter: Float64Array, walks: Float64Array) -> Float64Array:
-    """How much each walk counts: likelihood of the comparisons times the prior, the greatest 1."""
+    """Weight of each walk: likelihood of the comparisons times the prior, scaled to a maximum of 1."""
     degrees, squares = filtered.degrees + PRIOR_SCATTER, filtered.squares + PRIOR_SCATTER
     likelihood = -0.5 * (filtered.logs + degrees * np.log(scatter) + squares / scatter)
     decades = np.maximum(np.log10(walks * scatter / NS2_PER_S2 / USUAL_WANDER), 0.0)
@@ -257,7 +257,7 @@ def _weights(filtered: Filtered, scatter: Float64Array, walks: Float64Array) -> 
 
 
 def _needed(course: Course, u_shared_ns: float) -> list[int]:
-    """The points between which straight lines follow both the course and its uncertainty (Douglas and Peucker)."""
+    """Points between which straight lines follow both the course and its uncertainty (Douglas and Peucker)."""
     time = (course.source_ns - course.source_ns[0]).astype(np.float64)
     u_ns = np.hypot(course.u_ns, u_shared_ns)
     kept, open_stretches = {0, time.size - 1}, [(0, time.size - 1)]
