@@ -259,5 +259,5 @@ def _off(
 
 
 def _apart(product: Float64Array) -> Float64Array:
-    """Products of distances, with 1 instead of 0: parabolas of simultaneous edges are invalid, and the median ignores them."""
+    """Products of distances, with 1 for 0: the median ignores the invalid parabolas of simultaneous edges."""
     return np.where(product == 0.0, 1.0, product)

@@ -69,7 +69,7 @@ class LoadPattern:
 
     @property
     def chip_ns(self) -> int:
-        """Length of one chip, from half of a maximal sequence's stretches, so that a few late changes have no effect."""
+        """Length of a chip, from half of a maximal sequence's stretches, so that a few late changes have no effect."""
         return int(np.quantile(np.diff(self.change_ns), 0.25))
 
     @cached_property
