@@ -28,7 +28,7 @@ class Counters:
         return np.asarray(np.interp(after_ns, moment_ns, written_bytes), np.float64)
 
     def beside(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
-        """The same if all bytes between two samples were written during an activity, where there was any."""
+        """Like `at`, but with all bytes between two samples written during an activity, where there was any."""
         moment_ns = joined(edge_board_ns, self.board_ns)
         evenly = self.at(moment_ns)
         grown, work_s = np.diff(evenly), overlap_s(moment_ns, work.start_ns, work.end_ns)

@@ -159,7 +159,7 @@ class _Blocks:
     """The windows as blocks: normal equations and sums of each block, and the solution of all together."""
 
     gram: Float64Array
-    """Weighted by the scales, shape (b, p, p)."""
+    """Normal equations with the sets weighted by inverse variance, shape (b, p, p)."""
     moment: Float64Array
     """shape (b, p)"""
     total: Float64Array

@@ -33,7 +33,7 @@ COLLINEAR: Final = 0.98
 ALIKE: Final = 0.5
 """Fraction of a variance due to similar courses, from which similarity is given as the reason."""
 ROUNDING: Final = 1e-9
-"""Fraction of the whole below which an energy counts as zero."""
+"""Fraction of the whole up to which an energy counts as zero."""
 FEW_WINDOWS: Final = "too few windows"
 TOO_WIDE: Final = "interval too wide"
 """Reason that a longer run, or the mean of several, removes."""

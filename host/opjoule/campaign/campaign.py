@@ -314,7 +314,7 @@ def run_conditions(
         shared: the folder's index keeps the measurements of other command lines.
     Raises: BadInput: another measurement uses the folder, or is about to.
     Returns: 0 if every run finished without a fault, otherwise the status of the first that did not, or 6
-        where all came to their end.
+        if all finished.
     """
     folder.mkdir(parents=True, exist_ok=True)
     with held(folder):

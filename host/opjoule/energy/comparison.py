@@ -34,7 +34,7 @@ class Side:
 
     value: float
     standard_u: float
-    """From all sources; for a mean, the standard error of its repeats is included as it is, without Student's t."""
+    """Includes all sources; for a mean, the standard error of its repeats is included as it is, without Student's t."""
     unit: str
     shared: Mapping[str, float] = field(default_factory=dict)
     """Source -> contribution of one standard uncertainty, with sign, in `unit`: a part of `standard_u`."""
@@ -53,7 +53,7 @@ class Side:
         shared: Mapping[str, float] | None = None,
         values: Sequence[float] = (),
     ) -> Side:
-        """From a number of result.json, its contributions in the `shared` entry, and its value in each repeat.
+        """The side of a number of result.json, with its contributions in the `shared` entry and its value in each repeat.
 
         The number's u is expanded; with several repeats it includes their spread, widened. Without `values` the spread
         counts as known exactly. Raises: ValueError: the number is absent or has no uncertainty; the message gives the

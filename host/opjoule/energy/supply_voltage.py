@@ -40,7 +40,7 @@ class VoltageDoubt:
 
     @property
     def standard_u_j(self) -> float:
-        """From all sources [J]."""
+        """Combined standard uncertainty [J]."""
         return math.hypot(self.spread_u_j, self.joule_per_ohm * self.resistance_u_ohm)
 
 

@@ -250,7 +250,7 @@ class _Neighbours(NamedTuple):
     independent: float
     """Every second sample less the mean of its neighbours, squared: twice the variance of a half."""
     blocks: float
-    """The same, with the differences summed over each block of samples before squaring."""
+    """Like `independent`, with the differences summed over each block of samples before squaring."""
     predicted: float
     """Every sample less the mean of its neighbours, squared."""
 

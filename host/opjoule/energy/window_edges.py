@@ -67,7 +67,7 @@ class _CutSample:
 
     @property
     def unseen_j(self) -> float:
-        """The same if the step may have been outside the conversion: at most a quarter of it, in the middle."""
+        """Missing energy if the step may have been outside the conversion: at most a quarter of it, in the middle."""
         return (self.inside_w - self.outside_w) * self.length_s / 4
 
 

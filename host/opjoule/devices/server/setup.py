@@ -223,7 +223,7 @@ class DatabaseServer(ServerSetup):
         Args:
             data: directory on the measured medium; must not exist yet.
             tag: of its folder on the board; raw/TAG.csv gets its memory and I/O, about one row a second.
-        Raises: DeviceFault: it is not there, its port is taken, or it does not start; says its last line.
+        Raises: DeviceFault: no such program, port in use, or no start; gives the last line of its output.
         """
         super().__init__(shell, runner, database, given, data=data)
         self._folder = f"{runner.folder}/{tag}"
