@@ -15,8 +15,8 @@ class TickUnwrapper:
     """Converts wrapping u32 ticks to positions on an unlimited tick axis.
 
     A count is placed within half a wrap (17.9 min at 2 MHz) of the preceding ones, so that slightly older counts (an
-    edge reported after a newer sample) are correct. A count more than a quarter of a wrap away, possibly corrupted,
-    affects later ones only if the next count confirms it. Across a longer silence pass `near_ticks`.
+    edge reported after a newer sample) are correct. A count more than a quarter of a wrap away, for example a forged
+    one, affects later ones only if the next count confirms it. Across a longer silence pass `near_ticks`.
     """
 
     def __init__(self) -> None:

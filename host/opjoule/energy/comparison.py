@@ -53,7 +53,7 @@ class Side:
         shared: Mapping[str, float] | None = None,
         values: Sequence[float] = (),
     ) -> Side:
-        """The side of a number of result.json, with its contributions in the `shared` entry and its value in each repeat.
+        """Side of a number of result.json, with its contributions in the `shared` entry and its value in each repeat.
 
         The number's u is expanded; with several repeats it includes their spread, widened. Without `values` the spread
         counts as known exactly. Raises: ValueError: the number is absent or has no uncertainty; the message gives the
