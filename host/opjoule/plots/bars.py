@@ -27,6 +27,7 @@ from opjoule.plots.style import (
     lie_apart,
     name_places,
 )
+from opjoule.units import Quantity
 
 WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""
@@ -50,8 +51,8 @@ class Drawn:
 def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: str) -> Figure:
     """Bars of one quantity against the left axis, points of one or two others against the right one.
 
-    The left axis is logarithmic if the bars lie far apart. Intervals (95 %) are drawn where they are stated. A cell
-    without a value has a dash in its place.
+    An axis is logarithmic if its values lie far apart. Intervals (95 %) are drawn where they are stated. A cell without
+    a value has a dash in its place.
     """
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()
@@ -73,13 +74,8 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
     left.grid(axis="y", color="#DDDDDD", linewidth=0.5)
     left.set_ylabel(f"{bar.words} [{bar_scale[1]}]  (bars)")
     right.set_ylabel(f"{points_words} [{point_scale[1]}]  (points)")
-    if lie_apart(bar_values):
-        left.set_yscale("log")
-        left.set_ylim(min(bar_values) * bar_scale[0] / LOG_ROOM, max(bar_values) * bar_scale[0] * LOG_ROOM)
-    else:
-        left.set_ylim(*ends([cell.number(bar.path) for cell in plotted.cells], bar_scale[0]))
-    shown = [cell.number(point.path) for cell in plotted.cells for point in points]
-    right.set_ylim(*ends(shown, point_scale[0]))
+    _scale_axis(left, [cell.number(bar.path) for cell in plotted.cells], bar_scale[0])
+    _scale_axis(right, [cell.number(of.path) for cell in plotted.cells for of in points], point_scale[0])
     for axes in (left, right):
         axes.spines["top"].set_visible(False)
     handles = [
@@ -87,6 +83,15 @@ def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: st
         *(Line2D([], [], label=point.words, **_marker(order)) for order, point in enumerate(points)),
     ]
     return legend(figure, handles, simulated=plotted.simulated, warnings=plotted.warnings)
+
+
+def _scale_axis(axes: Axes, shown: Sequence[Quantity], scale: float) -> None:
+    values = [of.value for of in shown if of.value is not None]
+    if lie_apart(values):
+        axes.set_yscale("log")
+        axes.set_ylim(min(values) * scale / LOG_ROOM, max(values) * scale * LOG_ROOM)
+    else:
+        axes.set_ylim(*ends(shown, scale))
 
 
 def _bar(
