@@ -76,7 +76,7 @@ class ComparedRun:
         return sorted(self.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
 
     def side(self, quantity: Definition) -> Side:
-        """A quantity with the contributions that other runs may share. Raises: ValueError: none; with the reason."""
+        """A quantity with contributions that other runs may share. Raises: ValueError: no value; with the reason."""
         return comparison_side(self.numbers, quantity)
 
 

@@ -39,7 +39,7 @@ class Side:
     shared: Mapping[str, float] = field(default_factory=dict)
     """Source -> contribution of one standard uncertainty, with sign, in `unit`: a part of `standard_u`."""
     spread_u: float = 0.0
-    """Standard error of the mean, from how much repeats differ: a part of `standard_u`."""
+    """Standard error of the mean, from the scatter of the repeats: a part of `standard_u`."""
     freedom: float = math.inf
     """Degrees of freedom of `spread_u`; infinite for one run, whose spread is unknown."""
     excess: float = 0.0

@@ -167,7 +167,7 @@ class SensorCalibration:
     def refusal(self, trace: PowerTrace) -> str:
         """Reason why the calibration is not valid for a trace as read; empty if it is valid.
 
-        A straight line through points is not known beyond them.
+        The fitted straight line is not validated beyond its points.
         """
         if self.current.holds(trace.current_a) and (self.voltage or Correction()).holds(trace.voltage_v):
             return ""

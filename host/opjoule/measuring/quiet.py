@@ -21,7 +21,7 @@ from opjoule.units import COVERAGE_FACTOR
 QUIET_S: Final = 5
 """Number of consecutive seconds that must be at rest."""
 JUDGED_S: Final = 20
-"""Number of seconds, if there are so many, that classify a power that did not come to rest."""
+"""Number of seconds, if available, that classify a power that did not come to rest."""
 DEVIATIONS: Final = 3.0
 """Standard deviations of a second's mean that count as noise."""
 FLOOR: Final = 1e-3

@@ -109,7 +109,7 @@ class Settling:
     _started_s: float = 0.0
 
     def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
-        """Waits until writes are on the medium and the power is back at rest, if that is known; returns what is not."""
+        """Waits until writes are on the medium and the power is back at rest, if that is known; returns the rest."""
         self._started_s = time.monotonic()
         level_bytes = max(writes.before_bytes, SETTLED_BYTES)
         if not writes.written and (left := self._await_written(level_bytes)):

@@ -41,7 +41,7 @@ class Witness(Meter):
 
     PERIOD_NS: Final = 1_000_000
     LATE_NS: Final = 1_500_000_000
-    """Delay of its readings, longer than that of any row of the feed; its clock runs the rig's delay late."""
+    """Delay of its readings, longer than that of any row of the feed; its clock lags by the rig's delay."""
 
     def __init__(self, gain: float, before_ohm: float) -> None:
         """`gain`: read over true current; `before_ohm`: resistance between its voltage terminals and the board's."""

@@ -66,7 +66,7 @@ class Preparation:
     storage: str
 
     def prepare(self) -> list[str]:
-        """Brings the board into its measuring state; returns what was done, one line each."""
+        """Brings the board into its measuring state; returns a line for each action."""
         make_storage(self.shell, self.storage, "free some space, or start anew")
         return [f"directory {self.storage}"]
 

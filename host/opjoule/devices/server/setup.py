@@ -147,7 +147,7 @@ class ServerSetup:
 
         Args:
             data: directory on the measured medium; must not exist yet.
-        Raises: DeviceFault: no such program, port in use, or set-up failed; gives the last line of its output.
+        Raises: DeviceFault: a program is missing, the port is in use, or the set-up failed; gives its last line.
         """
         assert database.server, f"{database.name} is not a server"
         self._shell, self._database, self._commands = shell, database, database.server
@@ -223,7 +223,7 @@ class DatabaseServer(ServerSetup):
         Args:
             data: directory on the measured medium; must not exist yet.
             tag: of its folder on the board; raw/TAG.csv gets its memory and I/O, about one row a second.
-        Raises: DeviceFault: no such program, port in use, or no start; gives the last line of its output.
+        Raises: DeviceFault: a program is missing, the port is in use, or it does not start; gives its last line.
         """
         super().__init__(shell, runner, database, given, data=data)
         self._folder = f"{runner.folder}/{tag}"
