@@ -1,6 +1,6 @@
 """The table of quantities: every number of result.json with its unit, words, formula and places.
 
-This module has the quantities of every measurement; a study adds its own (operation_quantities.py). A new quantity
+This module has the quantities of every measurement; a study adds its own (operations.py). A new quantity
 needs only a new row with its formula. The rows generate result.json and its check, the terminal's output, the report,
 the tables of docs/reference/run-record.md (host/quantities_page.py) and the tests' expectations.
 """
