@@ -30,7 +30,8 @@ EXAMPLE = ROOT / "runs" / "example"
 def test_every_field_is_in_the_reference():
     page = (ROOT / "docs" / "reference" / "run-record.md").read_text()
     _, _, section = page.partition("\n## run.json\n")
-    first_cells = re.findall(r"(?m)^\| (`[^|]*) \|", section.partition("\n## ")[0])
+    (table, *_) = re.findall(r"(?m)(?:^\|.*\n)+", section)
+    first_cells = re.findall(r"(?m)^\| (`[^|]*) \|", table)
     assert set(re.findall(r"`(\w+)`", " ".join(first_cells))) == set(Run.__struct_fields__)
 
 
