@@ -49,8 +49,9 @@ def test_only_the_end_that_was_asked_for_is_complete(
     assert bool(fault) == bool(told(tmp_path / "out")[1])
 
 
-def test_a_meter_that_speaks_another_version_in_mid_run_ends_partial(tmp_path):
-    with SoftwareMeter(frames=40) as device:
+@pytest.mark.parametrize("frames", [40, 0], ids=["among samples", "while it is being started"])
+def test_a_meter_that_speaks_another_version_in_mid_run_ends_partial(tmp_path, frames):
+    with SoftwareMeter(frames=frames) as device:
         device.after_samples = [identity(version=99)]
         ended = record(device.path, tmp_path / "out")
     assert ended.returncode == 3

@@ -50,7 +50,11 @@ def run_record(options: RecordOptions) -> int:
             print(f"{script_name()}: warning: {line}", file=sys.stderr)
         with PhaseProgress(quiet=options.json) as progress, live_view(options.live) as show:
             show(options.out)
-            captured, ended = _record(record, meter, options.seconds, progress)
+            try:
+                captured, ended = _record(record, meter, options.seconds, progress)
+            except MeterFault as fault:  # while it was being started
+                record.add_fault(str(fault))
+                raise
     return _finish(record, captured, ended, options)
 
 
