@@ -159,7 +159,7 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
   for (const PropertyRule& rule : rules) {
     if (has_kin && !is_kin(rule)) continue;
     const auto [shorter, longer] = std::minmax({key.size(), rule.key.size()});
-    if (longer - shorter >= least) continue;  // so many edits it takes at least
+    if (longer - shorter >= least) continue;  // a lower bound of the distance
     const size_t distance = edit_distance(lower_key, lower(rule.key));
     if (distance >= least) continue;
     least = distance;

@@ -4,8 +4,8 @@
 
 Builds the firmware and firmware/bench/library_pair.cpp, runs both in the rig simulator, and compares the time
 from the first START of a pair to its end with what the bus itself was busy. Other interrupts, above all the serial
-port's, fall into some pairs: `beyond` is the median of all, `undisturbed` the tenth percentile. Exit code 1 if the own
-driver takes more than LIMIT_CYCLES beyond where it is undisturbed.
+port's, fall into some pairs: `beyond` is the median of all pairs, `undisturbed` the tenth percentile. Exit code 1 if
+`undisturbed` of OpJoule's driver exceeds LIMIT_CYCLES.
 """
 
 from __future__ import annotations

@@ -339,7 +339,7 @@ TEST_CASE("a full disk is told once, what stands before it is whole lines, and i
     workload.tell(lines);
     CHECK(workload.sync() == "ok 20000");
     bool events_told = false;
-    bool system_told = false;  // first, where the marks take long
+    bool system_told = false;  // comes first if the marks arrive slowly
     probe.until([&](const Json& json) {
       const std::string fault = json.value("fault", "");
       events_told |= fault.find("events file") != std::string::npos;

@@ -80,7 +80,7 @@ def stand_in_words(software: str, name: str) -> str:
 
 
 def stands_in_for(line: str) -> str:
-    """Name of what other software stood in for, by the warning that says so; empty for another warning."""
+    """Name of the software that was replaced, from the warning of a stand-in; empty for any other warning."""
     found = _STAND_IN.search(line)
     return found[1] if found else ""
 

@@ -12,12 +12,12 @@ import socket
 import subprocess
 import sys
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import mongo_server
 import pytest
+from influx_2_server import Influx2
 from opjoule.cli.commands import main
 from opjoule.comparison.study.rows import read_studies
 
@@ -126,66 +126,6 @@ POINTS = [
     (1709251200000, 40.0, "humidity", "s1"),
     (1709251260000, 19.5, "temperature", "s1"),
 ]
-
-
-class Influx2(BaseHTTPRequestHandler):
-    """What InfluxDB 2.x's documentation says of setup, tokens, names of buckets, /write and /query."""
-
-    version = "v2.7.11"
-
-    def log_message(self, *_):
-        """Says nothing."""
-
-    def do_GET(self):
-        url = urlsplit(self.path)
-        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
-        if url.path == "/ping":
-            return self._answer(204, **{"X-Influxdb-Version": self.version})
-        if not self._is_let_in("/query", asked):
-            return self._answer(401, b'{"code":"unauthorized","message":"unauthorized access"}')
-        return self._answer(200, self._rows(asked["q"]).encode())
-
-    def do_POST(self):
-        url, body = urlsplit(self.path), self.rfile.read(int(self.headers["Content-Length"]))
-        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
-        server = self.server
-        if url.path == "/api/v2/setup":
-            server.setup = json.loads(body)
-            return self._answer(201, b'{"bucket": {"id": "b1"}, "org": {"id": "o1"}}')
-        if self.headers["Authorization"] != f"Token {server.setup.get('token')}":
-            return self._answer(401, b'{"code":"unauthorized","message":"unauthorized access"}')
-        if url.path == "/api/v2/dbrps":
-            named = json.loads(body)
-            assert (named["bucketID"], named["orgID"]) == ("b1", "o1")
-            server.databases.add(named["database"])
-            return self._answer(201, b"{}")
-        if url.path != "/write" or not self._is_let_in("/write", asked):
-            return self._answer(404, b'{"code":"not found","message":"no dbrp mapping found"}')
-        assert asked["precision"] == "ms" and self.headers["Content-Type"].startswith("text/plain")
-        server.lines += body.decode().splitlines()
-        return self._answer(204)
-
-    def _is_let_in(self, path, asked):
-        has_token = self.headers["Authorization"] == f"Token {self.server.setup.get('token')}"
-        return has_token and asked.get("db") in self.server.databases
-
-    def _rows(self, query):
-        values = [line.split(" value=")[1].split()[0] for line in self.server.lines]
-        if "count(" in query:
-            return f"name,tags,time,count\nreadings,,0,{len(values)}\n"
-        if "mean(" in query:
-            return "name,tags,time,mean\nreadings,field=humidity,0,40\nreadings,field=temperature,0,20.5\n"
-        chosen = values if '"field", "sensor"' in query else values[:1]
-        head = "name,tags,time,value,sensor\n"
-        return "".join(f"{head}readings,,0,{value},s1\n" for value in chosen)  # each chunk with its head
-
-    def _answer(self, status, body=b"", **headers):
-        self.send_response(status)
-        for name, value in {"Content-Length": str(len(body)), **headers}.items():
-            if status != 204 or name != "Content-Length":
-                self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(body)
 
 
 @pytest.fixture
