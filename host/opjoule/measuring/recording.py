@@ -78,7 +78,11 @@ class Recording:
 
     def __enter__(self) -> Self:
         self._seals.start()
-        self.capture.start()
+        try:
+            self.capture.start()
+        except BaseException as error:
+            self.__exit__(type(error), error, error.__traceback__)
+            raise
         if self._watch:
             self._watch.start()
         return self

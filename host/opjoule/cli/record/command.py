@@ -52,8 +52,9 @@ def run_record(options: RecordOptions) -> int:
             show(options.out)
             try:
                 captured, ended = _record(record, meter, options.seconds, progress)
-            except MeterFault as fault:  # while it was being started
+            except MeterFault as fault:  # while it was being started: there is no sample
                 record.add_fault(str(fault))
+                record.finish("failed")
                 raise
     return _finish(record, captured, ended, options)
 
