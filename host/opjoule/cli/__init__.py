@@ -1,1 +1,1 @@
-"""The commands. Only this package knows both the measurement and the simulated rig."""
+"""The commands. Only this package imports both the measurement and the simulated rig."""

@@ -1,4 +1,4 @@
-"""Types of values on the command line: each reads a text, or says what is wrong with it."""
+"""Types of values on the command line: each parses a text or says what is wrong with it."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from pathlib import Path
 from typing import Final
 
 LONGEST_NUMBER: Final = 19
-"""Digits; Python refuses to read a number of many thousands."""
+"""Most digits of a number; Python refuses to parse one with several thousand digits."""
 SEED_MAX: Final = (1 << 31) - 1
-"""What the loader, the simulators and Python's generators all take."""
+"""Largest seed that the loader, the simulators and Python's generators all accept."""
 REPEATS_MAX: Final = 10_000
 THREADS_MAX: Final = 1024
 
 
 def whole_between(least: int, most: int, words: str) -> Callable[[str], int]:
-    """A type: a whole number in a range, which `words` name."""
+    """Type of whole numbers in a range; `words` describe the range in the error message."""
 
     def read(text: str) -> int:
         plain = text.isascii() and text.isdigit() and len(text) <= LONGEST_NUMBER
@@ -41,12 +41,12 @@ thread_count = whole_between(1, THREADS_MAX, f"a number of threads from 1 to {TH
 def number_between(
     least: float, most: float, words: str, *, above: bool = False, ending: str = "", parts: float = 1.0
 ) -> Callable[[str], float]:
-    """A type: a number in a range, which `words` name.
+    """Type of numbers in a range; `words` describe the range in the error message.
 
     Args:
-        above: `least` is not in the range.
-        ending: may stand behind the number.
-        parts: that the value is divided by.
+        above: `least` itself is not in the range.
+        ending: optional suffix of the number.
+        parts: divisor of the value.
     """
 
     def read(text: str) -> float:
@@ -76,7 +76,7 @@ percent = number_between(
 
 
 def directory(text: str) -> Path:
-    """A name for a directory or file; an empty one would mean the current folder."""
+    """Name of a directory or file. An empty name is refused, since it would mean the current folder."""
     if not text.strip():
         raise argparse.ArgumentTypeError("is empty: give a name, for example runs/bench")
     return Path(text)

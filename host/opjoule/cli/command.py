@@ -1,4 +1,4 @@
-"""What a command of measure.py is: its options, what set-up does for it, and what runs. Standard library alone."""
+"""A command of measure.py: its options, the set-up it needs and the function that runs. Standard library only."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Needs:
     test: bool = False
     ycsb: bool = False
     virtual: bool = False
-    """What the virtual board is built with."""
+    """The programs that build the virtual board."""
     board: str = ""
-    """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or none."""
+    """Architecture of a board whose loader is built here (aarch64, armhf, amd64), or empty."""
     figures: bool = False
-    """What figures for print are drawn with."""
+    """The libraries that draw figures for print."""
     fleet: bool = False
-    """What several rigs are reached with."""
+    """The libraries that connect several rigs."""
     packages: tuple[str, ...] = ()
-    """Further packages of the system, for a study's databases."""
+    """Further system packages, for a study's databases."""
 
     @property
     def sections(self) -> list[str]:
@@ -48,14 +48,14 @@ class Needs:
 
 
 def board_architecture(device: str | None, rig: Path, *, simulated: bool, database: str | None = None) -> str:
-    """Architecture of the board to measure; empty where this computer's own loader does.
+    """Architecture of the board to measure; empty if this computer's own loader is enough.
 
-    A mistake on the command line or in rig.toml, which is read by the standard library here, gives an empty text: the
-    command itself reports it later.
+    The standard library reads rig.toml here. A mistake in it or on the command line gives an empty text; the command
+    itself reports the mistake later.
 
     Args:
         device: None: the only board of the rig.
-        database: that the loader connects to or has inside; None: there is none.
+        database: the database that the loader contains or connects to, or None.
     """
     this_computers = ARCHITECTURES.get(platform.machine(), "")
     here = this_computers if is_server(database or "") else ""
@@ -76,7 +76,7 @@ def board_architecture(device: str | None, rig: Path, *, simulated: bool, databa
 
 @dataclass(frozen=True)
 class ParsedCommand:
-    """A command line, parsed: a value that goes from set-up to the environment's Python."""
+    """A parsed command line. Set-up passes it to the environment's Python."""
 
     run: str
     """`module:function` that takes the options."""
@@ -84,7 +84,7 @@ class ParsedCommand:
     needs: Needs
 
     def loaded(self) -> Callable[[], int]:
-        """The command, ready to run; loads what it needs."""
+        """The command, ready to run, with its modules loaded."""
         module, _, function = self.run.partition(":")
         return partial(getattr(importlib.import_module(module), function), self.options)
 
@@ -97,23 +97,23 @@ class Command:
     """The command's words on the command line; empty for the main job, which has none."""
     options: type[Options]
     run: str
-    """`module:function` that takes what `checked` gives; a name, since loading it takes the Python environment."""
+    """`module:function` that takes what `checked` returns; a name, since importing it needs the Python environment."""
     description: str
     epilog: str = ""
     usage: str | None = None
     checked: Callable[[Parser, Any], Any] = lambda parser, options: options
-    """Makes the value that runs of the options; ends the program, by parser.error(), where they do not go together."""
+    """Makes the value that `run` takes from the options; calls parser.error() if they contradict each other."""
     needs: Callable[[Any], Needs] = lambda options: Needs()
-    """What set-up does for that value."""
+    """What set-up has to do for that value."""
 
     def parser(self) -> Parser:
-        """Parser of the words behind the command."""
+        """Parser of the words after the command's name."""
         return Parser(
             self.name, self.options, description=self.description, epilog=self.epilog, usage=self.usage
         )
 
     def parse(self, words: Sequence[str]) -> ParsedCommand:
-        """Parses the words behind the command; argparse exits with status 2 and one line on a mistake."""
+        """Parses the words after the command's name; on a mistake argparse exits with status 2 and one line."""
         parser = self.parser()
         options = self.checked(parser, self.options.parsed(parser, words))
         return ParsedCommand(self.run, options, self.needs(options))
@@ -123,11 +123,11 @@ DESCRIPTOR: Final = "OPJOULE_COMMAND_FD"
 
 
 def hand_over(command: ParsedCommand) -> None:
-    """Keeps a parsed command for the program that this process becomes (exec): the environment's Python.
+    """Keeps a parsed command for the program that this process becomes by exec: the environment's Python.
 
-    It lies in memory of this process, which that Python finds by a descriptor that stays open.
+    The command is kept in a memory file whose descriptor stays open across the exec.
     """
-    descriptor = os.memfd_create("opjoule-command", 0)  # 0: open after exec, too
+    descriptor = os.memfd_create("opjoule-command", 0)  # 0: stays open across exec
     with os.fdopen(os.dup(descriptor), "wb") as memory:
         pickle.dump(command, memory)
     os.lseek(descriptor, 0, os.SEEK_SET)
@@ -135,7 +135,7 @@ def hand_over(command: ParsedCommand) -> None:
 
 
 def handed_over() -> ParsedCommand | None:
-    """The command that was kept; None where there is none."""
+    """The command that hand_over() kept; None if there is none."""
     number = os.environ.pop(DESCRIPTOR, "")
     if not number:
         return None

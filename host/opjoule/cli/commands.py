@@ -1,7 +1,7 @@
-"""Every command of host/measure.py, and the one parse of a command line. Standard library alone.
+"""Every command of host/measure.py, and the parsing of its command line. Standard library only.
 
-Before set-up the line is parsed: --help and a mistyped option need no set-up, and the options say what set-up has to
-do. The environment's Python gets the parsed options (command.py) and never sees the line.
+The line is parsed before set-up. Thus --help and a mistyped option need no set-up, and the options say what set-up has
+to do. The environment's Python receives the parsed options (command.py), never the line itself.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMMANDS: Final = {
 
 
 def parse(argv: list[str]) -> ParsedCommand:
-    """Parses one command line; argparse exits with status 2 and one line on a mistake."""
+    """Parses one command line; on a mistake argparse exits with status 2 and one line."""
     if argv == ["help"]:
         argv = ["--help"]
     for count in (2, 1):
@@ -51,7 +51,7 @@ def parse(argv: list[str]) -> ParsedCommand:
 
 
 def main(argv: list[str]) -> int:
-    """One command line; every failure is one line on stderr and its exit status."""
+    """Runs one command line. A failure prints one line on stderr and gives its exit status."""
     return reporting_failures(script_name(argv), parse(argv).loaded())
 
 
@@ -59,7 +59,7 @@ def _refuse(word: str) -> NoReturn:
     known = [name for name in COMMANDS if " " not in name]
     print(
         f"measure.py: unknown command '{one_line(word)}': {suggestion(word, known)}there are {', '.join(known)}; "
-        "without a command it measures: --db NAME --device NAME",
+        "without a command it measures: give --db NAME --device NAME",
         file=sys.stderr,
     )
     sys.exit(2)

@@ -1,8 +1,8 @@
-"""The last line of every command that fails: one line on stderr and the exit status, never a traceback.
+"""What a failed command leaves: one line on stderr and the exit status, never a traceback.
 
-What the program expects is an OpJouleError. What the computer under it does (a full disk, a folder that is gone, no
-memory left) can happen at any line; it is told here with its path and a remedy. Ctrl-C, a termination and a closed
-terminal are held back until someone can answer them, then all three alike.
+A failure that the program expects is an OpJouleError. A failure of the computer (a full disk, a missing folder, no
+memory left) can happen at any line; it is reported here with its path and a remedy. Ctrl-C, SIGTERM and a closed
+terminal are blocked until a handler is installed; all three are then handled alike.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def reporting_failures(program: str, run: Callable[[], int]) -> int:
-    """The exit status of `run`; what kept it from its end is one line on stderr."""
+    """Exit status of `run`; prints one line on stderr if it fails."""
     try:
         status = run()
         sys.stdout.flush()
@@ -51,7 +51,7 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
 
 
 def one_line(text: str) -> str:
-    """The text on one line, whatever names in it hold: control characters and broken encodings as escapes."""
+    """The text on one line, with control characters and invalid encodings as escapes."""
     words = " ".join(text.split())
     return "".join(
         letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in words
@@ -59,7 +59,7 @@ def one_line(text: str) -> str:
 
 
 def masked_tracebacks() -> None:
-    """A defect of the program shows its traceback without passwords, of threads as well."""
+    """Removes passwords from the tracebacks of program defects, in threads too."""
 
     def show(kind: type[BaseException], fault: BaseException | None, trace: TracebackType | None) -> None:
         with contextlib.suppress(OSError, ValueError):
@@ -76,12 +76,12 @@ def _say(program: str, why: str, status: int) -> int:
 
 
 def hold_back() -> None:
-    """Blocks Ctrl-C and the like; one that comes waits, through exec too, until answer_with()."""
+    """Blocks the signals of ENDING. One that arrives stays pending, across exec too, until answer_with()."""
     signal.pthread_sigmask(signal.SIG_BLOCK, ENDING)
 
 
 def answer_with(handler: Callable[[int, FrameType | None], None]) -> None:
-    """From now on `handler` answers, also one that waits; what is ignored (nohup, a background job) stays so."""
+    """Installs `handler` for the signals of ENDING, pending ones too. Ignored ones (nohup, background) stay ignored."""
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
@@ -94,6 +94,6 @@ def interrupt(number: int, frame: FrameType | None) -> None:
 
 
 def leave(number: int, frame: FrameType | None) -> None:
-    """Ends the program at once, while modules load: an exception there may be swallowed, or become another one."""
+    """Ends the program at once while modules load, where an exception could be swallowed or replaced."""
     os.write(2, f"{script_name()}: interrupted before anything was done\n".encode())
     os._exit(Interrupted.exit_code)

@@ -1,7 +1,7 @@
-"""`--live`: the page of a measurement that goes on, served by a process of its own, which reads what was flushed.
+"""`--live`: the page of a running measurement. A separate process serves it and reads what was flushed to disk.
 
-After the measurement's end, however it came about, the process stays for as long as a page asks: so the page learns how
-it ended, and its link to the report works.
+When the measurement ends, for whatever reason, the process stays as long as a page is open. The page can thus show how
+the measurement ended, and its link to the report works.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from opjoule.view.live import LiveReplies
 from opjoule.view.server import ViewServer
 
 UNWATCHED_S: Final = 1.0
-"""So long a measurement waits at its end for a process whose page nobody has opened."""
+"""How long a measurement waits at its end for the page's process to exit (it does if nobody opened the page)."""
 LAST_ASKED_S: Final = 150.0
-"""So long after its last question a page counts as closed: browsers let a hidden one ask once a minute."""
+"""Time after its last request at which a page counts as closed; browsers let a hidden page ask once a minute."""
 LONGEST_S: Final = 86400.0
 LOOK_S: Final = 1.0
 NICE: Final = 10
@@ -38,18 +38,18 @@ NICE: Final = 10
 def live_page(
     out: IO[str] | int | None = None, last_asked_s: float = LAST_ASKED_S
 ) -> Iterator[subprocess.Popen[bytes]]:
-    """The page's process; it sees by itself when the block or this program ends.
+    """The page's process; it notices by itself when the block or this program ends.
 
     Args:
         out: where it prints the page's address (default: stderr).
-        last_asked_s: so long after its last question a page counts as closed.
+        last_asked_s: time after its last request at which a page counts as closed.
     """
     process = subprocess.Popen(
         [sys.executable, "-m", "opjoule.cli.live", str(last_asked_s)],
         stdin=subprocess.PIPE,
         stdout=sys.stderr if out is None else out,
         env={**os.environ, "PYTHONPATH": str(ROOT / "host")},
-        start_new_session=True,  # a Ctrl-C is the measurement's
+        start_new_session=True,  # Ctrl-C is meant for the measurement
     )
     assert process.stdin
     try:
@@ -61,13 +61,13 @@ def live_page(
             process.wait(UNWATCHED_S)
         except subprocess.TimeoutExpired:
             print(
-                "live view: its page now links to the report; it ends when the page is closed",
+                "live view: the page now links to the report; its server ends when the page is closed",
                 file=sys.stderr,
             )
 
 
 def show(process: subprocess.Popen[bytes], directory: Path) -> None:
-    """The page is about this record from now on; a page that has ended is none of the measurement's business."""
+    """Makes the page show this record from now on; does nothing if the page's process has ended."""
     if process.stdin and process.poll() is None:
         with suppress(OSError):
             process.stdin.write(os.fsencode(directory.resolve()) + b"\n")
@@ -76,7 +76,7 @@ def show(process: subprocess.Popen[bytes], directory: Path) -> None:
 
 @contextmanager
 def live_view(wanted: bool) -> Iterator[Callable[[Path], None]]:
-    """What is to be called with each record that is begun; it does nothing without --live."""
+    """A function to call with each record that is begun; it does nothing without --live."""
     if not wanted:
         yield lambda directory: None
         return
@@ -85,7 +85,7 @@ def live_view(wanted: bool) -> Iterator[Callable[[Path], None]]:
 
 
 def serve(last_asked_s: float) -> int:
-    """Serves the page about the records that are named on stdin, a line each, until stdin ends and no page asks."""
+    """Serves the page about the records named on stdin, one a line, until stdin ends and no page is open."""
     for number in ENDING:
         signal.signal(number, signal.SIG_IGN)
     os.nice(NICE)
@@ -94,7 +94,7 @@ def serve(last_asked_s: float) -> int:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
         thread.start()
         print(f"live view: {server.address}", flush=True)
-        # Whoever reads this program's output may wait for its end: this process may outlive the measurement.
+        # A reader of this program's output may wait for end of file, and this process may outlive the measurement.
         nothing = os.open(os.devnull, os.O_WRONLY)
         for descriptor in (1, 2):
             os.dup2(nothing, descriptor)
@@ -113,7 +113,7 @@ def serve(last_asked_s: float) -> int:
 
 
 def _lines() -> Iterator[bytes]:
-    """Lines of stdin until it ends, or the program that started this one does."""
+    """Lines of stdin until it ends or the parent process ends."""
     starter, waiting = os.getppid(), b""
     while os.getppid() == starter:
         if not select.select([0], [], [], LOOK_S)[0]:

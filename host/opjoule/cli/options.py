@@ -1,10 +1,10 @@
-"""Options of a command: fields of a frozen dataclass, from which the parser is built. Standard library alone.
+"""Options of a command: fields of a frozen dataclass, from which the parser is built. Standard library only.
 
     class ReportOptions(Options):
         record: Path = positional(directory, "DIR", "a run record, for example one under runs/")
 
-A field's name is the option's: `storage_meter` is --storage-meter. What argparse has read becomes such a value here,
-and nowhere else.
+A field has the option's name: `storage_meter` is --storage-meter. Only this module turns argparse's result into such a
+dataclass.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ IMPORT_SENSORS: Final = "{import sensors}"
 METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
 """Help of an option that takes a meter's name."""
 TWINS: Final = Path(__file__).resolve().parents[3] / "twins"
-"""Where `measure.py twin --fit` puts profiles."""
+"""Folder where `measure.py twin --fit` writes profiles."""
 RIG_FILE: Final = Path("rig.toml")
 RIG_HELP: Final = "the rig's description (default: rig.toml)"
 NAME: Final = "name"
 """Key of a field's metadata: the option's name with its dashes; empty for a value without one."""
 EXCLUSIVE: Final = "exclusive"
-"""Key of a field's metadata: only one option of its group may be given; True: one must be."""
+"""Key of a field's metadata: at most one option of its group may be given; True: exactly one must be."""
 
 
 @overload
@@ -43,11 +43,11 @@ def option(read: Any, metavar: str | None, about: str, default: Any = None, **mo
     """An option with a value.
 
     Args:
-        read: makes the value of the text; raises argparse.ArgumentTypeError.
-        metavar: stands for the value in the help.
-        about: the help.
-        default: the value where the option is not given.
-        more: what else argparse's add_argument() takes.
+        read: makes the value from the text; raises argparse.ArgumentTypeError.
+        metavar: name of the value in the help.
+        about: the help text.
+        default: value if the option is not given.
+        more: further arguments of argparse's add_argument().
     """
     return field(default=default, metadata={"type": read, "metavar": metavar, "help": about, **more})
 
@@ -63,7 +63,7 @@ def repeated(read: Callable[[str], T], metavar: str | None, about: str, **more: 
 
 
 def several(read: Callable[[str], T], metavar: str | None, about: str) -> tuple[T, ...]:
-    """An option with one value or more behind it."""
+    """An option followed by one or more values."""
     return cast(tuple[T, ...], option(read, metavar, about, cast(T, ()), nargs="+"))
 
 
@@ -73,18 +73,18 @@ def flag(about: str, **more: Any) -> bool:
 
 
 def switch(about: str) -> bool | None:
-    """An option with an opposite, --no-OPTION; None where neither is given."""
+    """An option with an opposite, --no-OPTION; None if neither is given."""
     metadata = {"action": argparse.BooleanOptionalAction, "help": about}
     return cast(bool | None, field(default=None, metadata=metadata))
 
 
 def positional(read: Callable[[str], T], metavar: str | None, about: str, **more: Any) -> T:
-    """A value that stands without an option's name."""
+    """A value without an option's name."""
     return cast(T, field(metadata={"type": read, "metavar": metavar, "help": about, NAME: "", **more}))
 
 
 def optional(read: Callable[[str], T], metavar: str | None, about: str) -> T | None:
-    """A value without an option's name that may be left out; None then."""
+    """A value without an option's name; None if it is left out."""
     return option(read, metavar, about, nargs="?", **{NAME: ""})
 
 
@@ -98,9 +98,9 @@ def positionals(
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 @dataclass(frozen=True, kw_only=True)
 class Options:
-    """What a command line asks for. A class of options that several commands share may have a GROUP in the help.
+    """Options of a command line. A class that several commands share may have a GROUP, its title in the help.
 
-    A subclass becomes a dataclass of this kind by itself.
+    A subclass becomes a frozen dataclass automatically.
     """
 
     GROUP: ClassVar[str] = ""
@@ -110,7 +110,7 @@ class Options:
 
     @classmethod
     def parsed(cls, parser: Parser, words: Sequence[str]) -> Self:
-        """The options that a command line gives; argparse ends the program where it is mistyped."""
+        """The options of a command line; argparse ends the program on a mistake."""
         given = vars(parser.parse_args(words))
         return cls(
             **{name: tuple(value) if isinstance(value, list) else value for name, value in given.items()}
@@ -118,7 +118,7 @@ class Options:
 
     @classmethod
     def restored(cls, values: Mapping[str, Any]) -> Self:
-        """The options whose fields were written as JSON. Raises: TypeError, ValueError: they are of another version."""
+        """Options whose fields were written as JSON. Raises: TypeError, ValueError: written by another version."""
         reads = {field.name: field.metadata.get("type", str) for field in fields(cls)}
         return cls(**{name: _restored(value, reads.get(name, str)) for name, value in values.items()})
 
@@ -146,7 +146,7 @@ def _restored(value: Any, read: Callable[[str], Any]) -> Any:
 
 
 class Parser(argparse.ArgumentParser):
-    """A mistake is one line, as everywhere in this program; an epilog is printed as it is written."""
+    """Argument parser that reports a mistake in one line and prints an epilog unchanged."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class Parser(argparse.ArgumentParser):
         epilog: str = "",
         usage: str | None = None,
     ) -> None:
-        """Parser of `measure.py COMMAND`; of measure.py itself where the command is empty."""
+        """Parser of `measure.py COMMAND`, or of measure.py itself if the command is empty."""
         words = command.split()
         self._program = script_name(words)
         super().__init__(
@@ -181,7 +181,7 @@ class Parser(argparse.ArgumentParser):
                 _add(group, member)
 
     def format_help(self) -> str:
-        """The help, with the kinds of meter where an option's help says METER_KINDS or IMPORT_SENSORS."""
+        """The help; METER_KINDS and IMPORT_SENSORS in an option's help are replaced by the kinds and sensors."""
         for action in self._actions:
             if action.help and (METER_KINDS in action.help or IMPORT_SENSORS in action.help):
                 kinds, sensors = _from_meter_table()
@@ -191,7 +191,7 @@ class Parser(argparse.ArgumentParser):
         return super().format_help()
 
     def error(self, message: str) -> NoReturn:
-        """Names the mistake and where to read on; exit status 2."""
+        """Reports the mistake and points to --help; exit status 2."""
         self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
 
     def refuse(self, error: Exception) -> NoReturn:
@@ -211,7 +211,7 @@ def _add(group: argparse._ActionsContainer, option: Field[Any]) -> None:
 
 
 def _from_meter_table() -> tuple[str, str]:
-    """Kinds of meter, and names of sensors for import; without the libraries, which help does not need, examples."""
+    """Kinds of meter, and names of sensors for import; only examples if the meters' libraries are not installed."""
     try:
         from opjoule.meters.registry import import_sensors, known_kinds  # noqa: PLC0415
     except ImportError:
@@ -220,22 +220,22 @@ def _from_meter_table() -> tuple[str, str]:
 
 
 def twin_profile(text: str) -> Path:
-    """A twin profile by its file, or by its name in the folder of profiles.
+    """File of a twin profile, which is given by its path or by its name in the folder of profiles.
 
-    Raises: argparse.ArgumentTypeError: there is none; names those in the folder.
+    Raises: argparse.ArgumentTypeError: there is no such profile; the message lists those in the folder.
     """
     for path in (Path(text), TWINS / f"{text}.toml"):
         if text.strip() and path.is_file():
             return path
     there = ", ".join(sorted(path.stem for path in TWINS.glob("*.toml"))) or "none"
     raise argparse.ArgumentTypeError(
-        f"{one_line(text)}: there is no such twin profile; {TWINS.name}/ holds {there}; host/measure.py "
-        "twin --fit RECORD writes one"
+        f"{one_line(text)}: there is no such twin profile; {TWINS.name}/ contains {there}; to make one: "
+        "host/measure.py twin --fit RECORD"
     )
 
 
 class _Simulate(argparse.Action):
-    """Sets `simulate`, and `twin_profile` where a profile is named."""
+    """Sets `simulate`, and `twin_profile` if a profile is named."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, options: Any, profile: Any, name: str | None = None
@@ -244,10 +244,10 @@ class _Simulate(argparse.Action):
 
 
 def simulate_option() -> bool:
-    """The option --simulate [PROFILE], beside a field `twin_profile` for the profile."""
+    """The option --simulate [PROFILE]; the class also needs a field `twin_profile` for the profile."""
     return flag(
-        "simulated board and meter; every figure says SIMULATED. PROFILE: a twin that measure.py twin --fit found "
-        "from a real record, its file or its name in twins/ (default: published figures, models.toml)",
+        "simulated board and meter; every figure is marked SIMULATED. PROFILE: a twin that measure.py twin --fit made "
+        "from a real record, given by its file or its name in twins/ (default: published figures, models.toml)",
         action=_Simulate,
         nargs="?",
         type=twin_profile,
@@ -256,5 +256,5 @@ def simulate_option() -> bool:
 
 
 def profile_field() -> Path | None:
-    """The field beside it: no option of its own."""
+    """The field `twin_profile`, which is no option of its own; --simulate sets it."""
     return cast(Path | None, field(default=None, metadata={"type": Path}))

@@ -1,4 +1,4 @@
-"""The command lines of those commands that take few options. Standard library alone."""
+"""Command lines of the commands that take few options. Standard library only."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ LIVE_HELP: Final = (
     "serve a page on this computer that shows power, operations, temperature and phase as they happen"
 )
 ROOM_TEMPERATURE_HELP: Final = (
-    "temperature of the room in degrees Celsius, which is compared with that of the sensor's calibration"
+    "room temperature in degrees Celsius; it is compared with the temperature of the sensor's calibration"
 )
 
 
 class InitOptions(Options):
-    """Where the description goes."""
+    """Where rig.toml is written."""
 
     rig: Path = option(directory, "FILE", "file to write (default: rig.toml)", RIG_FILE)
 
@@ -40,18 +40,22 @@ INIT: Final = Command(
     "init",
     InitOptions,
     "opjoule.cli.init.command:run_init",
-    "Writes rig.toml by asking: board, address, meter, media, sync pin.",
+    "Asks for board, address, meter, media and sync pin, and writes rig.toml.",
 )
 
 
 class RecordOptions(Options):
-    """What is recorded, and where to."""
+    """The meters to record, and the record's directory."""
 
     meter: str = required(str, "KIND:PLACE", METER_HELP)
-    storage_meter: str | None = option(str, "KIND:PLACE", "a second meter, recorded beside it as sensor 1")
+    storage_meter: str | None = option(
+        str, "KIND:PLACE", "a second meter, recorded at the same time as sensor 1"
+    )
     out: Path = required(directory, "DIR", "the record's directory; must not hold a record yet")
     seconds: float | None = option(
-        seconds, "N", "seconds of the meter's clock (default: until Ctrl-C or the meter ends)"
+        seconds,
+        "N",
+        "length in seconds of the meter's clock (default: until Ctrl-C, or until the meter ends)",
     )
     room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
     json: bool = flag("print the outcome as JSON on stdout")
@@ -62,22 +66,22 @@ RECORD: Final = Command(
     "record",
     RecordOptions,
     "opjoule.cli.record.command:run_record",
-    "Records a meter's power trace, no board involved: power.parquet, gaps.parquet, run.json.",
+    "Records a meter's power trace without a board. The record has power.parquet, gaps.parquet and run.json.",
     "example:\n  host/measure.py record --meter serial:/dev/ttyACM0 --out runs/bench --seconds 60",
 )
 
 
 class ImportOptions(Options):
-    """The file, and what its header does not tell."""
+    """The file, and whatever its header does not state."""
 
     file: Path = positional(directory, "FILE", "a CSV file; units are read from its header")
     out: Path = required(directory, "DIR", "the record's directory")
     columns: tuple[str, ...] = repeated(
         str,
         "ROLE=NAME:UNIT",
-        "column that holds time, current, voltage or power, if the header does not tell",
+        "column of time, current, voltage or power, if the header does not say",
     )
-    voltage: float | None = option(voltage, "V", "voltage of the supply, for a file without a column of it")
+    voltage: float | None = option(voltage, "V", "supply voltage, for a file without a voltage column")
     sensor: str | None = option(str, "NAME", f"meter whose error bounds apply: {IMPORT_SENSORS}")
 
 
@@ -98,8 +102,8 @@ class DoctorOptions(Options):
     pulses: int | None = option(
         count,
         "N",
-        "number of half-second pulses on each board's sync line, all of which the meter must see (default: 3; 0 plays "
-        "none)",
+        "number of half-second pulses on each board's sync line; the meter must see all of them (default: 3; 0: no "
+        "pulses)",
     )
 
 
@@ -107,7 +111,7 @@ DOCTOR: Final = Command(
     "doctor",
     DoctorOptions,
     "opjoule.cli.doctor.command:run_doctor",
-    "Checks programs, builds, rig.toml, meter and board, and says how to mend what is wrong.",
+    "Checks programs, builds, rig.toml, meter and board, and says how to fix what is wrong.",
     needs=lambda options: Needs(loader=True, simulate=options.simulate),
 )
 
@@ -138,8 +142,8 @@ VERIFY: Final = Command(
     "verify",
     VerifyOptions,
     "opjoule.cli.runs.command:run_verify",
-    "Compares every file of a record, raw and derived, with the checksum that its run left, reads its tables, and "
-    "names each file that was changed, is missing or cannot be read. Exit status: 4 if there is one, else 0.",
+    "Compares every file of a record, raw and derived, with the checksum that the run wrote, and reads its tables. "
+    "Names each file that was changed, is missing or cannot be read. Exit status: 4 if there is such a file, else 0.",
     "example:\n  host/measure.py verify runs/*",
 )
 
@@ -154,9 +158,11 @@ class RigBoardOptions(Options):
 class RestoreOptions(RigBoardOptions):
     """Which board is restored, and what else is removed from it."""
 
-    out: Path | None = option(directory, "DIR", "where its files go (default: runs/recovered)")
+    out: Path | None = option(
+        directory, "DIR", "folder for the files found on the board (default: runs/recovered)"
+    )
     kept: bool = flag(
-        "also remove the loaded databases kept on its media for --reset copy, which are only named otherwise"
+        "also remove the loaded databases kept on its media for --reset copy (default: only list them)"
     )
 
 
@@ -172,7 +178,7 @@ RESTORE: Final = Command(
 class SudoersOptions(RigBoardOptions):
     """Which board, and who uses it."""
 
-    user: str | None = option(str, "NAME", "who may run it (default: the user of the connection)")
+    user: str | None = option(str, "NAME", "user who may run it (default: the user of the connection)")
     out: Path | None = option(directory, "FILE", "file for the script (default: it is printed)")
 
 
@@ -180,18 +186,18 @@ SUDOERS: Final = Command(
     "sudoers",
     SudoersOptions,
     "opjoule.cli.boards.command:run_sudoers",
-    "Prints what OpJoule does as root on a board, as a script that installs one program there, opjoule-root, and a "
-    "sudoers file that permits this program alone.",
+    "Prints a script that installs opjoule-root on a board, the one program that does what OpJoule needs root for, "
+    "and a sudoers file that permits only this program.",
     "example:\n  host/measure.py sudoers --device rpi4 --out opjoule-root.sh\n"
     "  scp opjoule-root.sh pi@raspberrypi: && ssh -t pi@raspberrypi sudo sh opjoule-root.sh",
 )
 
 
 class VirtualBoardOptions(Options):
-    """What is done with it."""
+    """What to do with the virtual board."""
 
     action: str = positional(
-        str, None, "build: make and cache it; start: run it until Ctrl-C", choices=("build", "start")
+        str, None, "build: build and cache it; start: run it until Ctrl-C", choices=("build", "start")
     )
 
 
@@ -199,7 +205,7 @@ VIRTUAL_BOARD: Final = Command(
     "virtual-board",
     VirtualBoardOptions,
     "opjoule.cli.boards.command:run_virtual_board",
-    "A whole aarch64 Linux board under qemu, for trying the remote path without hardware.",
+    "A complete aarch64 Linux board under qemu, to try the remote path without hardware.",
     "measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
     needs=lambda options: Needs(virtual=True),
 )
@@ -215,8 +221,8 @@ STUDIES: Final = Command(
     "studies",
     ListingOptions,
     "opjoule.cli.databases.command:run_studies",
-    "Lists the studies that --study repeats: what each is, its systems, and which of them is missing on this computer "
-    "and how to get it.",
+    "Lists the studies that --study repeats: title, systems, which systems are missing on this computer and how to "
+    "get them.",
 )
 
 
@@ -224,7 +230,7 @@ DATABASES: Final = Command(
     "databases",
     ListingOptions,
     "opjoule.cli.databases.command:run_databases",
-    "Lists the databases: built into the loader, found on this computer, or missing and how to get it.",
+    "Lists the databases: built into the loader, found on this computer, or missing (with how to get them).",
 )
 
 
@@ -235,19 +241,19 @@ class ViewOptions(Options):
     listen: str = option(
         str,
         "ADDRESS",
-        "address of this computer to listen on; 0.0.0.0 lets other computers connect (default: 127.0.0.1, this one "
-        "alone)",
+        "address of this computer to listen on; 0.0.0.0 lets other computers connect (default: 127.0.0.1, only this "
+        "computer)",
         "127.0.0.1",
     )
-    port: int = option(port, "N", "port (default: any that is free)", 0)
+    port: int = option(port, "N", "port (default: any free port)", 0)
 
 
 VIEW: Final = Command(
     "view",
     ViewOptions,
     "opjoule.cli.view.command:run_view",
-    "Serves a page with a table of past runs, to be sorted and filtered. Chosen runs lie on one time axis, from the "
-    "whole run to single samples; a selected stretch shows its joules, joules above idle, joules per operation and "
-    "mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",
+    "Serves a page with a table of past runs that can be sorted and filtered. Chosen runs are shown on one time axis, "
+    "from the whole run to single samples. A selected stretch shows its joules, joules above idle, joules per "
+    "operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",
     "examples:\n  host/view.py\n  host/view.py runs/example",
 )

@@ -127,7 +127,7 @@ def test_within_needs_to_know_something_and_a_time_that_can_be_kept(tmp_path, ca
     command = [*STUDY, "--only", "system=sqlite", "--out", str(tmp_path / "runs" / "whole")]
     assert refused(capsys, *command, "--within", "2h").count("measure it at a small scale first") == 1
     record(tmp_path / "runs" / "small", "sqlite", 111, fixed_s=60, work_s=1)
-    assert "take fewer cells" in refused(capsys, *command, "--within", "1min")
+    assert "choose fewer cells" in refused(capsys, *command, "--within", "1min")
     assert "for example 90min, 2h or 3d" in refused(capsys, *command, "--within", "soon")
 
 

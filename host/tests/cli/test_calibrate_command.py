@@ -32,7 +32,7 @@ SENSOR = (
 )
 REFERENCE = ("--sensor=ina228", "--noise-uv=5")
 LOADS_A = (0.05, 0.4, 0.8, 1.2, 1.5)
-QUESTION = "Point {}: set a steady load, then Enter ('done' ends): "
+QUESTION = "Point {}: set a steady load, then press Enter ('done' ends): "
 GAIN = 1 / (1.007 * 1.004)
 OFFSET_A = 80e-6 / 0.1 * GAIN
 pytestmark = pytest.mark.rig
@@ -189,7 +189,7 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
     [
         (
             ("--reference=DMM", "--current=1%"),
-            "reports no name of its sensor",
+            "does not report a sensor name",
         ),
         (("--reference=DMM",), "give one of --current and --over"),
     ],
@@ -294,7 +294,7 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
             for label in ("bench-8", "bench-9")
         ]
     assert [status for status, _, _ in found] == [2, 5]
-    assert "holds no calibration of sensor bench-8@0x40: calibrate it first" in found[0][2]
+    assert "contains no calibration of sensor bench-8@0x40: calibrate it first" in found[0][2]
     assert "is for sensor bench-1@0x40, and this is bench-9@0x40: it cannot be used" in found[1][2]
     assert all(told.count("\n") == 1 for _, _, told in found)
 

@@ -31,7 +31,7 @@ BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
         (0.001, 5.03, False, "unplug HDMI"),
         (-0.001, 5.03, False, "unplug HDMI"),
         (0.03, 5.03, False, "unplug HDMI"),
-        (0.55, 0.02, False, "join VIN"),
+        (0.55, 0.02, False, "connect VIN"),
     ],
 )
 def test_current_and_voltage_of_a_board_that_answers_are_held_against_what_a_board_takes(

@@ -332,7 +332,9 @@ def test_init_offers_a_sensors_name_that_no_calibration_bears_and_says_which_it_
     monkeypatch.setattr(init, "_free_label", lambda: "bench-1")
     monkeypatch.setattr(init.Confirm, "ask", lambda *_, **__: True)
     run_init(InitOptions(rig=tmp_path / "rig.toml"))
-    assert f"{tmp_path}/bench-1@0x40.toml will be used: it must be of this very" in capsys.readouterr().out
+    assert (
+        f"{tmp_path}/bench-1@0x40.toml will be used: it must belong to this very" in capsys.readouterr().out
+    )
 
 
 def test_init_takes_another_kind_of_meter_by_its_name_and_refuses_what_it_does_not_know(

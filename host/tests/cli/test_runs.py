@@ -203,7 +203,7 @@ def test_a_mistake_is_one_line_of_runs_py(words, said, capsys):
     ("words", "status", "said"),
     [
         (["prune"], 2, "no rule says what to delete"),
-        (["export", "runs/example"], 2, "nothing to export to"),
+        (["export", "runs/example"], 2, "no export format is given"),
         (["list", "no-such"], 4, "no-such is not a directory"),
         (["show", "docs"], 4, "is not a run record"),
         (["export", "runs/example", "--perfetto", "no-such/trace"], 1, "no-such/trace"),

@@ -177,7 +177,7 @@ def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change
         (["--only", "system=three"], "unknown system of --only 'three'"),
         (["--only", "colour=red"], "unknown axis of --only 'colour'"),
         (["--only", "system=two", "--only", "size=large"], "leaves nothing"),
-        (["--dataset", "/etc/hostname"], "only takes the data that it generates"),
+        (["--dataset", "/etc/hostname"], "takes only the data that it generates"),
         (["--until-u", "3%"], "--repeats"),
     ],
 )
@@ -335,7 +335,8 @@ def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_pa
     (tmp_path / "python3").write_text("#!/bin/sh\nexit 1\n")
     (tmp_path / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    words = f"its Python module berkeleydb or bsddb3 ({tmp_path}/python3 has neither); --study s3 --simulate installs"
+    lacking = f"its Python module berkeleydb or bsddb3 ({tmp_path}/python3 does not have it)"
+    words = f"{lacking}; --study s3 --simulate installs"
     monkeypatch.chdir(tmp_path)
     for argv in (
         ["studies"],
@@ -345,7 +346,7 @@ def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_pa
     ):
         main(argv)
         said = [line for line in capsys.readouterr().out.splitlines() if words in line]
-        remedy = "python3-bsddb3 for /usr/bin/python3 alone: put /usr/bin first on PATH"
+        remedy = "python3-bsddb3 only for /usr/bin/python3: put /usr/bin first on PATH"
         assert len(said) == 1 and said[0].endswith(remedy), argv
     main(["--study", "s3", "--device", "rpi4", "--simulate", "--dry-run", "--only", "system=sqlite"])
     assert "missing" not in capsys.readouterr().out

@@ -27,7 +27,7 @@ def environment():
 
 def own_lines(stderr):
     """The lines that are not about other measurements, which run or were killed beside this one in other tests."""
-    foreign = ("measure.py: removed ", "measure.py: another measurement runs")
+    foreign = ("measure.py: removed ", "measure.py: another measurement is running")
     return [line for line in stderr.strip().splitlines() if not line.startswith(foreign)]
 
 

@@ -1,4 +1,4 @@
-"""`measure.py restore`, `sudoers` and `virtual-board`: what is done with a board outside of a measurement."""
+"""`measure.py restore`, `sudoers` and `virtual-board`: work on a board outside of a measurement."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from opjoule.scripts import ROOT
 
 
 def run_restore(options: RestoreOptions) -> int:
-    """Prints what was put back; exit status 1 if something could not be.
+    """Restores a board and prints what was restored; exit status 1 if something could not be.
 
-    Raises: BadInput: rig.toml does not describe the board. LinkFault: it cannot be reached.
+    Raises: BadInput: rig.toml does not describe the board. LinkFault: the board cannot be reached.
     """
     described = read_rig(options.rig).device(options.device)
     fetched: Path = options.out or ROOT / "runs" / "recovered"
@@ -39,7 +39,7 @@ def run_restore(options: RestoreOptions) -> int:
 
 
 def run_sudoers(options: SudoersOptions) -> int:
-    """Prints the script that installs opjoule-root on a board; nothing is connected to.
+    """Prints the script that installs opjoule-root on a board, without connecting to the board.
 
     Raises: BadInput: rig.toml does not describe the board, or no user is named.
     """
@@ -71,9 +71,9 @@ def run_virtual_board(options: VirtualBoardOptions) -> int:
         suppress(KeyboardInterrupt),
     ):
         ssh_options = image.ssh_options(machine.port, Path(place) / "known_hosts")
-        print("log in with (rig has sudo, plain has not):")
+        print("log in with (user rig has sudo, user plain does not):")
         print("  " + shlex.join(["ssh", *ssh_options, "rig@127.0.0.1"]))
-        print("it ends with Ctrl-C", flush=True)
+        print("stop it with Ctrl-C", flush=True)
         while machine.is_running():
             time.sleep(0.5)
     return 0

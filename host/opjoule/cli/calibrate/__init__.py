@@ -1,1 +1,1 @@
-"""`calibrate`: a sensor's calibration from points."""
+"""`calibrate`: calibration of a sensor from measured points."""

@@ -1,4 +1,4 @@
-"""`host/calibrate.py`: takes the points, fits, writes the file of the sensor; or checks it, or lists what there is."""
+"""`host/calibrate.py`: takes points, fits them and writes the sensor's file; or checks a calibration, or lists all."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.simulation.bench import SteadyLoad
 
 SIMULATED_FOLDER: Final = ROOT / "build" / "simulated-calibrations"
-"""Folder of the simulated sensors' files: no measurement looks there."""
+"""Folder of the simulated sensors' files; no measurement reads it."""
 
 
 def run_calibrate(options: CalibrateOptions) -> int:
-    """Calibrates a sensor; 0. Raises: BadInput, CalibrationFault, MeterFault: one line each."""
+    """Calibrates a sensor; exit status 0. Raises: BadInput, CalibrationFault, MeterFault: one line each."""
     folder = _folder(options)
     with _opened(folder, options, SIMULATED_LOADS_A, UNSEEN_A) as setup:
-        # Points that a calibration can be made of, as long as there is someone to mend them.
+        # Fitting here shows unusable points while the person who can replace them is still there.
         taken = setup.points(lambda points: calibrate(points, setup.reference, setup.sensor.bounds, ""))
         loads = setup.unseen()
     bounds = setup.sensor.bounds
@@ -88,14 +88,16 @@ def run_calibrate(options: CalibrateOptions) -> int:
 
 
 def run_check(options: CalibrateOptions) -> int:
-    """Checks a calibration; 0 if it holds, 6 after a drift. Raises: BadInput, CalibrationFault, MeterFault: a line."""
+    """Checks a calibration; 0 if valid, 6 after drift. Raises: BadInput, CalibrationFault, MeterFault: one line."""
     folder = _folder(options)
     with _opened(folder, options, SIMULATED_CHECKS_A) as setup:
         bounds, simulated = setup.sensor.bounds, setup.sensor.identity.simulated
         room_c = options.room_temperature
         calibration = find_calibration(folder, bounds, simulated=simulated, temperature_c=room_c)
         if calibration is None:
-            raise BadInput(f"{folder} holds no calibration of sensor {bounds.sensor_id}: calibrate it first")
+            raise BadInput(
+                f"{folder} contains no calibration of sensor {bounds.sensor_id}: calibrate it first"
+            )
         taken = setup.points(lambda points: None)
     if not taken:
         raise CalibrationFault("no point was taken, so drift cannot be judged")
@@ -114,9 +116,9 @@ def run_check(options: CalibrateOptions) -> int:
             f"±{1e3 * off.u:.2g} m{off.unit}{'  DRIFTED' if off.has_drifted else ''}"
         )
     print(
-        "It has drifted: calibrate it again; runs since the calibration may be off by as much."
+        "The sensor has drifted: calibrate it again. Runs since the calibration may be off by as much."
         if drifted
-        else "It holds."
+        else "The calibration is still valid."
     )
     return FAULTY_EXIT if drifted else 0
 
@@ -124,7 +126,7 @@ def run_check(options: CalibrateOptions) -> int:
 def _opened(
     folder: Path, options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
 ) -> AbstractContextManager[CalibrationSetup]:
-    """The setup of the command line; a simulated one with these loads."""
+    """The setup that the command line describes; a simulated one plays these loads."""
     return (
         open_simulated_setup(options, loads_a, unseen_a) if options.simulate else open_setup(folder, options)
     )
@@ -197,7 +199,7 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
         )
     before = COVERAGE_FACTOR * bounds.power_gain_u
     lines.append(
-        f"power at {middle_a:.2g} A: ±{100 * u:.2g} % (k = 2), without the room's temperature; before: "
+        f"power at {middle_a:.2g} A: ±{100 * u:.2g} % (k = 2), changes of room temperature not included; before: "
         f"±{100 * before:.2g} %"
     )
     return {
@@ -211,7 +213,7 @@ def _outcome(fitted: Fitted, bounds: ErrorBounds) -> dict[str, Any]:
 
 
 def run_show(options: CalibrationsOptions) -> int:
-    """Lists the calibrations; 0."""
+    """Lists the calibrations; exit status 0."""
     folder = _folder(options)
     files = [(path, read_calibration(path)) for path in sorted(folder.glob("*.toml"))]
     now_utc = datetime.now(UTC)
@@ -225,5 +227,5 @@ def run_show(options: CalibrationsOptions) -> int:
     for path, file in files:
         print(f"{path}: {file.title}, {(now_utc - file.date_utc).days} days old")
     if not files:
-        print(f"{folder} holds no calibration: host/calibrate.py --help says how one is made")
+        print(f"{folder} contains no calibration; host/calibrate.py --help explains how to make one")
     return 0

@@ -1,4 +1,4 @@
-"""The command lines of `host/calibrate.py`. Standard library alone."""
+"""The command lines of `host/calibrate.py`. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,28 +13,29 @@ from opjoule.cli.short_commands import ROOM_TEMPERATURE_HELP
 
 SECONDS: Final = 60.0
 _EPILOG: Final = """\
-accuracies as their maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate)
+Give accuracies as the maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate).
 
-To try it out without hardware, a minute (a simulated sensor and multimeter):
+To try it without hardware (one minute, simulated sensor and multimeter):
   host/calibrate.py --simulate
 
-With a multimeter on the voltage over a 0.1 ohm 0.1 % resistor in series, and on
-the board's voltage (the better way: its volts are far better than its amperes):
+With a multimeter that reads the voltage over a 0.1 ohm 0.1 % resistor in series,
+and the board's voltage (the better way: it is far more accurate in volts than in
+amperes):
   host/calibrate.py --reference "Fluke 87V 123" --over 0.1,0.1% --voltage 0.05%+1mV
 
-With a multimeter in series as an ammeter, and one for the voltage:
+With one multimeter in series as an ammeter, and one for the voltage:
   host/calibrate.py --reference DMM --current 0.2%+1mA --voltage 0.05%+1mV
 
 With another meter of the rig in series, both recorded at the same time:
   host/calibrate.py --reference-meter joulescope:000123
   host/calibrate.py --reference-meter joulescope:000123 --device rpi4
-With --device the board plays the loads by itself, in five steps, and asks nothing.
+With --device the board plays five loads by itself, and nothing is asked.
 
-Each point: set a steady load (a resistor, a board at work), press Enter, note what
-the reference shows meanwhile. Six points or more, from no load to above the
-board's peak; 'done' ends. What it writes: calibration/README.md
-  host/calibrate.py check ...  has the sensor drifted since? (same options, 2 points)
-  host/calibrate.py show       calibrations that there are, with date and age
+At each point: set a steady load (a resistor, a board at work), press Enter, and note
+what the reference shows. Take six points or more, from no load to above the
+board's peak; then type 'done'. The file it writes: calibration/README.md
+  host/calibrate.py check ...  checks whether the sensor has drifted (same options, 2 points)
+  host/calibrate.py show       lists the calibrations with date and age
 """
 
 
@@ -42,24 +43,24 @@ _ppm = number_between(0.0, 5000.0, "ppm per kelvin from 0 to 5000")
 
 
 class CalibrationsOptions(Options):
-    """Where the calibrations are."""
+    """Folder of the calibrations, and the form of the output."""
 
-    simulate: bool = flag("use a simulated sensor and multimeter; every output says SIMULATED")
+    simulate: bool = flag("use a simulated sensor and multimeter; every output is marked SIMULATED")
     folder: Path | None = option(
         directory,
         "DIR",
-        "folder of the calibrations (default: calibration/, simulated build/simulated-calibrations/)",
+        "folder of the calibrations (default: calibration/; with --simulate: build/simulated-calibrations/)",
     )
     json: bool = flag("print the outcome as JSON on stdout")
 
 
 class PointsOptions(Options):
-    """The sensor, its reference, and how points are taken."""
+    """The sensor, its reference and how points are taken."""
 
-    meter: str | None = option(str, "KIND:PLACE", "meter of the sensor (default: that of rig.toml)")
+    meter: str | None = option(str, "KIND:PLACE", "meter of the sensor (default: the meter of rig.toml)")
     rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
     reference: str | None = option(
-        str, "NAME", "a multimeter whose readings are typed: model, number", **{EXCLUSIVE: False}
+        str, "NAME", "a multimeter whose readings you type: model and serial number", **{EXCLUSIVE: False}
     )
     reference_meter: str | None = option(
         str, "KIND:PLACE", "another meter of the rig, in series", **{EXCLUSIVE: False}
@@ -69,10 +70,10 @@ class PointsOptions(Options):
         str, "OHM,ACCURACY", "type the voltage over this resistor instead of a current: 0.1,0.1%%"
     )
     voltage: str | None = option(
-        str, "ACCURACY", "accuracy of typed voltages at the sensor's board side, for example 0.05%%+1mV"
+        str, "ACCURACY", "accuracy of typed voltages on the board side of the sensor, for example 0.05%%+1mV"
     )
     same_voltage: bool = flag(
-        "also use the reference meter's voltage; it must be read at the same place as the sensor's"
+        "also use the reference meter's voltage; it must measure at the same place as the sensor"
     )
     device: str | None = option(
         str, "NAME", "a board of rig.toml that plays the loads by itself (with --reference-meter)"
@@ -80,20 +81,20 @@ class PointsOptions(Options):
     seconds: float = option(
         seconds,
         "N",
-        "length of each point (default: 60, long enough for the shunt's temperature to settle; shorter points leave "
-        "its self-heating uncalibrated)",
+        "length of each point (default: 60, long enough for the shunt's temperature to settle; with shorter points its "
+        "self-heating is not calibrated)",
         SECONDS,
     )
     room_temperature: float | None = option(celsius, "C", ROOM_TEMPERATURE_HELP)
     shunt_ppm: float | None = option(
         _ppm, "PPM", "the shunt's temperature coefficient (default: shunt_ppm= of the meter, or 200)"
     )
-    keep: Path | None = option(directory, "DIR", "where the recordings go (default: under runs/)")
+    keep: Path | None = option(directory, "DIR", "folder for the recordings (default: under runs/)")
     seed: int = option(seed, "N", "seed of the simulated bench (default: 1)", 1)
 
 
 class CalibrateOptions(CalibrationsOptions, PointsOptions):
-    """A calibration, or a check of one."""
+    """Options of a calibration, or of a check of one."""
 
 
 def _checked(parser: Parser, options: CalibrateOptions) -> CalibrateOptions:
@@ -125,8 +126,8 @@ CALIBRATE: Final = Command(
     "calibrate",
     CalibrateOptions,
     "opjoule.cli.calibrate.command:run_calibrate",
-    "Calibrates a current sensor against a reference: gain and offset of current and voltage, with their covariance, "
-    "in one readable file that every measurement with this sensor uses from then on.",
+    "Calibrates a current sensor against a reference. Writes gain and offset of current and voltage, with their "
+    "covariance, to one readable file. Every measurement with this sensor uses the file from then on.",
     _EPILOG,
     checked=_checked,
     needs=_needs,
@@ -135,7 +136,7 @@ CHECK: Final = replace(
     CALIBRATE,
     name="calibrate check",
     run="opjoule.cli.calibrate.command:run_check",
-    description="Compares a sensor with a reference again, and says whether its calibration is still valid.",
+    description="Compares a sensor with a reference again and says whether its calibration is still valid.",
 )
 SHOW: Final = Command(
     "calibrate show", CalibrationsOptions, "opjoule.cli.calibrate.command:run_show", "Lists all calibrations."

@@ -1,7 +1,7 @@
-"""What stands on the desk in a calibration: the sensor, what it is held against, and who sets the loads.
+"""Setup of a calibration: the sensor, its reference, and the person or board that sets the loads.
 
-Each meter is recorded for the whole session into a record of its own, so that what a calibration rests on is kept. A
-point is a stretch of host_ns; each meter's part of it is found by its clock map, so that two meters see the same time.
+Each meter is recorded for the whole session into a record of its own, so that the data behind a calibration are kept. A
+point is an interval of host_ns. Each meter's clock map converts it, so that two meters are read over the same time.
 """
 
 from __future__ import annotations
@@ -45,17 +45,17 @@ if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.simulation.bench import SimulatedBench, SteadyLoad
 
 LATE_LIMIT_S: Final = 30.0
-"""How long samples of a point may be on their way: a meter's buffer, a busy computer, the journal's flush."""
+"""Longest delay of a point's samples: the meter's buffer, a busy computer, the journal's flush."""
 POLL_S: Final = 0.1
 SETTLE_S: Final = 0.5
-"""From Enter to the first sample that counts."""
+"""Time from Enter to the first sample that counts."""
 DONE: Final = ("done", "q", "quit", "end")
 DROP: Final = re.compile(r"drop +(\d{1,3})")
-MEND: Final = "; take further points, remove point N with 'drop N', or give up with another 'done'"
+MEND: Final = "; take further points, remove point N with 'drop N', or type 'done' again to give up"
 SIMULATED_LOADS_A: Final = (0.0, 0.2, 0.5, 0.8, 1.1, 1.5)
 SIMULATED_CHECKS_A: Final = (0.3, 1.2)
 UNSEEN_A: Final = (0.35, 1.0)
-"""Loads of the simulated setup that are compared with the truth: none of the above."""
+"""Loads of the simulated setup that are compared with the true value; no point is taken at them."""
 PLAY_LIMIT_S: Final = 120.0
 SIMULATED_REFERENCE: Final = "simulated multimeter"
 SIMULATED_OVER: Final = "0.1,0.1%"
@@ -69,16 +69,16 @@ class RecordedMeter:
     name: str
     identity: MeterIdentity
     bounds: ErrorBounds
-    """Bounds of its first sensor: with its calibration, if it is the reference."""
+    """Bounds of its first sensor; if it is the reference, with its calibration."""
     directory: Path
     recording: Recording
     warnings: Sequence[str]
     """Warnings of its calibration."""
 
     def read(self, stretch_ns: tuple[int, int], period_ns: int = 0) -> ReadPoint:
-        """What it read in a stretch [host_ns] that has passed, corrected if it is calibrated.
+        """Mean reading over a past interval [host_ns], corrected if the meter is calibrated.
 
-        Raises: CalibrationFault: the load was not steady, or its samples did not come. MeterFault: it is gone.
+        Raises: CalibrationFault: the load was not steady, or its samples did not arrive. MeterFault: the meter is gone.
         """
         exchanges = list(self.recording.capture.summary.exchanges)
         if odd := odd_meter_clock(exchanges, self.bounds):
@@ -92,12 +92,12 @@ class RecordedMeter:
         u_ns = clock_map.u_ns(sum(stretch_ns) // 2)
         steady = (
             stretch_ns[1] - stretch_ns[0] >= STEADY_S * 0.99e9
-        )  # long enough for a shunt to come to rest in it
+        )  # long enough for the shunt's temperature to settle
         placed = Cells.of(trace), (start_ns, end_ns), self.bounds
         return ReadPoint.of(*placed, u_ns=u_ns, period_ns=period_ns, steady=steady)
 
     def _await(self, end_meter_ns: int) -> None:
-        """Waits until what was converted up to this time is on disk, and a voltage behind it."""
+        """Waits until the samples up to this time, and a voltage after it, are on disk."""
         enough_ns = end_meter_ns + BEHIND_NS
         limit_s = time.monotonic() + LATE_LIMIT_S
         while True:
@@ -119,9 +119,9 @@ class RecordedMeter:
 def recording_alone(
     meter: Meter, name: str, directory: Path, asked: Mapping[str, Any], calibrations: Calibrations | None
 ) -> Iterator[tuple[RunRecord, KnownSensors, MeterIdentity]]:
-    """A record of a meter alone, to be recorded in the block, at whose end the meter is closed.
+    """Opens a meter and creates a record for it; the meter is closed at the end of the block.
 
-    Raises: MeterFault, BadInput: what opening it, and KnownSensors.of(), raise.
+    Raises: MeterFault, BadInput: from opening the meter and from KnownSensors.of().
     """
     with closing(meter):
         identity = meter.open()
@@ -139,9 +139,9 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
     """Opens a meter and records it until the end of the block.
 
     Args:
-        directory: of its record, made here.
-        calibrations: for a reference, which is corrected by its own; None: as delivered.
-    Raises: MeterFault, BadInput: as open_meter(), and what KnownSensors.of() raises.
+        directory: directory of its record, created here.
+        calibrations: calibrations that correct a reference meter; None: as delivered.
+    Raises: MeterFault, BadInput: from open_meter() and from KnownSensors.of().
     """
     meter = open_meter(name)
     opened = recording_alone(meter, name, directory, {"meter": name}, calibrations)
@@ -160,31 +160,31 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
 
 @dataclass(frozen=True)
 class CalibrationSetup:
-    """The sensor and its reference, both running."""
+    """The sensor and its reference, both being recorded."""
 
     sensor: RecordedMeter
     reference: Reference
     typed: TypedReference | None
-    """What is typed at each point; None: nothing."""
+    """Readings that are typed at each point; None: nothing is typed."""
     meter: RecordedMeter | None
-    """The reference, where it is a meter."""
+    """The reference, if it is a meter."""
     same_voltage: bool
     seconds: float
     next_load: Callable[[int], str]
-    """Has the load of a point set, steady; gives one of DONE where there are enough, or what DROP matches."""
+    """Asks for a steady load for the point of this number. Returns the answer; DONE ends, DROP removes a point."""
     ask: Ask
     steps: LoadSteps | None = None
-    """A board that is the load; None: somebody sets one."""
+    """The board that is the load; None: a person sets the load."""
     simulated: SimulatedBench | None = None
-    """Has recorded all loads already."""
+    """The simulated bench, which has recorded all loads already."""
 
     def points(self, check: Callable[[list[ReferencePoint]], object]) -> list[ReferencePoint]:
-        """Takes points until there are enough, or the board has played all of its steps.
+        """Takes points until the person ends, or the board has played all of its steps.
 
-        Points that do not pass the check may be mended: others are taken, or dropped, until it is done once more.
+        If the check fails, the person may take further points or drop some until the next 'done'.
 
         Args:
-            check: raises CalibrationFault for points that tell nothing.
+            check: raises CalibrationFault if the points do not allow a calibration.
         """
         points: list[ReferencePoint] = []
         if self.steps:
@@ -201,7 +201,7 @@ class CalibrationSetup:
                 refused = False
                 if drop := DROP.fullmatch(answer):
                     if not 1 <= (number := int(drop[1])) <= len(points):
-                        raise BadInput(f"there is no point {number}: {len(points)} are taken")
+                        raise BadInput(f"there is no point {number}; points taken so far: {len(points)}")
                     del points[number - 1]
                 else:
                     points.append(self._point())
@@ -209,21 +209,21 @@ class CalibrationSetup:
                 say(f"  {fault}{MEND if refused else ''}")
 
     def unseen(self) -> list[tuple[SteadyLoad, ReadPoint]]:
-        """The loads of a simulated setup that no point was taken at, and what the sensor reads of them."""
+        """Loads of a simulated setup at which no point was taken, each with the sensor's reading."""
         bench = self.simulated
         return bench.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S) if bench else []
 
     def _point(self, level: int = 0) -> ReferencePoint:
-        """Takes one, now; of the board's load at this level, where a board is the load.
+        """Takes one point now; if a board is the load, at this level of its load.
 
-        Raises: CalibrationFault: the load moved. BadInput: what was typed is no reading.
+        Raises: CalibrationFault: the load was not steady. BadInput: the typed text is not a reading.
         """
         period_ns = PERIOD_NS if self.steps else 0
         if self.simulated:
             taken = self.simulated.read(self.sensor.bounds, steady=self.seconds >= STEADY_S)
             return self._compared(taken, None)
         if self.steps:
-            say(f"Board busy {level} of {CHIPS} parts of the time, {self.seconds:g} s ...")
+            say(f"Board busy for {level}/{CHIPS} of the time, {self.seconds:g} s ...")
             stretch_ns = self.steps(level, self.seconds)
         else:
             say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
@@ -235,7 +235,7 @@ class CalibrationSetup:
         return self._compared(taken, self.meter.read(stretch_ns, period_ns) if self.meter else None)
 
     def _compared(self, taken: ReadPoint, beside: ReadPoint | None) -> ReferencePoint:
-        """The point, with what the other meter read at the same time, or what is typed now."""
+        """The point, with the other meter's reading of the same interval or the reading typed now."""
         read, other = taken.mean, beside.mean if beside else None
         course = taken.course
         if course and beside and beside.course:
@@ -262,20 +262,20 @@ class CalibrationSetup:
 def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationSetup]:
     """The setup that the command line describes; its meters are recorded until the end of the block.
 
-    Raises: BadInput: options that do not go together. MeterFault, LinkFault, DeviceFault: something does not answer.
+    Raises: BadInput: the options contradict each other. MeterFault, LinkFault, DeviceFault: something does not answer.
     """
     typed = _typed(options)
     if options.device and (not options.reference_meter or typed):
         raise BadInput(
-            "with --device the board plays the loads by itself and nothing is typed: give --reference-meter only"
+            "with --device the board plays the loads and nothing is typed: give only --reference-meter"
         )
     name = options.meter or read_rig(options.rig).meter
     keep = _keep(options)
     with recorded(name, keep / "sensor") as sensor:
         if not sensor.bounds.sensor_id:
             raise BadInput(
-                f"meter '{name}' reports no name of its sensor, so its calibration could not be found "
-                "again: give it a label, for example label=bench-1 behind its port"
+                f"meter '{name}' does not report a sensor name, so its calibration could not be found "
+                "again: add a label after its port, for example label=bench-1"
             )
         if not options.reference_meter:
             assert typed
@@ -301,11 +301,11 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
 def open_simulated_setup(
     options: CalibrateOptions, loads_a: Sequence[float], unseen_a: Sequence[float] = ()
 ) -> Iterator[CalibrationSetup]:
-    """A simulated sensor, and a multimeter whose readings are answered in a person's place.
+    """A simulated sensor, and a simulated multimeter whose readings are entered automatically.
 
     Args:
-        loads_a: where points are taken; unseen_a: other loads, to be compared with the truth.
-    Raises: BadInput: an accuracy that is none. RigFault: the simulator does not start.
+        loads_a: loads at which points are taken; unseen_a: other loads, to compare with the true value.
+    Raises: BadInput: an accuracy cannot be parsed. RigFault: the simulator does not start.
     """
     from opjoule.simulation.bench import SimulatedBench  # noqa: PLC0415
 
@@ -331,11 +331,11 @@ def open_simulated_setup(
             say(f"{question}{shown}")
             return shown
 
-        say(f"SIMULATED: playing {simulated.plays_s:.0f} s of steady loads, as fast as this computer can ...")
+        say(f"SIMULATED: playing {simulated.plays_s:.0f} s of steady loads as fast as this computer can ...")
         with recorded(simulated.meter, keep / "sensor") as sensor:
             if not sensor.recording.capture.wait(10 * simulated.plays_s + PLAY_LIMIT_S):
                 raise RigFault(
-                    "this computer is too busy to simulate the loads: end other programs, start again"
+                    "this computer is too busy to simulate the loads: end other programs and start again"
                 )
         simulated.played(keep / "sensor")
         setup = _with_person(sensor, typed.reference, typed, None, options)
@@ -343,7 +343,7 @@ def open_simulated_setup(
 
 
 def _typed(options: CalibrateOptions) -> TypedReference | None:
-    """What is typed, as far as the options state it; the simulated multimeter has an accuracy if none is stated."""
+    """Typed readings and their accuracies, from the options; the simulated multimeter has a default accuracy."""
     stated = {"current": options.current, "over": options.over, "voltage": options.voltage}
     if options.simulate and not any(stated.values()):
         stated |= {"over": SIMULATED_OVER, "voltage": SIMULATED_VOLTAGE}
@@ -375,4 +375,4 @@ def _with_person(
 
 
 def _load_question(number: int) -> str:
-    return f"Point {number}: set a steady load, then Enter ('done' ends): "
+    return f"Point {number}: set a steady load, then press Enter ('done' ends): "

@@ -1,4 +1,4 @@
-"""`host/campaign.py`: every cell of a file, measured as measure.py measures, here or on the rigs of a scheduler."""
+"""`host/campaign.py`: measures every cell of a file as measure.py does, here or on the rigs of a scheduler."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from opjoule.units import counted
 
 
 def run_campaign(planned: PlannedCampaign) -> int:
-    """Plans every cell, says what is missing, and measures it.
+    """Plans every cell, prints what is missing and measures it.
 
-    Raises: BadInput: the first thing that is wrong, before anything is measured. Interrupted: Ctrl-C; it can go on.
+    Raises: BadInput: the first mistake, before anything is measured. Interrupted: Ctrl-C; the same command continues.
     """
     file, options = planned.file, planned.options
     folder = options.out or ROOT / "runs" / file.name
@@ -102,7 +102,7 @@ def _run_here(
 
 
 def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
-    """The plan of each cell, with its options. Raises: BadInput: a cell that means nothing, or is there twice."""
+    """The plan of each cell, with its options. Raises: BadInput: a cell is invalid or occurs twice."""
     by_identity: dict[object, tuple[Plan, PlanningOptions]] = {}
     for cell in file.cells:
         options = replace(cell.options, rig_seed=file.seed)
@@ -122,7 +122,7 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
 def _about(
     file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None = None
 ) -> list[str]:
-    """What would be done, for people; `needed`: of a study, by records of it at any scale."""
+    """The plan in words. `needed`: a study's time, estimated from its records at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
     cells, missing = len(campaign.cells), len(campaign.missing)
     done = sum(cell.is_complete for cell in campaign.cells)
@@ -143,7 +143,7 @@ def _about(
 
 
 def _lacking(campaign: Campaign) -> list[str]:
-    """What this computer lacks as the simulated board of a study's cells."""
+    """Databases that a study's cells need and that this computer, the simulated board, lacks."""
     studies = [cell.plan.study for cell in campaign.missing]
     suites = [study for study in studies if isinstance(study, JobStudy)]
     if not (campaign.simulated and suites):
@@ -165,7 +165,7 @@ def _length(campaign: Campaign, needed: TimeNeeded | None) -> str:
         guessed = f"; {others} of {needed.cells} estimated by the mean of the others" if others else ""
         return f"about {in_words(share * needed.total_s)}, judging by records of the study at another scale{guessed}"
     least_s = sum(sum(known_s(cell.plan).values()) for cell in campaign.missing)
-    return f"at least {in_words(least_s)}: idle and runs of a given length; the rest is known after the first cell"
+    return f"at least {in_words(least_s)} for idle and runs of given length; the rest is known after the first cell"
 
 
 def _as_value(file: CampaignFile, campaign: Campaign, folder: Path) -> dict[str, object]:

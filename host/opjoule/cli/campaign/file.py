@@ -1,4 +1,4 @@
-"""A campaign's file: axes, constants, exclusions, repeats. Standard library alone.
+"""A campaign's file: axes, constants, exclusions, repeats. Standard library only.
 
 Reference: docs/how-to/run-a-campaign.md.
 """
@@ -40,9 +40,9 @@ KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclu
 NOT_OF_A_CELL: Final = (
     *("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),
 )
-"""Options that a campaign says itself, or that have no meaning in it."""
+"""Options that the campaign sets itself, or that have no meaning in a campaign."""
 CELLS_MAX: Final = 10_000
-"""Measurements of one campaign, its blocks included: more than a month, at the shortest."""
+"""Most measurements of one campaign, over all blocks; even the shortest take more than a month."""
 RETRIES_MAX: Final = 1000
 
 
@@ -53,26 +53,26 @@ class PlannedCell:
     condition: Mapping[str, str]
     options: PlanningOptions
     rank: int = 0
-    """Place of the condition among all."""
+    """Position of the condition among all conditions."""
 
 
 _KINDS: Final = {kind.__name__: kind for kind in (YcsbOptions, StudyWorkloadOptions, JobOptions)}
 
 
 def written_cell(options: PlanningOptions) -> tuple[str, dict[str, Any]]:
-    """The options of a cell for another computer: their kind, and JSON values."""
+    """A cell's options to send to another computer: their kind and JSON values."""
     values = options.asked
     del values["study"]
     return type(options).__name__, values
 
 
 def restored_cell(kind: str, values: Mapping[str, Any]) -> PlanningOptions:
-    """The options that written_cell() wrote. Raises: KeyError, TypeError, ValueError: another version wrote them."""
+    """Options that written_cell() wrote. Raises: KeyError, TypeError, ValueError: written by another version."""
     return _KINDS[kind].restored(values)
 
 
 def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
-    """A cell's options as measure.py's own parser reads them. Raises: BadInput: one that it does not take."""
+    """A cell's options, parsed by measure.py's own parser. Raises: BadInput: the parser refuses one."""
     parser = MEASURE.parser()
 
     def error(message: str) -> NoReturn:
@@ -88,7 +88,7 @@ def needs_of_cells(cells: Sequence[PlanningOptions]) -> Needs:
     """Set-up for every cell that is measured here."""
     virtual = any(cell.device == "virtual" for cell in cells)
     packages: dict[str, None] = {}
-    for cell in cells:  # Debian's, that a cell needs of this computer as its simulated board
+    for cell in cells:  # Debian packages that a cell needs on this computer, its simulated board
         if isinstance(cell, JobOptions) and cell.simulate:
             of_values = find_study(cell.folder).packages
             packages |= dict.fromkeys(
@@ -106,28 +106,30 @@ def needs_of_cells(cells: Sequence[PlanningOptions]) -> Needs:
 
 @dataclass(frozen=True)
 class CampaignFile:
-    """What a file asks for, checked."""
+    """The checked contents of a campaign's file."""
 
     name: str
     repeats: int
-    """Blocks, each of which holds every cell once."""
+    """Number of blocks; each contains every cell once."""
     seed: int
-    """Seed of the order in a block, of keys and values, and of a simulated rig."""
+    """Seed of the order within a block, of keys and values, and of a simulated rig."""
     retries: int
-    """How many times more a cell that has failed is measured."""
+    """How often a failed cell is measured again."""
     cells: tuple[PlannedCell, ...]
     about: tuple[str, ...] = ()
-    """Further lines of the plan."""
+    """Further lines of the printed plan."""
     shared: bool = False
-    """Other command lines measure further cells into its folder."""
+    """Whether other command lines may measure further cells into its folder."""
 
     @classmethod
     def read(cls, path: Path) -> CampaignFile:
-        """Raises: BadInput: it cannot be read, or the first thing in it that is wrong."""
+        """Reads a campaign's file. Raises: BadInput: the file cannot be read, or its first mistake."""
         try:
             entry = read_toml(path)
         except OSError as error:
-            raise BadInput(f"{path}: {error.strerror}: give a campaign's file, as in campaigns/") from None
+            raise BadInput(
+                f"{path}: {error.strerror}: give a campaign's file, like those in campaigns/"
+            ) from None
         try:
             return cls._of(entry, path)
         except BadInput as error:
@@ -165,7 +167,7 @@ def check_size(cells: int, blocks: int) -> None:
     if cells * blocks > CELLS_MAX:
         raise BadInput(
             f"{cells} conditions in {blocks} blocks make {cells * blocks} measurements, and the limit is "
-            f"{CELLS_MAX}: ask for fewer repeats, or split it"
+            f"{CELLS_MAX}: ask for fewer repeats, or split the campaign"
         )
 
 
@@ -180,7 +182,7 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     for name in constants:
         if name in NOT_OF_A_CELL:
             raise BadInput(
-                f"[constants] {name}: the campaign sets it; leave it out, or give it above the tables"
+                f"[constants] {name}: the campaign sets this option; leave it out, or give it above the tables"
             )
         if name in axes:
             raise BadInput(f"{name} is a constant and an axis: leave one out")

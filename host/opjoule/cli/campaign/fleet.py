@@ -43,11 +43,11 @@ from opjoule.record.directory import held
 from opjoule.scripts import HOST, MEASURE, ROOT, script_name
 
 AGAIN_S: Final = 2.0
-"""Between two tries of a worker to reach its scheduler [s]."""
+"""Time between two attempts of a worker to reach its scheduler [s]."""
 
 
 def run_scheduler(options: SchedulerOptions) -> int:
-    """Becomes distributed's own scheduler."""
+    """Replaces this process by the scheduler of `distributed`."""
     scheme = "tls" if options.tls_files else "tcp"
     print(f"{scheme}://{options.host}:{options.port}, until Ctrl-C", file=sys.stderr, flush=True)
     words = ["--host", f"{scheme}://{options.host}", "--port", str(options.port)]
@@ -60,17 +60,19 @@ def run_scheduler(options: SchedulerOptions) -> int:
 
 
 def security(options: TlsOptions) -> Any:
-    """TLS as the options have it; None without. Raises: BadInput: its files cannot be read."""
+    """TLS settings from the options; None without TLS. Raises: BadInput: a file is missing."""
     if not options.tls_files:
         return None
-    from distributed import Security  # noqa: PLC0415  # not before it is needed
+    from distributed import Security  # noqa: PLC0415  # loaded only if needed
 
     cert, key = str(options.tls_cert), str(options.tls_key)
     roles = {f"tls_{role}_cert": cert for role in ("client", "worker")}
     roles |= {f"tls_{role}_key": key for role in ("client", "worker")}
     for path in options.tls_files:
         if not path.is_file():
-            raise BadInput(f"{path} is not there: give PEM files to --tls-ca-file, --tls-cert and --tls-key")
+            raise BadInput(
+                f"{path} does not exist: give PEM files to --tls-ca-file, --tls-cert and --tls-key"
+            )
     made: Any = Security
     return made(require_encryption=True, tls_ca_file=str(options.tls_ca_file), **roles)
 
@@ -79,8 +81,8 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     """Measures for campaigns until Ctrl-C.
 
     Args:
-        command: measures the job in the folder that is its last argument; empty: measure.py.
-    Raises: BadInput: rig.toml, or an address that means nothing.
+        command: program that measures the job in the folder given as its last argument; empty: measure.py.
+    Raises: BadInput: rig.toml or the address is invalid.
     """
     rig = read_rig(options.rig) if options.rig else None
     spool = Spool(options.spool or ROOT / "build" / "spool" / options.name)
@@ -98,11 +100,11 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.folder.iterdir())}")
     with held(spool.folder):
         asyncio.run(_work(options, service, has))
-    raise Interrupted("ended; its records will be fetched when it is started again")
+    raise Interrupted("ended; records not yet fetched are fetched when the worker is started again")
 
 
 async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
-    """A worker after another, since one ends with its scheduler; what is measured goes on meanwhile."""
+    """Starts a new Dask worker whenever the scheduler is back, since a worker ends with it; measurements go on."""
     stop = asyncio.Event()
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -127,7 +129,7 @@ async def _work(options: WorkerOptions, service: RigService, has: frozenset[str]
 
 
 async def _work_once(options: WorkerOptions, service: RigService, has: frozenset[str]) -> None:
-    from distributed import Worker  # noqa: PLC0415  # not before it is needed
+    from distributed import Worker  # noqa: PLC0415  # loaded only if needed
     from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415
     from distributed.utils import get_ip  # noqa: PLC0415
 
@@ -150,12 +152,12 @@ async def _work_once(options: WorkerOptions, service: RigService, has: frozenset
             service.say(f"works for {options.scheduler}")
             await worker.finished()
         finally:
-            with suppress(Exception):  # of a connection that has gone
+            with suppress(Exception):  # the connection may be gone
                 await worker.close(timeout=1)
 
 
 def run_cell(cell: RigCell) -> int:
-    """Measures a worker's job in its folder; ends, as by Ctrl-C, when the worker has gone."""
+    """Measures a worker's job in its folder; ends as by Ctrl-C when the worker has ended."""
     _end_with_worker()
     job = msgspec.json.decode((cell.place / JOB).read_bytes(), type=Job)
     try:
@@ -180,20 +182,20 @@ def _measure_cell(job: Job, cell: RigCell) -> int:
 
 
 def plan_of_job(job: Job, options: PlanningOptions, name: str) -> Plan:
-    """The plan of a job, on the rig of this name. Raises: BadInput: it is not that of the campaign's computer."""
+    """Plan of a job on the rig of this name. Raises: BadInput: it differs from that of the campaign's computer."""
     plan = in_condition(make_plan(options), job.condition)
     asked = {**plan.asked, "repeats": 1, "block": job.block, "rig_name": name}
     plan = replace(plan, repeats=1, asked=asked)
     if plan.sha256 != job.plan_sha256:
         raise BadInput(
-            f"{job.title}: its plan is different on this computer: bring OpJoule and the files of the "
-            "workload or study to the version of the campaign's computer"
+            f"{job.title}: the plan is different on this computer: install the OpJoule version and the workload or "
+            "study files of the campaign's computer"
         )
     return plan
 
 
 def _end_with_worker() -> None:
-    """The worker holds the other end of standard input, and nobody else."""
+    """Ends this process when the worker ends: only the worker holds the other end of standard input."""
     worker = os.dup(0)
     with open(os.devnull, "rb") as nothing:  # noqa: PTH123
         os.dup2(nothing.fileno(), 0)
@@ -208,7 +210,7 @@ def _end_with_worker() -> None:
 
 
 def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
-    """What rigs are told of the cells of a campaign, one by one."""
+    """The jobs that are sent to rigs, one per cell of the campaign."""
     written_cells = {tuple(cell.condition.items()): written_cell(cell.options) for cell in file.cells}
     name = campaign_id(campaign.folder)
     return [
@@ -228,7 +230,7 @@ def jobs_of(file: CampaignFile, campaign: Campaign) -> list[Job]:
 
 
 def campaign_of(file: CampaignFile, cells: Sequence[tuple[Plan, PlanningOptions]], folder: Path) -> Campaign:
-    """State of a file's campaign, from the records of its folder."""
+    """State of a campaign, read from the records in its folder."""
     plans = [plan for plan, _ in cells]
     return Campaign.of(plans, folder, seed=file.seed, retries=file.retries, resume=True, shared=file.shared)
 
@@ -239,9 +241,9 @@ def run_on_fleet(
     cells: Sequence[tuple[Plan, PlanningOptions]],
     folder: Path,
 ) -> int:
-    """Measures what is missing of a campaign on the rigs of --scheduler.
+    """Measures the missing cells of a campaign on the rigs of --scheduler.
 
-    Raises: RigFault: no scheduler, or no rig for what is left. Interrupted: Ctrl-C.
+    Raises: RigFault: no scheduler, or no rig for the remaining cells. Interrupted: Ctrl-C.
     """
     from opjoule.campaign.fleet.client import Fleet  # noqa: PLC0415  # a lone rig needs no Dask
 

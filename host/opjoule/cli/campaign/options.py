@@ -1,6 +1,6 @@
-"""The command lines of `host/campaign.py`, the options of a study, and a campaign of any kind, planned.
+"""The command lines of `host/campaign.py`, the options of a study, and a planned campaign of any kind.
 
-Standard library alone.
+Standard library only.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ PORT: Final = 8786
 _EPILOG: Final = """\
 examples:
   host/campaign.py campaigns/three-engines.toml --dry-run
-      how many cells, what is done, how long the rest takes
+      how many cells there are, which are done, how long the rest takes
   host/campaign.py campaigns/three-engines.toml
-      measure what is missing; after any interruption the same command continues
+      measure the missing cells; after an interruption the same command continues
   host/compare.py runs/three-engines --by storage
-      what can be concluded
+      what the records show
 
 several rigs (docs/how-to/fleet.md):
   host/campaign.py scheduler
@@ -54,32 +54,38 @@ class SchedulerChoice(Options):
     scheduler: str | None = option(
         str,
         "ADDRESS",
-        "measure on the rigs that work for this scheduler, as tcp://127.0.0.1:8786 (docs/how-to/fleet.md)",
+        "measure on the rigs of this scheduler, for example tcp://127.0.0.1:8786 (docs/how-to/fleet.md)",
     )
     wait: float = option(
         seconds,
         "SECONDS",
-        "with --scheduler: how long to wait for it, or for a rig that can measure what is left (default: 300)",
+        "with --scheduler: how long to wait for it, or for a rig that can measure the remaining cells (default: 300)",
         300.0,
     )
 
 
 class TlsOptions(Options):
-    """Encryption of the connections, to those alone who have a certificate."""
+    """Encryption of the connections; only programs with a certificate can connect."""
 
     GROUP: ClassVar[str] = "several rigs"
 
-    tls_ca_file: Path | None = option(Path, "FILE", "of the authority, PEM; allows only connections with TLS")
-    tls_cert: Path | None = option(Path, "FILE", "of this program, PEM; allows only connections with TLS")
-    tls_key: Path | None = option(Path, "FILE", "of its key, PEM; allows only connections with TLS")
+    tls_ca_file: Path | None = option(
+        Path, "FILE", "certificate of the authority (PEM); allows only connections with TLS"
+    )
+    tls_cert: Path | None = option(
+        Path, "FILE", "certificate of this program (PEM); allows only connections with TLS"
+    )
+    tls_key: Path | None = option(
+        Path, "FILE", "key of that certificate (PEM); allows only connections with TLS"
+    )
 
     @property
     def tls_files(self) -> list[Path]:
-        """Authority, certificate and key; empty without TLS."""
+        """Files of authority, certificate and key; empty without TLS."""
         return [file for file in (self.tls_ca_file, self.tls_cert, self.tls_key) if file]
 
     def check_network(self, parser: Parser, address: str, *, trusted: bool = True) -> None:
-        """Ends the program where a port would be open to a network that anyone may be in, or TLS is given in part."""
+        """Ends the program if a port would be open to an untrusted network, or if TLS is given only in part."""
         if self.tls_files and len(self.tls_files) < 3:
             parser.error("TLS needs all of --tls-ca-file, --tls-cert and --tls-key")
         host = address.rpartition("://")[2].rpartition(":")[0] or address
@@ -87,72 +93,74 @@ class TlsOptions(Options):
         if not (self.tls_files or trusted or is_loopback):
             parser.error(
                 f"anyone who reaches {address} could run programs on this computer and on every rig: give "
-                "--tls-ca-file, --tls-cert and --tls-key, or --trust-network where nobody else is in that network"
+                "--tls-ca-file, --tls-cert and --tls-key, or --trust-network if nobody else is in that network"
             )
 
 
 class FleetOptions(TlsOptions, SchedulerChoice):
-    """A campaign on several rigs."""
+    """Options of a campaign on several rigs."""
 
 
 class StudyChoice(Options):
-    """Which study, where, and how much of it."""
+    """The study, its board and medium, and how much of it is measured."""
 
     GROUP: ClassVar[str] = WHAT
 
     study: str = required(str, "NAME", "its name (measure.py studies), or its folder")
     device: str = required(
-        str, "NAME", "board: rpi3, rpi4, odroid-c2, ...; several with commas if the study compares boards"
+        str,
+        "NAME",
+        "board: rpi3, rpi4, odroid-c2, ...; several, separated by commas, if the study compares boards",
     )
     storage: str | None = option(str, "MEDIUM", STORAGE_HELP)
-    scale: float = option(
-        share, "X", "multiplies the study's counts, above 0 and at most 1 (default: 1)", 1.0
-    )
+    scale: float = option(share, "X", "factor of the study's counts, above 0 and at most 1 (default: 1)", 1.0)
     within: float | None = option(
         time_span,
         "TIME",
-        "chooses the scale so that the study takes no longer than this, judging by records of it at another scale: "
-        "90min, 2h",
+        "choose the scale so that the study takes at most this long, for example 90min or 2h; needs records of the "
+        "study at another scale",
     )
     only: tuple[str, ...] = repeated(
         str,
         "AXIS=VALUE[,VALUE]",
-        "only these values of an axis, a count or the study's figures (figure=7); may be given several times",
+        "measure only these values of an axis, a count or the study's figures (figure=7); may be given several times",
     )
     dataset: Path | None = option(directory, "FILE", "your data instead of generated data")
     connections: Path | None = option(
         directory,
         "FILE",
-        "databases of yours, one per line: NAME = ODBC connection string (measure.py studies lists the names)",
+        "your own databases, one per line: NAME = ODBC connection string (measure.py studies lists the names)",
     )
     seed: int = option(seed, "N", "seed of the data, the order and a simulated rig (default: 1)", 1)
 
 
 class StudyOptions(FleetOptions, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice):
-    """A study, on one rig or several."""
+    """Options of a study on one rig or several."""
 
 
 class ListeningOptions(TlsOptions):
-    """A program that others connect to."""
+    """Options of a program that others connect to."""
 
     trust_network: bool = flag(
-        "listen beyond this computer without TLS: whoever is in that network can run programs here"
+        "let other computers connect without TLS: anyone in the network can then run programs here"
     )
 
 
 class SchedulerOptions(ListeningOptions):
     """Where a scheduler listens."""
 
-    host: str = option(str, "ADDRESS", f"where it listens (default: {LOOPBACK})", LOOPBACK)
-    port: int = option(port, "N", f"(default: {PORT})", PORT)
+    host: str = option(str, "ADDRESS", f"address to listen on (default: {LOOPBACK})", LOOPBACK)
+    port: int = option(port, "N", f"port to listen on (default: {PORT})", PORT)
 
 
 class WorkerOptions(ListeningOptions):
     """A worker's scheduler, rig and folder."""
 
-    scheduler: str = positional(str, "ADDRESS", "its scheduler, as tcp://127.0.0.1:8786")
-    rig: Path | None = option(directory, "FILE", "the rig: its boards, media and meter", **{EXCLUSIVE: True})
-    simulate: bool = flag("a simulated rig", **{EXCLUSIVE: True})
+    scheduler: str = positional(str, "ADDRESS", "address of its scheduler, for example tcp://127.0.0.1:8786")
+    rig: Path | None = option(
+        directory, "FILE", "description of the rig: boards, media and meter", **{EXCLUSIVE: True}
+    )
+    simulate: bool = flag("use a simulated rig", **{EXCLUSIVE: True})
     name: str = option(
         str,
         "NAME",
@@ -160,24 +168,24 @@ class WorkerOptions(ListeningOptions):
         socket.gethostname(),
     )
     spool: Path | None = option(
-        directory, "DIR", "folder that keeps records until they are fetched (default: build/spool/NAME)"
+        directory, "DIR", "folder for records that are not yet fetched (default: build/spool/NAME)"
     )
     host: str | None = option(
-        str, "ADDRESS", "where it listens (default: the address that reaches the scheduler)"
+        str, "ADDRESS", "address to listen on (default: the one that reaches the scheduler)"
     )
 
 
 class CellOptions(Options):
     """A worker's folder with a job, and the rig."""
 
-    place: Path = positional(directory, "FOLDER", "of the job")
-    rig: Path | None = option(directory, "FILE", "the worker's (default: a simulated one)")
-    name: str = required(str, "NAME", "the rig's")
+    place: Path = positional(directory, "FOLDER", "folder of the job")
+    rig: Path | None = option(directory, "FILE", "the worker's rig (default: a simulated one)")
+    name: str = required(str, "NAME", "name of the rig")
 
 
 @dataclass(frozen=True)
 class RigCell:
-    """A cell of a campaign, on the rig that measures it."""
+    """A cell of a campaign on the rig that measures it."""
 
     place: Path
     name: str
@@ -203,7 +211,7 @@ SCHEDULER: Final = Command(
     "campaign scheduler",
     SchedulerOptions,
     "opjoule.cli.campaign.fleet:run_scheduler",
-    "Runs the scheduler (of Dask's distributed) that connects campaigns and workers, until Ctrl-C. Whoever can reach "
+    "Runs the scheduler (Dask's distributed) that connects campaigns and workers, until Ctrl-C. Anyone who can reach "
     "its port can run programs on this computer and on all workers.",
     checked=_checked,
     needs=lambda options: Needs(fleet=True),
@@ -212,8 +220,8 @@ WORKER: Final = Command(
     "campaign worker",
     WorkerOptions,
     "opjoule.cli.campaign.fleet:run_worker",
-    "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. Waits for its scheduler whenever "
-    "that is away. Keeps each record until its campaign has fetched it.",
+    "Measures cells of campaigns on this computer's rig, one at a time, until Ctrl-C. If the scheduler cannot be "
+    "reached, the worker waits for it. Keeps each record until its campaign has fetched it.",
     checked=_checked,
     needs=lambda options: Needs(
         loader=True, simulate=options.simulate, fleet=True
@@ -230,13 +238,13 @@ CELL: Final = Command(
 
 
 class FileOptions(Options):
-    """The campaign's file, and where its records go."""
+    """The campaign's file, and the folder of its records."""
 
     file: Path = positional(directory, "FILE.toml", "the campaign (docs/how-to/run-a-campaign.md)")
     out: Path | None = option(
         directory, "DIR", "folder of its records (default: runs/NAME); a campaign continues in its folder"
     )
-    dry_run: bool = flag("print the plan and what is missing, and stop")
+    dry_run: bool = flag("print the plan and what is missing, then stop")
     json: bool = flag("print the plan, or the index at the end, as JSON")
 
 
@@ -246,7 +254,7 @@ class CampaignOptions(FleetOptions, FileOptions):
 
 @dataclass(frozen=True)
 class PlannedCampaign:
-    """A campaign's cells, and how they are measured."""
+    """The cells of a campaign and how they are measured."""
 
     file: CampaignFile
     options: CampaignOptions | StudyOptions
@@ -255,7 +263,7 @@ class PlannedCampaign:
     def checked(
         cls, parser: Parser, options: CampaignOptions | StudyOptions, read: Callable[[], CampaignFile]
     ) -> PlannedCampaign:
-        """The campaign that `read` gives; ends the program where that, or measuring its cells together, is refused."""
+        """The campaign that `read` returns; ends the program if that fails or its cells cannot be measured together."""
         try:
             file = read()
         except BadInput as error:
@@ -264,13 +272,13 @@ class PlannedCampaign:
         boards = sorted({cell.options.architecture for cell in file.cells} - {""})
         if len(boards) > 1 and not (options.dry_run or options.scheduler):
             parser.error(
-                f"one campaign cannot measure boards of {' and '.join(boards)}: give each a campaign of its own"
+                f"one campaign cannot measure boards of {' and '.join(boards)}: use one campaign for each"
             )
         return cls(file, options)
 
 
 def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
-    """Set-up for all cells, measured here or elsewhere."""
+    """Set-up that all cells need, measured here or elsewhere."""
     cells = [cell.options for cell in campaign.file.cells]
     if campaign.options.dry_run or campaign.options.scheduler:
         loader = any(isinstance(cell, YcsbOptions) for cell in cells)  # it checks the workload
@@ -282,8 +290,8 @@ CAMPAIGN: Final = Command(
     "campaign",
     CampaignOptions,
     "opjoule.cli.campaign.command:run_campaign",
-    "Measures every combination of a file's axes in randomised blocks, each as a record of its own. Cells that have a "
-    "complete record are not measured again.",
+    "Measures every combination of the axes in a file, in randomised blocks, with one record per measurement. Cells "
+    "that have a complete record are not measured again.",
     _EPILOG,
     checked=lambda parser, options: PlannedCampaign.checked(
         parser, options, lambda: CampaignFile.read(options.file)

@@ -1,4 +1,4 @@
-"""`measure.py --study NAME`: the command line as a campaign over the study's cells. Standard library alone."""
+"""`measure.py --study NAME`: the command line as a campaign over the study's cells. Standard library only."""
 
 from __future__ import annotations
 
@@ -37,20 +37,20 @@ _GIVEN: Final = (
     ),
     *("live", "json"),
 )
-"""Options of the command line that every cell has; where it does not say, the study's own stay."""
+"""Options of the command line that apply to every cell; an option that is not given keeps the study's value."""
 RUNS: Final = ROOT / "runs"
 DISTURB: Final = "disturb"
-"""An axis that is an option of every measurement, too; its value `none` is for without."""
+"""An axis that is also an option of every measurement; its value `none` means no background load."""
 
 
 def workload_cells(
     study: StudyFolder, options: StudyOptions, only: Mapping[str, Sequence[str]]
 ) -> list[PlannedCell]:
-    """Each cell that is asked for, with the options of its measurement.
+    """The requested cells, each with the options of its measurement.
 
-    On a simulated rig, which has a state of its own, cells that differ in the board's state alone are one.
+    A simulated rig has a state of its own. There, cells that differ only in the board's state are merged.
 
-    Raises: BadInput: an axis or option that means nothing.
+    Raises: BadInput: an axis or option is invalid.
     """
     by_words: dict[tuple[str, ...], PlannedCell] = {}
     for cell in study.cells(only):
@@ -76,7 +76,7 @@ def workload_cells(
 
 
 def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions) -> dict[str, Any]:
-    """What a cell's axes ask for; those that name the workload, or have their meaning in [[where]], ask for nothing."""
+    """Options that a cell's axes set. An axis that only names the workload, or is defined by [[where]], sets none."""
     workload = study.workload
     for axis, value in cell.items():
         workload = workload.replace(f"{{{axis}}}", value)
@@ -91,7 +91,7 @@ def _of_axes(study: StudyFolder, cell: Mapping[str, str], options: StudyOptions)
 
 
 def study_campaign(options: StudyOptions) -> CampaignFile:
-    """The cells that a command line asks for, with their options. Raises: BadInput: the first thing that is wrong."""
+    """The cells that a command line asks for, with their options. Raises: BadInput: the first mistake."""
     definition = find_study(options.study)
     only = _only(options.only)
     _check(definition, options)
@@ -121,7 +121,7 @@ def study_campaign(options: StudyOptions) -> CampaignFile:
 
 
 def _scale_within(options: StudyOptions, limit_s: float) -> float:
-    """The scale at which all of it takes no longer than --within. Raises: BadInput: nobody knows, or none does."""
+    """Scale at which the whole study takes at most --within. Raises: BadInput: the time is unknown or no scale fits."""
     whole = study_campaign(replace(options, within=None, scale=1.0))
     needed = needed_time(whole, options.out)
     if needed is None:
@@ -133,16 +133,16 @@ def _scale_within(options: StudyOptions, limit_s: float) -> float:
     if scale <= 0:
         raise BadInput(
             f"--within: idle and settling of {needed.cells} measurements alone take "
-            f"{needed.fixed_s / 60:.0f} min: take fewer cells (--only) or blocks (--repeats)"
+            f"{needed.fixed_s / 60:.0f} min: choose fewer cells (--only) or blocks (--repeats)"
         )
     return scale
 
 
 def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
-    """How long all blocks of a study's cells take, by records of it; None where none is known.
+    """Time that all blocks of a study's cells take, estimated from its records; None if there are no records.
 
     Args:
-        out: its folder, where that is not one of runs/.
+        out: the study's folder if it is not under runs/.
     """
     cells = [cell.options.asked for cell in file.cells]
     places = [RUNS, *([out.parent, out] if out else [])]
@@ -153,24 +153,24 @@ def needed_time(file: CampaignFile, out: Path | None) -> TimeNeeded | None:
 
 
 def _check(definition: StudyFolder, options: StudyOptions) -> None:
-    """Raises: BadInput: options that do not go with the study, or with each other."""
+    """Raises: BadInput: options that contradict the study or each other."""
     if options.until_u:
         raise BadInput("--until-u is not for a study: choose the number of its blocks with --repeats")
     for option in (STORAGE, DEVICE):
         several = "," in (getattr(options, option) or "")
         if several and (not definition.workload or option not in definition.axes):
             raise BadInput(
-                f"--{option} {getattr(options, option)}: study {definition.name} takes one at a time"
+                f"--{option} {getattr(options, option)}: study {definition.name} takes only one at a time"
             )
     if options.dataset and not any("{dataset}" in part for part in definition.command):
         raise BadInput(
-            f"--dataset {options.dataset}: study {definition.name} only takes the data that it generates"
+            f"--dataset {options.dataset}: study {definition.name} takes only the data that it generates"
         )
     if options.dataset and not options.dataset.is_file():
         raise BadInput(f"--dataset {options.dataset}: no such file")
     if options.disturb and DISTURB in definition.axes:
         raise BadInput(
-            f"--disturb {options.disturb}: the study has both; say --only {DISTURB}={options.disturb}"
+            f"--disturb {options.disturb}: this is an axis of the study; use --only {DISTURB}={options.disturb}"
         )
 
 
@@ -208,7 +208,7 @@ def _job_cells(
 
 
 def _folder(definition: StudyFolder, options: StudyOptions) -> str:
-    """Name of the records' folder under runs/: the same command goes on in it, and so does one for another board."""
+    """Name of the records' folder under runs/. The same command continues in it; a study of boards adds boards."""
     name = "".join(
         letter if letter.isalnum() or letter in "._-" else "-" for letter in definition.folder.name
     )
@@ -269,11 +269,11 @@ examples:
   host/measure.py --study s2 --device rpi4 --only system=sqlite,leveldb --dry-run
       what would be measured, and what is done
   host/measure.py --study s2 --device rpi4
-      all of it; after any interruption the same command continues
+      the whole study; after an interruption the same command continues
   host/runs.py figures runs/s2-rpi4 --out figures
       the study's tables and plots, from its records
   host/measure.py --study s1 --device rpi4 --only figure=7 --scale 0.025
-      what figure 7 of study S1 shows, a fortieth of its size
+      what figure 7 of study S1 shows, with a fortieth of the counts
 
 docs/how-to/repeat-a-study.md
 """
@@ -281,7 +281,7 @@ STUDY: Final = Command(
     "",
     StudyOptions,
     "opjoule.cli.campaign.command:run_campaign",
-    "Repeats a study. It measures each system on each data set, one record each: the energy of every phase beside the "
+    "Repeats a study. Measures each system on each data set, with one record each: the energy of every phase and the "
     "study's own measures. At the end it names the best system of each cell.",
     _EPILOG,
     "measure.py --study NAME --device NAME [options]",

@@ -1,1 +1,1 @@
-"""`commission`: proves a rig before its first figure."""
+"""`commission`: checks a rig before its first measurement."""

@@ -1,4 +1,4 @@
-"""`measure.py commission`: the guided procedure that proves a rig, or its rehearsal on the simulated one."""
+"""`measure.py commission`: the guided procedure that checks a rig, or its rehearsal on the simulated rig."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ from opjoule.scripts import CALIBRATIONS, ROOT
 
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
-"""The board of a rehearsal, where none is named."""
+"""The board of a rehearsal if none is named."""
 HEAD: Final = (
-    "SIMULATED: a rehearsal. Steps and limits are those of a real rig, times are shortened, and the person's hand is "
+    "SIMULATED: a rehearsal. Steps and limits are those of a real rig, times are shortened, and the rewiring is "
     "simulated."
 )
 
 
 def run_commission(options: CommissionOptions) -> int:
-    """Carries out what is left of the procedure; 0 if the rig has passed, 6 if a step failed, 1 if some are left.
+    """Carries out the remaining steps; 0 if the rig has passed, 6 if a step failed, 1 if some are left.
 
-    Raises: BadInput: rig.toml or the certificate beside it.
+    Raises: BadInput: rig.toml, or the certificate beside it, is invalid.
     """
     return _rehearse(options) if options.simulate else _commission(options)
 
@@ -63,7 +63,7 @@ def _commission(options: CommissionOptions) -> int:
     folder = _free_folder()
     try:
         if not certificate.asked:
-            say("First the parts, for the certificate; Enter leaves one out.")
+            say("First the parts, for the certificate. Press Enter to leave one out.")
             certificate.parts, certificate.asked = Parts.asked(dialogue), True
         opened = _RealDesk(rig, board, certificate, dialogue)
         return _carried_out(certificate, opened.open, folder, path, options, dialogue)
@@ -109,13 +109,13 @@ def _carried_out(
     try:
         procedure.run(steps, again=options.anew or bool(options.step))
     except KeyboardInterrupt:
-        say(f"\ninterrupted; what is finished is kept in {path}: {COMMAND} continues")
+        say(f"\ninterrupted; finished steps are kept in {path}: {COMMAND} continues")
         raise
     return _left(certificate, path, options.step or STEP_KEYS)
 
 
 def _left(certificate: Certificate, path: Path, keys: Sequence[str] = STEP_KEYS) -> int:
-    """Says how the rig stands; the exit status by the steps that were asked for."""
+    """Prints the state of the rig; returns the exit status for the steps that were asked for."""
     mark = "SIMULATED: " if certificate.simulated else ""
     print(f"{mark}{certificate.conclusion}")
     if certificate.finished:
@@ -127,7 +127,7 @@ def _left(certificate: Certificate, path: Path, keys: Sequence[str] = STEP_KEYS)
 
 
 def _going_on(path: Path, options: CommissionOptions, board: BoardAndMedium) -> Certificate:
-    """The certificate so far, where it is of this rig.toml, board and medium; else a new one with the same parts."""
+    """The certificate so far if it is for this rig.toml, board and medium; else a new one with the same parts."""
     sha256 = file_sha256(options.rig)
     earlier = read_certificate(path)
     new = Certificate(sha256, board.profile.name, board.medium)
@@ -152,24 +152,24 @@ def _only_device(rig: Rig) -> str:
 
 @dataclass
 class _RealDesk:
-    """Opens meter, board and second meter as rig.toml and the parts name them."""
+    """Opens the meter, board and second meter that rig.toml and the parts name."""
 
     rig: Rig
     board: BoardAndMedium
     certificate: Certificate
     dialogue: DeskDialogue
     connected: Setup | None = None
-    """What was connected last."""
+    """The wiring that was set up last."""
 
     def set_up(self, setup: Setup) -> None:
-        """Asks the person at the desk whenever something else is to be connected."""
+        """Asks the person at the desk to change the wiring if this setup needs it."""
         if setup is not Setup.BOARD or self.connected is not setup:
             self.dialogue.ready(f"      {setup.value}")
             self.connected = setup
 
     @contextmanager
     def open(self, step: DeskStep, folder: Path) -> Iterator[OpenDesk]:
-        """What one step needs."""
+        """The equipment that one step needs."""
         calibrations = Calibrations(CALIBRATIONS, self.rig.room.temperature_c)
         with ExitStack() as opened:
 

@@ -1,4 +1,4 @@
-"""The command line of `measure.py commission`. Standard library alone."""
+"""The command line of `measure.py commission`. Standard library only."""
 
 from __future__ import annotations
 
@@ -18,50 +18,52 @@ PLANTED: Final = (
     *("cable", "wrong-medium", "hot-shunt", "second-meter", "i2c-errors"),
 )
 _EPILOG: Final = """\
-It asks for one thing after the other, measures, and says what to mend. Answers:
-Enter goes on, 'skip WHY' leaves a step out, 'stop' ends here. What is finished is
+Each step asks for one action, measures, and says what to fix. Possible answers:
+Enter continues, 'skip WHY' leaves a step out, 'stop' ends here. Finished steps are
 kept; the same command continues. It writes commissioning.toml and commissioning.html
 beside rig.toml. What each step is for: docs/how-to/commission-the-rig.md
 
-To rehearse it without hardware, about three minutes:
+To rehearse it without hardware (about three minutes):
   host/measure.py commission --simulate
   host/measure.py commission --simulate --plant dead-sync --step sync
 """
 
 
 class ProcedureOptions(Options):
-    """The rig to prove, and the steps to take."""
+    """The rig to check, and the steps to carry out."""
 
-    device: str | None = option(str, "NAME", "the board (default: the only one of rig.toml)")
-    storage: str | None = option(str, "MEDIUM", "the medium that is written to (default: the board's first)")
+    device: str | None = option(str, "NAME", "the board (default: the only one in rig.toml)")
+    storage: str | None = option(str, "MEDIUM", "the medium to write to (default: the board's first)")
     rig: Path = option(directory, "FILE", RIG_HELP, RIG_FILE)
     step: tuple[str, ...] = repeated(
         str,
         "STEP",
-        f"this step alone, also if it has passed; may be given several times: {', '.join(STEP_KEYS)}",
+        f"only this step, even if it has passed; may be given several times: {', '.join(STEP_KEYS)}",
         choices=STEP_KEYS,
     )
-    anew: bool = flag("repeat every step, also those that passed")
-    simulate: bool = flag("rehearse it on the simulated rig; all of it says SIMULATED")
+    anew: bool = flag("repeat every step, even those that passed")
+    simulate: bool = flag("rehearse it on the simulated rig; every output is marked SIMULATED")
 
 
 class CommissionOptions(ProcedureOptions):
-    """With what a rehearsal takes besides."""
+    """Options of the procedure, and further ones for a rehearsal."""
 
     GROUP: ClassVar[str] = "with --simulate"
 
     plant: str | None = option(str, "FAULT", f"plant a fault: {', '.join(PLANTED)}", choices=PLANTED)
     seed: int = option(seed, "N", "seed of the simulated rig (default: 1)", 1)
     out: Path | None = option(
-        directory, "DIR", "where the rehearsal's files go (default: a new folder under runs/)"
+        directory, "DIR", "folder for the rehearsal's files (default: a new one under runs/)"
     )
 
 
 def _checked(parser: Parser, options: CommissionOptions) -> CommissionOptions:
     if options.plant and not options.simulate:
-        parser.error(f"--plant {options.plant} is for --simulate: a real rig has faults of its own")
+        parser.error(f"--plant {options.plant} needs --simulate: faults are planted only in a simulated rig")
     if options.out and not options.simulate:
-        parser.error(f"--out {options.out} is for --simulate: a rig's certificate lies beside its rig.toml")
+        parser.error(
+            f"--out {options.out} needs --simulate: a real rig's certificate is written beside its rig.toml"
+        )
     return options
 
 

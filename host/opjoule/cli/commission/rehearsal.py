@@ -1,4 +1,4 @@
-"""The rehearsal of `measure.py commission`: a simulated desk, and a hand in the place of a person's. SIMULATED."""
+"""The rehearsal of `measure.py commission`: a simulated desk that is rewired automatically. SIMULATED."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _taken(bench: LoadBench, folder: Path, seconds: float) -> DeskRecording:
 def simulated_desk(
     drawn: DrawnRig, certificate: Certificate, pace: DeskPace, step: DeskStep, folder: Path
 ) -> Iterator[OpenDesk]:
-    """What one step needs of a simulated desk, always the same one."""
+    """The equipment that one step needs, on a simulated desk that is the same for all steps."""
     parts = Parts(
         supply="simulated",
         sensor="simulated",

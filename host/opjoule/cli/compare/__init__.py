@@ -1,1 +1,1 @@
-"""`compare`: records side by side."""
+"""`compare`: comparison of records."""

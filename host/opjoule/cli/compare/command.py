@@ -1,4 +1,4 @@
-"""`host/compare.py`: runs against each other."""
+"""`host/compare.py`: comparison of runs."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from opjoule.suggestion import unknown
 
 
 def run_compare(options: CompareOptions) -> int:
-    """Compares, prints, and of a change returns the verdict's exit status.
+    """Compares runs and prints the outcome; for a change, returns the verdict's exit status.
 
-    Raises: BadInput: nothing to compare, or what is not comparable. DataFault: no verdict can be given.
+    Raises: BadInput: nothing to compare, or the runs are not comparable. DataFault: no verdict can be given.
     """
     _check_options(options)
     changed = bool(options.before)
@@ -52,7 +52,7 @@ def run_compare(options: CompareOptions) -> int:
     if options.csv:
         write_whole(options.csv, to_csv(compared).encode())
     if options.plot:
-        from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed for this alone
+        from opjoule.plots.forest import forest  # noqa: PLC0415  # matplotlib is installed only for this
         from opjoule.plots.style import drawn, save_as  # noqa: PLC0415
 
         save_as(drawn(partial(forest, compared)), options.plot)
@@ -69,13 +69,13 @@ def run_compare(options: CompareOptions) -> int:
 
 
 def _check_options(options: CompareOptions) -> None:
-    """Raises: BadInput: options that do not go together."""
+    """Raises: BadInput: the options contradict each other."""
     if bool(options.before) != bool(options.after):
-        raise BadInput("--before and --after belong together: give runs of both")
+        raise BadInput("--before and --after belong together: give both")
     if options.before and (options.runs or options.by or options.against):
-        raise BadInput("--before and --after name all that is compared: leave out RUNS, --by and --against")
+        raise BadInput("--before and --after name all runs to compare: leave out RUNS, --by and --against")
     if options.tolerance and not options.before:
-        raise BadInput("--tolerance is for a change: give --before and --after")
+        raise BadInput("--tolerance applies to a change: also give --before and --after")
     if not options.before and not options.runs:
         raise BadInput(
             "no runs are given: name records or folders of them ('host/compare.py --help' explains)"
@@ -87,7 +87,7 @@ def _listed(text: str | None) -> tuple[str, ...]:
 
 
 def _by(options: CompareOptions, runs: Sequence[ComparedRun]) -> tuple[str, ...]:
-    """The axes to compare by. Raises: BadInput: none is given and none is plain, or one that nothing has."""
+    """The axes to compare by. Raises: BadInput: none is given and there is not exactly one, or an axis is unknown."""
     axes = sorted({axis for run in runs for axis in run.condition})
     names = _listed(options.by)
     for name in names:

@@ -1,4 +1,4 @@
-"""The command line of `host/compare.py`. Standard library alone."""
+"""The command line of `host/compare.py`. Standard library only."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
 
 FIGURES: Final = (".pdf", ".svg", ".png")
-"""How the name of a figure's file ends."""
+"""Allowed endings of a figure's file name."""
 _EPILOG: Final = """\
 examples:
   host/compare.py runs/20261122-101500-leveldb-rpi4-by-storage
-      the media of one measurement (--storage sd,emmc,ssd-usb3) against each other
+      the media of one measurement (--storage sd,emmc,ssd-usb3)
   host/compare.py runs/s1 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
-      a campaign: each database and workload on its own
+      a campaign; each database and workload is compared separately
   host/compare.py 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
-      records of their own, by patterns
+      separate records, chosen by patterns
   host/compare.py --before runs/old --after runs/new --tolerance 2%
-      has a change made it worse? exit status 7 if so (docs/how-to/compare-runs.md)
+      whether a change made it worse; exit status 7 if so (docs/how-to/compare-runs.md)
 """
 
 
@@ -33,7 +33,7 @@ def _figure(text: str) -> Path:
 
 
 class CompareOptions(Options):
-    """Which runs, what is compared, and where the outcome goes."""
+    """The runs, what is compared, and where the outcome is written."""
 
     runs: tuple[str, ...] = positionals(
         str, "RUNS", "records, folders of several (campaigns), or patterns of either"
@@ -41,27 +41,27 @@ class CompareOptions(Options):
     by: str | None = option(
         str,
         "AXIS,...",
-        "what is compared: storage, db, device, workload, durability, ... (default: the axis of their campaign, if it "
-        "has only one). Values of a campaign's other axes are not mixed",
+        "axis to compare by: storage, db, device, workload, durability, ... (default: the campaign's axis, if it has "
+        "only one). Values of a campaign's other axes are not mixed",
     )
     metric: str | None = option(
         str, "KEY,...", "quantities of result.json (default: the headline, marginal_energy_per_operation_j)"
     )
     against: str | None = option(str, "VALUE", "compare every value only with this one (default: every pair)")
-    before: tuple[str, ...] = several(str, "RUN", "runs before a change: gives a verdict")
-    after: tuple[str, ...] = several(str, "RUN", "runs after it")
+    before: tuple[str, ...] = several(str, "RUN", "runs before a change; the output ends with a verdict")
+    after: tuple[str, ...] = several(str, "RUN", "runs after the change")
     tolerance: float = option(
-        percent, "P%", "with --before and --after: smaller changes count as none (default: 0)", 0.0
+        percent, "P%", "with --before and --after: smaller changes count as no change (default: 0)", 0.0
     )
     although: str | None = option(
         str,
         "GROUP,...",
-        "compare although these settings differ (simulated, durability, opjoule, ...), or runs are too short (short); "
+        "compare even if these settings differ (simulated, durability, opjoule, ...) or runs are too short (short); "
         "the output says so",
     )
     csv: Path | None = option(directory, "FILE", "also write the comparisons as CSV")
-    html: Path | None = option(directory, "FILE", "also write a page, which opens without a network")
-    plot: Path | None = option(_figure, "FILE", "also draw the ratios for print: FILE.pdf, .svg or .png")
+    html: Path | None = option(directory, "FILE", "also write an HTML page that needs no network")
+    plot: Path | None = option(_figure, "FILE", "also draw the ratios for print, as .pdf, .svg or .png")
     json: bool = flag("print the comparison as JSON on stdout")
 
 
@@ -69,8 +69,8 @@ COMPARE: Final = Command(
     "compare",
     CompareOptions,
     "opjoule.cli.compare.command:run_compare",
-    "Compares runs: ratios with intervals, and what can be concluded from them. Errors that both sides share cancel, "
-    "and several comparisons are judged together (Holm's rule). Runs that are not comparable are refused.",
+    "Compares runs: prints ratios with intervals, and what can be concluded from them. Errors that both sides share "
+    "cancel, and several comparisons are judged together (Holm's method). Runs that are not comparable are refused.",
     _EPILOG,
     needs=lambda options: Needs(figures=bool(options.plot)),
 )

@@ -1,1 +1,1 @@
-"""`databases`: what can be measured where."""
+"""`databases`: databases and studies that this computer can measure."""

@@ -1,4 +1,4 @@
-"""`measure.py databases` and `studies`: what can be measured here: built in, found, or missing and how to get it."""
+"""`measure.py databases` and `studies`: what is built in, found on this computer, or missing and how to get it."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ from opjoule.units import counted
 
 LOADER = ROOT / "build" / "loader" / "loader"
 DEBIAN_PYTHON = "/usr/bin/python3"
-"""What Debian's packages of Python modules are for."""
+"""The Python for which Debian packages Python modules."""
 
 
 @dataclass(frozen=True)
 class Availability:
-    """Whether one database is on this computer, which a simulated board runs on."""
+    """Whether one database is on this computer, which stands in for a simulated board."""
 
     there: bool
     words: str
-    """Where and of what version it is, or how to get it."""
+    """Its place and version, or how to get it."""
 
 
 def run_databases(options: ListingOptions) -> int:
-    """Lists every database with where it is; 0."""
+    """Lists every database and where it is; exit status 0."""
     states = {database.name: availability(database) for database in known_databases()}
     if options.json:
         print(
@@ -55,7 +55,7 @@ def run_databases(options: ListingOptions) -> int:
 
 
 def study_availability(study: StudyFolder, database: Database) -> Availability:
-    """Availability for the job of one study on this computer, which may need more or other things."""
+    """Availability for the job of one study on this computer; a job may need other things than the loader does."""
     inside = bool(study.workload) or any("{loader}" in part for part in study.command)
     state = availability(database) if inside or not database.clients else _client(database)
     packages = study.packages.get(database.name)
@@ -63,23 +63,23 @@ def study_availability(study: StudyFolder, database: Database) -> Availability:
         return state
     words = f"{state.words}; --study {study.name} --simulate installs {' '.join(packages)}"
     if any(package.startswith("python3-") for package in packages) and DEBIAN_PYTHON not in state.words:
-        words += f" for {DEBIAN_PYTHON} alone: put /usr/bin first on PATH"
+        words += f" only for {DEBIAN_PYTHON}: put /usr/bin first on PATH"
     return Availability(False, words)
 
 
 def _client(database: Database) -> Availability:
-    """The first of the modules that a job can take which this computer's python3 has."""
+    """Availability of a Python client module: the first that a job can use and this computer's python3 has."""
     shell = LocalShell()
     for module in database.clients:
         if shell.run(["python3", "-c", f"import {module}"]).status == 0:
             return Availability(True, f"found, Python module {module}")
     names = " or ".join(database.clients)
     python = shell.run(["sh", "-c", "command -v python3"]).text().strip() or "no python3"
-    return Availability(False, f"missing: its Python module {names} ({python} has neither)")
+    return Availability(False, f"missing: its Python module {names} ({python} does not have it)")
 
 
 def for_studies(database: Database) -> dict[str, Availability]:
-    """Study -> whether its job finds what it needs for this database, where that is not what the loader needs."""
+    """Study -> availability of this database for its job; only studies for which it differs from availability()."""
     return {
         study.name: state
         for study in known_studies()
@@ -89,7 +89,7 @@ def for_studies(database: Database) -> dict[str, Availability]:
 
 
 def availability(database: Database) -> Availability:
-    """Built into this computer's loader, found on it, or missing."""
+    """Whether a database is built into this computer's loader, found on the computer, or missing."""
     if database.kind == "loader":
         built = built_in()
         if not built:
@@ -115,7 +115,7 @@ def availability(database: Database) -> Availability:
 
 
 def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
-    """State of a database in Java whose archive the first measurement fetches; None where it cannot."""
+    """Availability of a Java database whose archive the first measurement fetches; None if it cannot."""
     if not (database.jars and shutil.which("mvn")):
         return None
     try:
@@ -128,7 +128,7 @@ def _by_jar(shell: LocalShell, database: Database) -> Availability | None:
 
 
 def engines() -> dict[str, str]:
-    """Engine -> version, of this computer's loader. Raises: OSError, SubprocessError: it does not run."""
+    """Engine -> version, from this computer's loader. Raises: OSError, SubprocessError: it does not run."""
     ran = subprocess.run([LOADER, "databases"], capture_output=True, text=True, check=True, timeout=60)
     rows = [line.split() for line in ran.stdout.splitlines()]
     return {row[0]: row[1] for row in rows if len(row) > 1}
@@ -136,7 +136,7 @@ def engines() -> dict[str, str]:
 
 @cache
 def built_in() -> Mapping[str, str]:
-    """Engine -> version, of this computer's loader, asked once; empty where it is not built yet."""
+    """Engine -> version, from this computer's loader, which is asked once; empty if it is not built yet."""
     try:
         return engines()
     except (OSError, subprocess.SubprocessError):
@@ -158,7 +158,7 @@ def _plain(database: Database, state: Availability) -> dict[str, object]:
 
 
 def run_studies(options: ListingOptions) -> int:
-    """Lists every study; 0."""
+    """Lists every study; exit status 0."""
     studies = known_studies()
     if options.json:
         print(json.dumps([_plain_study(study) for study in studies], indent=1))
@@ -178,23 +178,23 @@ def run_studies(options: ListingOptions) -> int:
             console.print(f"           {name} {given}, by --connections: {connection.what}")
         for name, words in (*missing(study).items(), *stand_ins(study).items()):
             console.print(f"           {name}: {words}")
-    console.print("measure one with: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
+    console.print("to measure one: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
     return 0
 
 
 def missing(study: StudyFolder) -> dict[str, str]:
-    """Databases of a study that this computer lacks, with how to get them."""
+    """Databases of a study that this computer lacks -> how to get them."""
     states = {database.name: study_availability(study, database) for database in _databases(study)}
     return {name: state.words for name, state in states.items() if not state.there}
 
 
 def stand_ins(study: StudyFolder) -> dict[str, str]:
-    """What OpJoule's own tests had in place of those of a study's databases that they could not have."""
+    """Databases of a study that OpJoule's own tests could not use -> what the tests used instead."""
     return {database.name: database.stand_in for database in _databases(study) if database.stand_in}
 
 
 def _databases(study: StudyFolder) -> list[Database]:
-    """Systems, and what other axes name."""
+    """Databases among the values of a study's axes: its systems, and what other axes name."""
     values = dict.fromkeys(value for axis in study.axes.values() for value in axis)
     return [database for value in values if (database := database_called(value))]
 

@@ -1,1 +1,1 @@
-"""`doctor`: what keeps a rig from measuring."""
+"""`doctor`: finds what prevents a rig from measuring."""

@@ -1,4 +1,4 @@
-"""`measure.py doctor`: checks everything that can be checked, and says how to mend what is wrong."""
+"""`measure.py doctor`: checks programs, builds, meter and boards, and says how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from opjoule.studies.folder import known_studies
 from opjoule.units import counted
 
 LEAST_BOARD_W: Final = 0.25
-"""No board of the profiles runs on less: a Raspberry Pi Zero 2 W idles at about 0.4 W."""
+"""Power below that of every board in the profiles; a Raspberry Pi Zero 2 W idles at about 0.4 W."""
 LEAST_SUPPLY_V: Final = 2.0
 _FLOW_S: Final = 3.0
 _FLOW_SAMPLES: Final = 200
@@ -45,7 +45,7 @@ _FREE_BYTES_MIN = 2 << 30
 _TRIAL_S = 3.0
 _TRIAL_SAMPLES = 20
 _AS_DELIVERED = (
-    "gain and offset are those of the data sheets; host/calibrate.py makes one (docs/how-to/calibrate.md)"
+    "gain and offset are those of the data sheets; calibrate it: host/calibrate.py (docs/how-to/calibrate.md)"
 )
 
 
@@ -68,18 +68,18 @@ class Listener:
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends it; a meter that is gone by then is no fault of its own here."""
+        """Stops the meter; a meter that is already gone is not reported here."""
         self._ended = True
         self._thread.join()
 
     def wait_for_edges(self, count: int, limit_s: float) -> int:
-        """Sync edges so far, as soon as there are `count` or the time is over."""
+        """Number of sync edges so far; returns as soon as there are `count`, or when the time is over."""
         with self._heard:
             self._heard.wait_for(lambda: self._edges >= count or self._ended, limit_s)
             return self._edges
 
     def flow(self) -> tuple[float, float] | None:
-        """Mean current [A] and voltage [V], once enough is known of them; None where no sample came."""
+        """Mean current [A] and voltage [V] once there are enough samples; None if no sample came."""
         with self._heard:
             self._heard.wait_for(lambda: self._samples >= _FLOW_SAMPLES or self._ended, _FLOW_S)
             if not self._samples:
@@ -110,7 +110,7 @@ class Listener:
 
 @contextmanager
 def listening(meter_name: str) -> Iterator[Listener | None]:
-    """Records with the meter of this name for the time of the block; None where it does not open."""
+    """Reads the meter of this name during the block; None if it cannot be opened."""
     meter = None
     try:
         meter = open_meter(meter_name)
@@ -120,7 +120,7 @@ def listening(meter_name: str) -> Iterator[Listener | None]:
     except OpJouleError:
         if meter:
             meter.close()
-        yield None  # what is wrong with it was found when it was looked at
+        yield None  # the meter's own check has reported the fault
         return
     try:
         yield listener
@@ -130,13 +130,13 @@ def listening(meter_name: str) -> Iterator[Listener | None]:
 
 
 def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Finding:
-    """Whether current [A] and voltage [V] are those of a board that has just answered, and runs on this meter."""
+    """Whether current [A] and voltage [V] fit a board that has just answered and is fed through this meter."""
     about = f"{name} current"
     if flow is None:
         return Finding(about, False, "the meter gave no sample", "see the lines of the meter above")
     current_a, voltage_v = flow
     seen = f"{current_a:.3f} A at {voltage_v:.2f} V"
-    # Twice the offset's bound and a step: what no current at all may look like.
+    # Largest reading without any current: twice the offset's bound, plus one step.
     nothing_a = 2 * bounds.current_offset_max_a + bounds.current_step_a
     if current_a < -nothing_a:
         return Finding(about, False, f"{seen}: it flows backwards", "exchange VIN+ and VIN\N{MINUS SIGN}")
@@ -145,8 +145,8 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
             about,
             False,
             f"{seen}: the board runs, but the sensor does not see its supply",
-            "join VIN\N{MINUS SIGN} (VBUS of an INA226 or INA228) with the board's +5 V, and the sensor's GND with the "
-            "board's",
+            "connect VIN\N{MINUS SIGN} (VBUS of an INA226 or INA228) to the board's +5 V, and the sensor's GND to the "
+            "board's GND",
         )
     if current_a * voltage_v < LEAST_BOARD_W:
         return Finding(
@@ -160,7 +160,7 @@ def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBound
 
 
 def run_doctor(options: DoctorOptions) -> int:
-    """Prints every finding; 0 if all is well, 1 if something needs mending."""
+    """Prints every finding; 0 if all is well, 1 if something must be fixed."""
     console = Console(highlight=False, soft_wrap=True, markup=False)
     bad = 0
     for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
@@ -174,9 +174,9 @@ def run_doctor(options: DoctorOptions) -> int:
 
 
 def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Iterator[Finding]:
-    """Every check, in the order in which a measurement would meet them.
+    """All findings, in the order in which a measurement would meet them.
 
-    `pulses` are played on each sync line; None: a few where the meter hears them.
+    `pulses` are played on each sync line; None: a few if the meter can see them.
 
     The simulated rig needs no rig.toml.
     """
@@ -217,8 +217,8 @@ def _loader() -> Finding:
 
 
 def _simulated_rig() -> Iterator[Finding]:
-    """What the simulated rig is made of, and what a simulated board lacks for studies: only a wanted one needs it."""
-    remedy = "run host/measure.py doctor --simulate: it builds it, or names the missing package"
+    """Parts of the simulated rig, and what a simulated board lacks for each study (needed only for that study)."""
+    remedy = "run host/measure.py doctor --simulate: it builds this, or names the missing package"
     for about, path in (
         ("rig simulator", ROOT / "build/rig-sim/rig-sim"),
         ("firmware", ROOT / ".pio/build/uno/firmware.elf"),
@@ -243,7 +243,7 @@ def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
 
 
 def _port(rig: Rig) -> Iterator[Finding]:
-    """What is in the way of a meter on a serial port, looked at before it is opened."""
+    """Obstacles to opening a meter on a serial port, found before it is opened."""
     address = address_of(rig.meter)
     if address.kind.on_serial_port:
         for obstacle in serial_obstacles(address.place):
@@ -280,7 +280,7 @@ def _meter(rig: Rig) -> Iterator[Finding]:
 
 
 def sample_period_s(meter: Meter) -> float:
-    """Distance of two samples of an open meter, by a short trial [s]; 0 where none came."""
+    """Sample period of an open meter, from a short trial [s]; 0 if no samples came."""
     stamps_ns: list[int] = []
     meter.configure()
     meter.start()
@@ -294,7 +294,7 @@ def sample_period_s(meter: Meter) -> float:
 
 
 def kinds_finding(period_s: float) -> Finding:
-    """For how long a run has to last for this meter to tell what kinds of operation cost."""
+    """How long a run must be for this meter to separate the costs of kinds of operation."""
     block_s = block_length_s(period_s)
     words = (
         f"one sample every {1e3 * period_s:.3g} ms: --design changes the mix every {block_s:g} s. It separates kinds "
@@ -304,11 +304,11 @@ def kinds_finding(period_s: float) -> Finding:
 
 
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
-    """One finding a sensor: its calibration, or how it gets one."""
+    """One finding per sensor: its calibration, or how to calibrate it."""
     for number, bounds in known.bounds.items():
         words = (
             "none; the sensor has no name under which one could be found: add label=NAME to the "
-            f"meter's port, as in serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}"
+            f"meter's port, for example serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}"
         )
         if calibration := known.found.get(number):
             words = calibration.file.title
@@ -320,7 +320,7 @@ def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
 
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:
-    """One finding a recorded sensor: whether the firmware can rest on its flag."""
+    """One finding per recorded sensor: whether the firmware can rely on its conversion-ready flag."""
     address = address_of(rig.meter)
     for sensor in sensor_numbers(address.options):
         trial = try_ready_flag(address.needed_place(), sensor)
@@ -336,7 +336,7 @@ def _supply(name: str, rig: Rig) -> Iterator[Finding]:
 
 
 def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | None) -> Iterator[Finding]:
-    """One board, while the meter records; without a number of pulses, a few are played if the meter can count them."""
+    """Findings of one board while the meter records; `pulses` None: a few are played if the meter can count them."""
     profile = find_profile(name)
     yield Finding(name, name in known_profiles(), f"{profile.title}, {device.connection}")
     for medium in device.storage:

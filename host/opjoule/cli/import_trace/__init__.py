@@ -1,1 +1,1 @@
-"""`import`: power traces of other programs."""
+"""`import`: power traces recorded by other programs."""

@@ -1,4 +1,4 @@
-"""`measure.py import`: a trace that another program has recorded becomes a run record."""
+"""`measure.py import`: makes a run record from a trace that another program recorded."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from opjoule.trace.power_trace import BoolArray, Gap
 
 
 def run_import(options: ImportOptions) -> int:
-    """Reads the file, writes the record and says what was taken from where.
+    """Reads the file, writes the record and prints which column gave what.
 
-    Raises: BadInput: the file cannot be read without a guess, or the directory holds a record already.
+    Raises: BadInput: the file cannot be read without guessing, or the directory already contains a record.
     """
     check_out(options.out)
     sensors = import_sensors()
     if options.sensor is not None and options.sensor not in sensors:
-        raise BadInput(f"--sensor {options.sensor}: there are {', '.join(sensors)}")
+        raise BadInput(f"--sensor {options.sensor} is unknown: use one of {', '.join(sensors)}")
     trace = import_csv(options.file, _mapping(options.columns), options.voltage)
     sensor = options.sensor or usual_sensors().get(trace.layout.kind)
     if sensor is None:
-        trace.notes.append("error bounds unknown: state the meter with --sensor to get an uncertainty")
+        trace.notes.append("error bounds unknown: name the meter with --sensor to get an uncertainty")
     record = RunRecord.create(
         options.out, {"import": str(options.file), "columns": options.columns}, simulated=False
     )

@@ -1,1 +1,1 @@
-"""`init`: rig.toml, by asking."""
+"""`init`: writes rig.toml from answers to questions."""

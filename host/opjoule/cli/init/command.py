@@ -1,4 +1,4 @@
-"""`measure.py init`: writes rig.toml by asking."""
+"""`measure.py init`: asks questions and writes rig.toml."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor
 
 
 def run_init(options: InitOptions) -> int:
-    """Asks for meter, board, media and sync line; writes the file once everything is answered and sound.
+    """Asks for meter, board, media and sync line; writes the file once all answers are valid.
 
-    Raises: BadInput: the file cannot be written there, or nobody answers.
+    Raises: BadInput: the file cannot be written there, or standard input ends.
     """
     console = Console(highlight=False, markup=False)
     path: Path = options.rig
@@ -58,10 +58,10 @@ def run_init(options: InitOptions) -> int:
 
 
 def _check_place(path: Path) -> None:
-    """Before any question. Raises: BadInput: the file could not be written afterwards."""
+    """Checks, before any question, that the file can be written. Raises: BadInput: it cannot."""
     folder = path.absolute().parent
     if not folder.is_dir():
-        raise BadInput(f"--rig {path}: there is no folder {folder}: make it, or give another place")
+        raise BadInput(f"--rig {path}: there is no folder {folder}: create it, or give another place")
     if path.is_dir():
         raise BadInput(f"--rig {path} is a directory: give the name of a file, for example {path}/rig.toml")
     if not os.access(folder, os.W_OK | os.X_OK) or (path.exists() and not os.access(path, os.W_OK)):
@@ -71,7 +71,7 @@ def _check_place(path: Path) -> None:
 
 
 def _ask(question: str, check: Callable[[str], object], default: str | None) -> str:
-    """Asks until the answer is one; `check` raises BadInput for another."""
+    """Asks until the answer is valid; `check` raises BadInput if it is not."""
     while True:
         answer = str(Prompt.ask(Text(question), default=default) or "").strip()
         try:
@@ -83,7 +83,7 @@ def _ask(question: str, check: Callable[[str], object], default: str | None) -> 
 
 def _ask_meter(console: Console) -> str:
     ports = ports_present()
-    listed = ", ".join(ports) or "none (plug the meter in, or type the port it will have)"
+    listed = ", ".join(ports) or "none (plug the meter in, or type the port that it will have)"
     console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
     first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
     others = ", ".join(kind for kind in KINDS if kind != SERIAL.name)
@@ -98,7 +98,7 @@ def _ask_meter(console: Console) -> str:
     )
     unmarked = f"{100 * Shunt.tolerance:g}"
     tolerance = _ask(
-        f"Tolerance of the shunt in % ({unmarked} where none is known)",
+        f"Tolerance of the shunt in % ({unmarked} if unknown)",
         lambda answer: shunts({TOLERANCE: f"{answer.rstrip(' %')}%"}),
         unmarked,
     )
@@ -108,7 +108,7 @@ def _ask_meter(console: Console) -> str:
         lambda ppm: shunts({SHUNT_PPM: ppm}),
         f"{1e6 * Shunt.per_k:g}",
     )
-    kelvin = _ask("Is it sensed at its own pads, or has it four terminals (yes, no)?", _YES_OR_NO, "no")
+    kelvin = _ask("Is it sensed at its own pads, or does it have four terminals (yes, no)?", _YES_OR_NO, "no")
     genuine = _ask("Is the chip certainly genuine, not from a cheap module (yes, no)?", _YES_OR_NO, "no")
     label = _ask("Name of the sensor, as on a sticker on its breakout", _label, _free_label())
     about = {
@@ -122,7 +122,7 @@ def _ask_meter(console: Console) -> str:
     name = f"serial:{port.removeprefix('serial:')},{options}"
     if float(ohm) > ADVISED_SHUNT_OHM:
         console.print(
-            f"Advised: {SMALL_SHUNT}, which takes a fifth of the voltage of the usual 0.1 ohm; doctor "
+            f"Advised: {SMALL_SHUNT}, which drops a fifth of the voltage of the usual 0.1 ohm; doctor "
             "computes the voltage left for the board",
             soft_wrap=True,
         )
@@ -131,27 +131,27 @@ def _ask_meter(console: Console) -> str:
     )
     known = " and ".join(str(path) for path in _calibrations(label))
     console.print(
-        f"Sensor {label}: {known} will be used: it must be of this very breakout"
+        f"Sensor {label}: {known} will be used: it must belong to this very breakout"
         if known
-        else f"Sensor {label}: not calibrated yet; host/calibrate.py makes its errors smaller, under this name",
+        else f"Sensor {label}: not calibrated yet; host/calibrate.py reduces its errors, under this name",
         soft_wrap=True,
     )
     return f"[meter]\nport = {_text(name)}\n\n" + _ask_wire()
 
 
 def _ask_wire() -> str:
-    """The wire between the point where the voltage is sensed and the board; nothing where it is not known."""
+    """Asks for the wire between the voltage's sense point and the board; empty text if it is unknown."""
     question = "Resistance of the wire from the voltage's sense point to the board and back, in ohm (empty if unknown)"
     wire = refusing(
         lambda answer: not answer or 0.0 <= float(answer) <= 1.0,
-        "not a resistance from 0 to 1 ohm; 30 cm of AWG 20 and back are 0.02",
+        "not a resistance from 0 to 1 ohm; 30 cm of AWG 20, there and back, have 0.02 ohm",
     )
     sense_ohm = _ask(question, wire, "")
     return f"[supply]\nsense_ohm = {float(sense_ohm):g}\n\n" if sense_ohm else ""
 
 
 def _meter(answer: str) -> None:
-    """Raises: BadInput: no port, or the name of another kind of meter that means nothing."""
+    """Raises: BadInput: the port is missing, or the name of another kind of meter is invalid."""
     if not answer:
         raise BadInput("the meter needs a port")
     kind, colon, _ = answer.partition(":")
@@ -160,7 +160,7 @@ def _meter(answer: str) -> None:
 
 
 def _free_label() -> str:
-    """One that no calibration bears: another breakout must not get it by pressing Enter."""
+    """A name without a calibration: pressing Enter must not give a new breakout the calibration of another."""
     return next(label for number in count(1) if not _calibrations(label := f"bench-{number}"))
 
 
@@ -171,7 +171,7 @@ def _calibrations(label: str) -> list[Path]:
 def _label(answer: str) -> None:
     address_of(f"serial:,{LABEL}={answer}").take_label()
     if not answer:
-        raise BadInput("without a name no calibration of it could be found again")
+        raise BadInput("give the sensor a name: without one its calibration could not be found again")
 
 
 _YES_OR_NO: Final = refusing(("yes", "no").__contains__, "neither yes nor no")

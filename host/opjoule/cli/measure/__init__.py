@@ -1,1 +1,1 @@
-"""What host/measure.py does without a command: one measurement."""
+"""One measurement: the job of host/measure.py without a command."""

@@ -1,10 +1,10 @@
-"""`measure.py` without a command's name: the main measurement, and what it refuses before it touches anything.
+"""`measure.py` without a command's name: the measurement, and the checks before it changes anything.
 
-A dry run makes the same checks, so that it refuses the same. The loader that is built here checks workload and engine
-properties; a board's own checks them once more.
+A dry run makes the same checks and refuses the same. This computer's loader checks workload and engine properties; the
+board's loader checks them again.
 
-Names of folders carry the number of the process that made them. What a killed program left is swept by that; anything
-else, links and other users' files among it, is left alone.
+The name of a temporary folder contains the number of the process that made it. Folders of killed programs are removed
+by that number; everything else, including links and other users' files, is left alone.
 """
 
 from __future__ import annotations
@@ -63,23 +63,23 @@ from opjoule.studies.ycsb.study import YcsbStudy
 _LIMIT_S: Final = 60
 VIRTUAL: Final = "virtual"
 STORAGE: Final = "build/simulated-storage"
-"""Below the clone: databases of simulated boards, one folder a measurement."""
+"""Folder below the clone for the databases of simulated boards, with one folder per measurement."""
 _TEMPORARY: Final = re.compile(r"opjoule-(?:twin|board|ssh)-([0-9]+)-[a-z0-9_]+")
 _STORAGE_NAME: Final = re.compile(r".+-([0-9]+)")
 LOCK: Final = "opjoule-measuring.lock"
-"""Below the folder of temporary files."""
+"""Name of the lock file in the folder of temporary files."""
 
 
 def check_plans(plans: Sequence[tuple[Plan, MeasuringOptions]], *, rigs: bool = True) -> list[Rig | None]:
-    """The rig of each plan, None of a simulated one; each is checked with its options.
+    """Checks each plan with its options; returns its rig, or None if it is simulated.
 
     Args:
-        rigs: False: they are measured on other computers, which have their own.
+        rigs: False: the plans are measured on other computers, which have their own rigs.
 
-    Raises: BadInput, RigFault: the first thing that its measurement would refuse.
+    Raises: BadInput, RigFault: the first thing that a measurement would refuse.
     """
     asked: set[tuple[str, ...]] = set()
-    """Loader's command lines that passed: cells of a campaign share many."""
+    """The loader's command lines that passed; cells of a campaign share many."""
     return [_checked(plan, options, asked, rigs=rigs) for plan, options in plans]
 
 
@@ -104,7 +104,7 @@ def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]],
 
 
 def check_here(plan: Plan) -> None:
-    """Checks what this computer has to do, or to have as a simulated board. Raises: BadInput, RigFault: it cannot."""
+    """Checks what this computer must do, or must have as a simulated board. Raises: BadInput, RigFault: it cannot."""
     plan.study.check_here()
     if plan.simulated and plan.board.profile.name != VIRTUAL and isinstance(plan.study, CommandStudy):
         plan.study.check_simulated()
@@ -113,13 +113,13 @@ def check_here(plan: Plan) -> None:
         state = availability(database)
         if not state.there:
             raise BadInput(
-                f"--simulate: {database.name} {state.words}; a simulated board takes the one on this computer's PATH, "
-                "a study leaves it out with --only system=..."
+                f"--simulate: {database.name} {state.words}; a simulated board uses the database on this computer's "
+                "PATH; to leave it out of a study, give --only system=..."
             )
 
 
 def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
-    """Raises BadInput for an option that a simulated rig would pass over."""
+    """Raises BadInput for an option that a simulated rig would ignore."""
     if not plan.simulated:
         return
     refused = {"--meter": options.meter, "--storage-meter": options.storage_meter}
@@ -134,7 +134,7 @@ def check_simulated(plan: Plan, options: MeasuringOptions) -> None:
 
 
 def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> None:
-    """Has this computer's loader check the workload, and sees that its values have room on a simulated medium."""
+    """Has this computer's loader check the workload; checks that its values fit on a simulated medium."""
     command = study.check_command(str(LOADER), str(study.workload), "/nowhere")
     if command not in asked and study.database.name in built_in():
         ended = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LIMIT_S)
@@ -147,7 +147,7 @@ def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> No
 
 
 def run_measure(options: PlanningOptions | AgainOptions) -> int:
-    """Plan, rig, measurement, summary: of what is asked for, in each condition, or of a record's plan again."""
+    """Measures what the options ask for, in each condition, or a record's plan again; prints the summary."""
     options = replace(options, rig_seed=rig_seed(options))
     if isinstance(options, AgainOptions):
         return _run_plans([plan_again(options.plan, options.asked)], options)
@@ -187,25 +187,25 @@ def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
 
 @contextmanager
 def alone_here() -> Iterator[None]:
-    """Sweeps what killed measurements left; warns where another one runs on this computer."""
+    """Removes what killed measurements left; warns if another measurement is running on this computer."""
     for path in sweep(ROOT):
-        print(f"{script_name()}: removed {path}, left by a measurement that was killed", file=sys.stderr)
+        print(f"{script_name()}: removed {path}, which a killed measurement had left", file=sys.stderr)
     with alone() as only_one:
         if not only_one:
             print(
-                f"{script_name()}: another measurement runs on this computer; both will be disturbed. Continuing.",
+                f"{script_name()}: another measurement is running here; both will be disturbed. Continuing.",
                 file=sys.stderr,
             )
         yield
 
 
 def _storage_meter(rig: Rig | None, options: MeasuringOptions) -> str | None:
-    """The meter in the medium's own supply, as asked or as rig.toml has it; None: there is none."""
+    """The meter in the medium's own supply, from the options or rig.toml; None if there is none."""
     return options.storage_meter or (rig.storage_meter if rig else None)
 
 
 def _print_plans(plans: Sequence[Plan], rig: Rig | None, options: MeasuringOptions, directory: Path) -> None:
-    """What --dry-run prints."""
+    """Prints the plans for --dry-run."""
     if options.json:
         for plan in plans:
             print(json.dumps({**plan.to_json(), "sha256": plan.sha256}, indent=1))
@@ -226,10 +226,10 @@ def measure_again(
     directory: Path,
     show: Callable[[Path], None] = lambda directory: None,
 ) -> tuple[RunRecord, Path]:
-    """Measures, and up to --again times more where the board's state broke a limit; the last record and its place.
+    """Measures, and again up to --again times if the board's state broke a limit; the last record and its place.
 
     Args:
-        show: is called with each record that is begun.
+        show: called with the place of each record that is begun.
     """
     for attempt in range(options.again + 1):
         place = directory if attempt == 0 else directory.with_name(f"{directory.name}-again-{attempt}")
@@ -241,33 +241,33 @@ def measure_again(
 
 
 def print_outcome(record: RunRecord, directory: Path, *, json: bool) -> None:
-    """The summary of a run; with `json` its result on stdout, and what went wrong on stderr."""
+    """Prints the summary of a run; with `json`, the result on stdout and the faults on stderr."""
     if json and (directory / "result.json").exists():
         sys.stdout.write((directory / "result.json").read_text())
         for fault in dict.fromkeys((*record.faults, *record.withheld.values())):
             print(f"{script_name()}: fault: {fault}", file=sys.stderr)
     elif json:
-        why = "; ".join(record.faults) or "no fault was noted"
+        why = "; ".join(record.faults) or "no fault was recorded"
         print(f"{script_name()}: {record.status}, no result: {why} (record: {directory})", file=sys.stderr)
     else:
         print_summary(directory)
 
 
 def exit_status(record: RunRecord) -> int:
-    """0 for a run without a fault, 6 for one that came to its end with faults, 1 for one that did not."""
+    """0 for a run without faults, 6 for a finished run with faults, 1 for an unfinished run."""
     if record.status == "partial":
         return 1
     return FAULTY_EXIT if record.faults or record.withheld else 0
 
 
 def rig_seed(options: MeasuringOptions) -> int:
-    """What a simulated rig is drawn from: anew each time, unless --seed is given; conditions share their meter."""
+    """Seed of the simulated rig, random unless --seed is given; all conditions share it, and thus the meter."""
     chosen = options.seed if options.rig_seed is None else options.rig_seed
     return secrets.randbelow(1 << 31) if chosen is None else chosen
 
 
 def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None:
-    """What the simulator knows, beside what was measured."""
+    """Prints the simulator's true values beside the measured ones."""
     if not plan.simulated:
         return
     from opjoule.simulation.truth_line import known_figures  # noqa: PLC0415  # only a simulated measurement loads the rig
@@ -290,7 +290,7 @@ def _measure_once(plan: Plan, rig: Rig | None, options: MeasuringOptions, direct
 
 
 def _state(rig: Rig, plan: Plan, options: MeasuringOptions) -> StateSettings:
-    """The state to measure in: rig.toml's, with --state on top."""
+    """State of the board during the measurement: from rig.toml, changed by --state."""
     return rig.device(plan.board.profile.name).state.changed(parse_properties(options.state), "--state")
 
 
@@ -298,7 +298,7 @@ def _state(rig: Rig, plan: Plan, options: MeasuringOptions) -> StateSettings:
 def _open_rig(
     plan: Plan, rig: Rig | None, options: MeasuringOptions, directory: Path
 ) -> Iterator[tuple[Board, str, dict[str, Any]]]:
-    """The board, the meter's address and what run.json says of them; closed at the end."""
+    """Board, meter address and their facts for run.json; closed at the end of the block."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
     if plan.board.profile.name == "virtual":
         from opjoule.simulation.virtual_rig import VirtualRig  # noqa: PLC0415
@@ -349,7 +349,7 @@ def _open_rig(
 
 
 def sweep(root: Path) -> list[Path]:
-    """Removes the folders of processes that are gone, those below a clone among them; returns them."""
+    """Removes temporary folders of processes that are gone, including those below the clone; returns their paths."""
     memory, temporary = Path("/dev/shm"), Path(tempfile.gettempdir())
     places = ((memory, _TEMPORARY), (temporary, _TEMPORARY), (root / STORAGE, _STORAGE_NAME))
     swept = []
@@ -364,12 +364,12 @@ def sweep(root: Path) -> list[Path]:
 
 @contextmanager
 def alone() -> Iterator[bool]:
-    """True inside if no other measurement runs on this computer: two at once disturb each other."""
+    """Yields True if no other measurement runs on this computer; two at once disturb each other."""
     path = Path(tempfile.gettempdir()) / LOCK
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
     except OSError:
-        yield True  # another user's lock, or no place for one: nothing can be told
+        yield True  # another user's lock file, or no place for one: nothing is known
         return
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

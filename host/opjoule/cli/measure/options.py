@@ -1,4 +1,4 @@
-"""The command line of the main job, and what every measurement has of it. Standard library alone."""
+"""The command line of the main job, and the options that every measurement shares. Standard library only."""
 
 from __future__ import annotations
 
@@ -32,59 +32,59 @@ from opjoule.studies.definition import Part
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
 STORAGE_HELP: Final = (
-    "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are measured in turn"
+    "sd, emmc, ssd-usb2, ssd-usb3 (default: the board's first); several with commas are each measured"
 )
 SIMULATED_SEED_HELP: Final = "seed of the simulated rig (default: another rig for each measurement)"
 _EPILOG: Final = """\
 examples:
   host/measure.py --db leveldb --device rpi4 --simulate
-      the whole path on this computer, with a simulated board and meter
+      everything on this computer, with a simulated board and meter
   host/measure.py --db sqlite --device rpi4 --storage ssd-usb3 --workload b --repeats 5
       a real board, as described in rig.toml
   host/measure.py --db leveldb --device rpi4 --seconds 30 --until-u 3%
-      runs of 30 s, as many as it takes to know the energy above idle to 3 %
+      runs of 30 s, repeated until the energy above idle is known to 3 %
   host/measure.py --db leveldb --device rpi4 --seconds 60 --design
-      what a read and what an update cost, with a meter too slow to tell in the plain workload
+      the cost of a read and of an update, with a meter too slow to separate them otherwise
   host/measure.py --db leveldb --device rpi4 --simulate --dry-run
-      the plan: phases, durations, settings; nothing is run
+      the plan with phases, durations and settings; nothing is run
 
   host/measure.py --study s2 --device rpi4 --scale 0.1
-      a whole published study (measure.py studies lists them), with joules beside each of its measures
+      a published study (measure.py studies lists them), with joules beside each of its measures
 
 other commands:
-  host/measure.py studies   list the studies: their systems, and what of them is missing
-  host/measure.py databases list the databases: built in, found, missing and how to get it
+  host/measure.py studies   list the studies, their systems and which systems are missing
+  host/measure.py databases list the databases: built in, found, or missing and how to get them
   host/measure.py command   measure any program on the board, as a whole and in the phases it marks
-  host/measure.py again     measure once more what a record's plan says
-  host/measure.py init      write rig.toml by asking
-  host/measure.py doctor    check everything that can be checked, and say how to mend it
-  host/measure.py commission   prove a rig on the desk, step by step, before its first figure is believed
-  host/measure.py restore   put a board back after a measurement that was cut off
-  host/measure.py sudoers   print what is done as root on a board, and a sudoers file that permits this alone
-  host/measure.py virtual-board start   a virtual board with ssh, for trying
-  host/measure.py twin      fit the simulated board to a real record, and see where it is off
-  host/measure.py record    record a meter's trace on its own, no board involved
-  host/measure.py import    make a record of a trace that another program recorded
+  host/measure.py again     repeat a measurement from its record's plan
+  host/measure.py init      ask questions and write rig.toml
+  host/measure.py doctor    check programs, meter and boards, and say how to fix what is wrong
+  host/measure.py commission   check a rig step by step before its first measurement
+  host/measure.py restore   restore a board after an interrupted measurement
+  host/measure.py sudoers   print a script that allows one program, and only this, to run as root on a board
+  host/measure.py virtual-board start   start a virtual board with ssh, to try things out
+  host/measure.py twin      fit the simulated board to a real record and show where they differ
+  host/measure.py record    record a meter's trace without a board
+  host/measure.py import    make a record from a trace that another program recorded
   host/measure.py report    print the summary of a record again and rewrite its report.html
-  host/measure.py verify    compare a record's files with the checksums its run left
-  host/view.py              look at past runs in a browser, two on one time axis
+  host/measure.py verify    compare a record's files with the checksums that its run wrote
+  host/view.py              show past runs in a browser, two on one time axis
 (each has its own --help)
 """
 _PROGRAM_EPILOG: Final = """\
 examples:
   host/measure.py command --device rpi4 -- python3 -c 'sum(range(10**8))'
-      any program of the board, as a whole
+      any program on the board, as a whole
   host/measure.py command --device rpi4 --file job.py --file opjoule_marks.py -- python3 {files}/job.py --data {storage}
-      a program of yours, copied there, which marks its phases and operations (docs/how-to/measure-any-command.md)
+      your own program, copied to the board; it marks its phases and operations (docs/how-to/measure-any-command.md)
   host/measure.py command --device rpi4 --simulate -- sh -c 'dd if=/dev/zero of={storage}/f bs=1M count=64'
       the same on a simulated board
 
-In COMMAND, {files} is the folder of the copied files, {storage} a new folder on the chosen medium, both on the board.
+In COMMAND, {files} is the board's folder of the copied files, and {storage} is a new folder on the chosen medium.
 """
 
 
 class SimulateOptions(Options):
-    """A simulated rig in place of a real one."""
+    """Options of a simulated rig."""
 
     GROUP: ClassVar[str] = "the rig"
 
@@ -93,7 +93,7 @@ class SimulateOptions(Options):
 
 
 class RigOptions(Options):
-    """Board, meter and sync line, in place of rig.toml's."""
+    """Options that replace meter, sync line and board state of rig.toml."""
 
     GROUP: ClassVar[str] = "the rig"
 
@@ -101,7 +101,7 @@ class RigOptions(Options):
     storage_meter: str | None = option(
         str,
         "KIND:PLACE",
-        "a second meter, in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
+        "a second meter in the medium's own supply (docs/how-to/use-a-usb-tester.md; default: rig.toml's)",
     )
     sync: str | None = option(
         str, "CARRIER", "gpio:GPIO17, gpio:/dev/gpiochip0:17, gpio:sysfs:249, or none (default: rig.toml's)"
@@ -114,9 +114,9 @@ class RigOptions(Options):
         0,
         choices=range(10),
     )
-    disturb: str | None = option(str, "NAME", "a stated background load on the board: cpu, video or writer")
+    disturb: str | None = option(str, "NAME", "run this background load on the board: cpu, video or writer")
     state: tuple[str, ...] = repeated(
-        str, "KEY=VALUE", "state of the board, on top of rig.toml's: memory_mb=1024, journal=off, ..."
+        str, "KEY=VALUE", "state of the board, in addition to rig.toml's: memory_mb=1024, journal=off, ..."
     )
 
 
@@ -128,54 +128,57 @@ class HowOptions(Options):
     idle: float | None = option(
         seconds,
         "S",
-        "idle before and after each run; its first third, at most 10 s, is left out (default: 30, simulated 3)",
+        "idle time before and after each run; its first third, at most 10 s, is not used (default: 30, simulated: 3)",
     )
     repeats: int | None = option(
         repeat_count,
         "N",
-        "whole cycles: load, idle, run, settle, idle; every interval includes their spread (default: 3; a study's own)",
+        "number of whole cycles (load, idle, run, settle, idle); every interval includes their spread (default: 3; for "
+        "a study: its own number)",
     )
     until_u: float | None = option(
         percent,
         "P%",
-        "repeat until the energy above idle (of a database: per operation) is known to this, for example 3%%",
+        "repeat until the uncertainty of the energy above idle (for a database: per operation) is at most this, for "
+        "example 3%%",
     )
     repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
     settle_limit: float | None = option(
         seconds,
         "S",
-        "longest wait without progress of the medium's writes, and for the power to come to rest after them; as long "
-        "as writes make progress, the wait goes on (default: 60)",
+        "longest wait while the medium's writes make no progress, and then for the power to settle; while writes make "
+        "progress, the wait continues (default: 60)",
     )
     signature: bool | None = switch(
-        "play a busy and idle pattern before and after, found again in the trace (default: without a sync line)"
+        "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
+        "sync line)"
     )
 
 
 class OutputOptions(Options):
-    """Where the record goes, and what is printed."""
+    """Where the record is written, and what is printed."""
 
     GROUP: ClassVar[str] = HOW
 
-    dry_run: bool = flag("print the plan, with --json as a value, and stop")
+    dry_run: bool = flag("print the plan (with --json as JSON), then stop")
     out: Path | None = option(directory, "DIR", "the record's directory (default: a new one under runs/)")
     json: bool = flag("print result.json on stdout instead of the summary")
     live: bool = flag(LIVE_HELP)
 
 
 class MeasuringOptions(OutputOptions, RigOptions):
-    """What a measurement takes beside its plan."""
+    """Options of a measurement that are not part of its plan."""
 
     STUDY: ClassVar[str] = ""
-    """Kind of study, as a record names it."""
+    """Kind of study, as named in a record."""
 
     seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
     rig_seed: int | None = None
-    """What a simulated rig is drawn from; None: --seed, or anew."""
+    """Seed of the simulated rig; None: --seed, else random."""
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The user's own words, for run.json."""
+        """The options as the user gave them, for run.json."""
         return {"study": self.STUDY, **{name: _plain(value) for name, value in self.values.items()}}
 
 
@@ -188,7 +191,7 @@ def _plain(value: object) -> object:
 
 
 class DeviceOptions(Options):
-    """Which board, and which of its media."""
+    """The board, and one of its media."""
 
     GROUP: ClassVar[str] = WHAT
 
@@ -197,11 +200,11 @@ class DeviceOptions(Options):
 
 
 class PlanningOptions(MeasuringOptions, HowOptions, SimulateOptions, DeviceOptions):
-    """What a measurement of any kind is planned from."""
+    """Options from which a measurement of any kind is planned."""
 
     @property
     def architecture(self) -> str:
-        """Architecture of the board that has to get a loader built here; empty for none."""
+        """Architecture of the board that needs a loader built here; empty if none does."""
         return board_architecture(self.device, self.rig, simulated=self.simulate)
 
 
@@ -210,46 +213,47 @@ class WorkloadOptions(Options):
 
     GROUP: ClassVar[str] = "the workload (YCSB)"
 
-    workload: str = option(str, "NAME", "a to f, a name under ycsb-workloads/, or a file (default: a)", "a")
+    workload: str = option(str, "NAME", "a to f, a name in ycsb-workloads/, or a file (default: a)", "a")
     distribution: str | None = option(str, "NAME", "zipfian, latest, uniform, ... (default: the workload's)")
-    records: int | None = option(positive, "N", "records loaded first (default: 20000)")
-    operations: int | None = option(positive, "N", "number of operations, instead of a length")
+    records: int | None = option(positive, "N", "number of records to load first (default: 20000)")
+    operations: int | None = option(positive, "N", "number of operations, instead of a time (--seconds)")
     seconds: int | None = option(positive, "S", "run as many operations as fit into S seconds (default: 10)")
     value_size: int | None = option(
         positive, "BYTES", "one field of this size (default: the workload's fields)"
     )
     design: bool = flag(
         "run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (at least "
-        "0.02 s); over the whole run it is the workload's. This separates what each kind of operation costs, even with "
-        "a slow meter; use --seconds 60 or more"
+        "0.02 s); over the whole run it equals the workload's mix. This separates the costs of the kinds of operation, "
+        "even with a slow meter; use --seconds 60 or more"
     )
     blocks: bool | None = switch(
-        "after the repeats, one cycle in such blocks, three times as long as --seconds but at most 20 s longer. It "
-        "separates what each kind of operation costs; no other figure uses it (default: on if the workload mixes kinds)"
+        "after the repeats, run one cycle in such blocks, three times as long as --seconds but at most 20 s longer. It "
+        "separates the costs of the kinds of operation; no other figure uses it (default: on if the workload has "
+        "several kinds)"
     )
     threads: int = option(thread_count, "N", "client threads (default: 1)", 1)
     generator: str = option(
         str,
         "NAME",
-        "program that makes the operations: loader, on the board; or ycsb, the original (Java), which runs on this "
-        "computer and streams them to the board (default: loader)",
+        "program that generates the operations: loader, on the board; or ycsb, the original Java program, which runs "
+        "on this computer and streams them to the board (default: loader)",
         "loader",
         choices=("loader", "ycsb"),
     )
     reset: str = option(
         str,
         "HOW",
-        "how each repeat gets its database: load it, or copy one that was loaded once and stays on its medium "
+        "how each repeat gets its database: load it, or copy a database that was loaded once and stays on the medium "
         "(default: load)",
         "load",
         choices=("load", "copy"),
     )
-    no_harness: bool = flag("skip measuring the loader's own cost")
+    no_harness: bool = flag("do not measure the loader's own cost")
     properties: tuple[str, ...] = repeated(str, "KEY=VALUE", "any YCSB or engine property", **{NAME: "-p"})
 
 
 class DatabaseOption(Options):
-    """Which database."""
+    """The database."""
 
     GROUP: ClassVar[str] = WHAT
 
@@ -257,7 +261,7 @@ class DatabaseOption(Options):
 
 
 class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
-    """A workload on a database: the main job, or a cell of a campaign."""
+    """Options of a workload on a database: the main job, or a cell of a campaign."""
 
     STUDY: ClassVar[str] = "ycsb"
     GROUP: ClassVar[str] = WorkloadOptions.GROUP
@@ -271,12 +275,12 @@ class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
 
     @property
     def architecture(self) -> str:
-        """Architecture of the board that has to get a loader built here; empty for none."""
+        """Architecture of the board that needs a loader built here; empty if none does."""
         return board_architecture(self.device, self.rig, simulated=self.simulate, database=self.db)
 
 
 def needs_of_measurement(options: PlanningOptions) -> Needs:
-    """Set-up for a measurement on this computer's rig."""
+    """Set-up that a measurement on this computer's rig needs."""
     ycsb = isinstance(options, YcsbOptions) and options.generator == "ycsb"
     if options.dry_run:  # the loader checks the workload
         return Needs(loader=isinstance(options, YcsbOptions), ycsb=ycsb)
@@ -289,34 +293,34 @@ MEASURE: Final = Command(
     "",
     YcsbOptions,
     "opjoule.cli.measure.command:run_measure",
-    "Measures what one database operation costs in joules on a single-board computer.",
+    "Measures the energy of one database operation, in joules, on a single-board computer.",
     _EPILOG,
     needs=needs_of_measurement,
 )
 
 
 class ProgramOptions(PlanningOptions):
-    """Any program of the board."""
+    """Options of a measurement of any program on the board."""
 
     STUDY: ClassVar[str] = "command"
     GROUP: ClassVar[str] = WHAT
 
     file: tuple[Path, ...] = repeated(
-        directory, "FILE", "copied to the board before anything is measured; {files}/NAME there"
+        directory, "FILE", "file to copy to the board before the measurement; {files}/NAME in COMMAND"
     )
     before: str | None = option(
-        str, "SHELL", "a shell command before each repeat's idle; its energy is not counted"
+        str, "SHELL", "shell command to run before each repeat's idle; its energy is not counted"
     )
     seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
-    command: tuple[str, ...] = positionals(str, "COMMAND", "behind --, with its arguments")
+    command: tuple[str, ...] = positionals(str, "COMMAND", "the program and its arguments, after --")
 
 
 PROGRAM: Final = Command(
     "command",
     ProgramOptions,
     "opjoule.cli.measure.command:run_measure",
-    "Measures what any program costs in joules on a single-board computer: as a whole, in each phase that it marks, "
-    "and per operation that it marks.",
+    "Measures the energy of any program, in joules, on a single-board computer: as a whole, in each phase that it "
+    "marks, and per operation that it marks.",
     _PROGRAM_EPILOG,
     "measure.py command --device NAME [options] -- COMMAND [ARGUMENT ...]",
     needs=needs_of_measurement,
@@ -324,13 +328,13 @@ PROGRAM: Final = Command(
 
 
 class AgainOptions(MeasuringOptions):
-    """A plan that was carried out, or written down, before."""
+    """The plan of an earlier measurement or dry run."""
 
-    plan: Path = positional(directory, "RECORD", "a run record, or a file that holds a plan")
+    plan: Path = positional(directory, "RECORD", "a run record, or a file that contains a plan")
 
 
 def _needs_of_plan(options: AgainOptions) -> Needs:
-    """By the plan's device and generator; it is read in full later, and mistakes in it are reported then."""
+    """Set-up for the plan's device and generator. The plan is read in full, and its mistakes are reported, later."""
     path = options.plan / "run.json" if options.plan.is_dir() else options.plan
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
@@ -350,8 +354,8 @@ AGAIN: Final = Command(
     "again",
     AgainOptions,
     "opjoule.cli.measure.command:run_measure",
-    "Repeats a measurement from its record's plan, here or on another rig: the same study, board, medium, repeats and "
-    "idle. Records with the same plan_sha256 had the same plan.",
+    "Repeats a measurement from its record's plan, here or on another rig, with the same study, board, medium, repeats "
+    "and idle. Records with the same plan_sha256 had the same plan.",
     "examples:\n  host/measure.py again runs/20261122-101500-leveldb-rpi4-sd\n"
     "  host/measure.py --db leveldb --device rpi4 --dry-run --json > plan.json; host/measure.py again plan.json",
     needs=_needs_of_plan,
@@ -367,7 +371,7 @@ class StudyCell(Options):
     """Axis -> value."""
     scale: float
     figures: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The study's figures that show the cell -> the axes that each is about."""
+    """The study's figures that show the cell -> the axes of each figure."""
 
 
 class StudyWorkloadOptions(YcsbOptions, StudyCell):

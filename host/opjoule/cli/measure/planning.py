@@ -1,4 +1,4 @@
-"""From the command line to a checked plan, shown with how long it takes as far as that is known."""
+"""Makes a checked plan from the command line; prints it with its duration as far as that is known."""
 
 from __future__ import annotations
 
@@ -49,17 +49,17 @@ from opjoule.toml_entry import combinations
 from opjoule.units import counted
 
 SEED = 1
-"""Seed of keys, values and order, where none is asked for."""
+"""Seed of keys, values and order if none is given."""
 JOB_FILES = (
     ROOT / "loader-cpp/probe/opjoule_marks.py",
     *(ROOT / "studies" / name for name in ("opjoule_study.py", "opjoule_server.py")),
 )
-"""What the job of every study of a folder gets."""
+"""Files that every study's job gets."""
 WHEELS = ROOT / "build" / "wheels"
 
 
 def make_plans(options: PlanningOptions) -> list[Plan]:
-    """The plan, for each condition that an option names. Raises: BadInput: the first thing that is wrong."""
+    """The plan of each condition that an option names. Raises: BadInput: the first mistake."""
     values = asked_values(options.values)
     if not values:
         return [make_plan(options)]
@@ -71,12 +71,13 @@ def make_plans(options: PlanningOptions) -> list[Plan]:
 
 
 def make_plan(options: PlanningOptions) -> Plan:
-    """Checks every name and value. Raises: BadInput: the first thing that is wrong."""
+    """The plan, with every name and value checked. Raises: BadInput: the first mistake."""
     profile = find_profile(options.device)
     simulated = options.simulate or profile.name == "virtual"
     if options.twin_profile and profile.name == "virtual":
         raise BadInput(
-            f"--simulate {options.twin_profile}: the virtual board's power is made up; leave out the profile"
+            f"--simulate {options.twin_profile}: the virtual board has no twin, its power is made up; leave out the "
+            "profile"
         )
     repeats = REPEATS if options.repeats is None else options.repeats
     return Plan(
@@ -95,9 +96,9 @@ def make_plan(options: PlanningOptions) -> Plan:
 
 
 def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
-    """The plan of a record, or of a file that holds one, to be measured again.
+    """The plan in a record or file, to be measured again.
 
-    Raises: BadInput: there is none, or it cannot be carried out here.
+    Raises: BadInput: there is no plan, or it cannot be carried out here.
     """
     path = record / "run.json" if record.is_dir() else record
     try:
@@ -112,7 +113,7 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
         ) from None
     except DAMAGE:
         raise BadInput(
-            f"{path} holds no plan: give a record, or a plan that --dry-run --json wrote"
+            f"{path} contains no plan: give a record, or a plan that --dry-run --json wrote"
         ) from None
 
 
@@ -144,7 +145,7 @@ _STUDIES: Mapping[str, Callable[[Mapping[str, Any]], Study]] = {
     CommandStudy.name: CommandStudy.from_json,
     JobStudy.name: lambda entry: JobStudy.written(entry, JOB_FILES, WHEELS),
 }
-"""Kind of study -> makes it of a plan's JSON."""
+"""Kind of study -> function that makes the study from a plan's JSON."""
 
 
 def _ycsb(options: YcsbOptions) -> YcsbStudy:
@@ -179,7 +180,7 @@ def _ycsb(options: YcsbOptions) -> YcsbStudy:
 
 
 def _run_s(options: YcsbOptions, workload: Path) -> int | None:
-    """Length of a run [s]; None where a number of operations ends it."""
+    """Length of a run [s]; None if a number of operations ends it."""
     counted = {**own_counts(workload), **parse_properties(options.properties)}.keys() & {"operationcount"}
     if options.seconds or options.operations or options.generator == "ycsb" or counted:
         return int(options.seconds) if options.seconds else None
@@ -187,7 +188,7 @@ def _run_s(options: YcsbOptions, workload: Path) -> int | None:
 
 
 def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
-    """How board and meter will be brought onto one clock, in words; `sync` is the command line's carrier."""
+    """How the clocks of board and meter will be aligned, in words; `sync` is the command line's carrier."""
     usual = (rig.device(plan.board.profile.name).sync or plan.board.profile.sync) if rig else "(simulated)"
     carrier = sync or usual
     line = [] if carrier == "none" else [f"sync line {carrier}"]
@@ -197,18 +198,18 @@ def clock_evidence(plan: Plan, rig: Rig | None, sync: str | None) -> str:
 
 
 SIMULATED_METER = f"serial:simulated,{SIMULATED_SENSOR}"
-"""Stands for the simulated rig's own address, which is known once it runs."""
+"""Placeholder for the simulated rig's meter address, which is known only once the rig runs."""
 
 
 def supply_of_rig(plan: Plan, rig: Rig | None, options: RigOptions) -> SupplyPath:
-    """Supply, shunt and wiring before the board. Raises: BadInput: the meter's name means nothing."""
+    """Supply, shunt and wiring in front of the board. Raises: BadInput: the meter's name is invalid."""
     if rig is None:
         return supply_path(plan.board.profile, SIMULATED_METER, SIMULATED_RIG, RigSupply(sense_ohm=0.0))
     return supply_path(plan.board.profile, options.meter or rig.meter, stated_in(options.meter), rig.supply)
 
 
 def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
-    """What is wrong with the rig before anything is measured, a line each; a simulated one's supply is drawn later."""
+    """Warnings about the rig before a measurement, one line each; none for a simulated rig, which is drawn later."""
     if rig is None:
         return []
     device, meter = plan.board.profile.name, options.meter or rig.meter
@@ -223,11 +224,11 @@ def rig_warnings(plan: Plan, rig: Rig | None, options: RigOptions) -> list[str]:
 def show_plan(
     plan: Plan, rig: Rig | None, options: RigOptions, directory: str, *, meter: str, changes: Sequence[str]
 ) -> None:
-    """Prints what a run would do, on stdout.
+    """Prints on stdout what a run would do.
 
     Args:
-        meter: in words.
-        changes: what would be changed on the board.
+        meter: the meter in words.
+        changes: changes that would be made on the board.
     """
     supply = supply_of_rig(plan, rig, options)
     console = Console(highlight=False, markup=False, soft_wrap=True)
@@ -257,11 +258,11 @@ def show_plan(
         console.print(f"  WARNING    {line}")
 
 
-OPEN: Final = "loading, waiting for the medium and work without a given length come on top"
+OPEN: Final = "loading, waiting for the medium and work without a given length are not included"
 
 
 def known_s(plan: Plan) -> dict[str, float]:
-    """What is certain of one measurement, by what it is [s]: all repeats, and what follows them."""
+    """Part -> the known time of one measurement [s], over all repeats and what follows them."""
     study = plan.study
     blocks = study.in_blocks()
     run_s, blocks_s = (of.run_s or 0 if isinstance(of, YcsbStudy) else 0 for of in (study, blocks))
@@ -277,7 +278,7 @@ def known_s(plan: Plan) -> dict[str, float]:
 
 
 def total_words(plans: Sequence[Plan]) -> str:
-    """How long all of them take, in a line."""
+    """Time that all plans take, in one line."""
     parts: Mapping[str, float] = {
         name: sum(known_s(plan)[name] for plan in plans) for name in ("idle", "runs", "harness")
     }

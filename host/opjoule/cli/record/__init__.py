@@ -1,1 +1,1 @@
-"""`record`: a power trace alone."""
+"""`record`: a power trace without a board."""

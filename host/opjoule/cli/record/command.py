@@ -1,4 +1,4 @@
-"""`measure.py record`: a meter's trace on its own, no board involved."""
+"""`measure.py record`: a meter's trace without a board."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ INTERRUPTED = "interrupted by the user (Ctrl-C)"
 
 
 def run_record(options: RecordOptions) -> int:
-    """Records until the time is up or Ctrl-C comes, or a simulated meter has played its profile.
+    """Records until the time is over, Ctrl-C is pressed, or a simulated meter has played its profile.
 
-    Any other end (a reset, silence, a port that closes), and less than the time asked for, is a fault of the record,
-    which is then partial, and has its own exit code: the meter's, or that of an interruption. A whole one with a fault
-    ends with status 6, as a measurement does.
+    Any other end (a reset, silence, a port that closes), or less time than asked for, is a fault. The record is then
+    partial, and the exit status is that of a meter fault or of an interruption. A complete record with a fault gives
+    status 6, as a measurement does.
 
-    Raises: BadInput: the directory holds a record already. MeterFault: the meter does not do as asked.
+    Raises: BadInput: the directory already contains a record. MeterFault: the meter does not do what it should.
     """
     check_out(options.out)
     calibrations = Calibrations(CALIBRATIONS, options.room_temperature)
@@ -52,7 +52,7 @@ def run_record(options: RecordOptions) -> int:
             show(options.out)
             try:
                 captured, ended = _record(record, meter, options.seconds, progress)
-            except MeterFault as fault:  # while it was being started: there is no sample
+            except MeterFault as fault:  # raised while the meter was being started, so there is no sample
                 record.add_fault(str(fault))
                 record.finish("failed")
                 raise
@@ -62,7 +62,7 @@ def run_record(options: RecordOptions) -> int:
 def _record(
     record: RunRecord, meter: Meter, seconds: float | None, progress: PhaseProgress
 ) -> tuple[CaptureSummary, str]:
-    """Captures `seconds` of the meter's clock; returns what came and why it ended early, empty if it did not."""
+    """Captures `seconds` of the meter's clock; returns the summary, and why it ended early (empty if it did not)."""
     recording = Recording(record, meter)
     capture = recording.capture
     progress.watch(capture.history)

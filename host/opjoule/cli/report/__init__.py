@@ -1,1 +1,1 @@
-"""`report`: an analysis done again."""
+"""`report`: summary and page of an existing record."""

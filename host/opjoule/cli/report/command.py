@@ -1,4 +1,4 @@
-"""`measure.py report`: summary and page of a record that is there already."""
+"""`measure.py report`: summary and page of an existing record."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ if TYPE_CHECKING:
     from opjoule.report.timeline import Timeline
 
 _ANALYSIS: Final = ("opjoule.evaluation.collection", "opjoule.report.html", "opjoule.report.terminal")
-"""What takes longest to load."""
+"""Modules that take longest to load."""
 
 
 def run_report(options: ReportOptions) -> int:
-    """Summary and report.html of a record that is there already; what a killed run has left is analysed first.
+    """Prints the summary of an existing record and writes its report.html; a killed run is analysed first.
 
-    Raises: RecordFault: no readable record. BadInput: its measurement still runs.
+    Raises: RecordFault: no readable record. BadInput: its measurement is still running.
     """
     if has_index(options.record):
         return _report_of_several(options.record)
     with reading(options.record):
         record = _analyse(options.record)
-        from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded beside the analysis
+        from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded in parallel with the analysis
 
         print_summary(record)
     return altered_status([record])
 
 
 def altered_status(records: Sequence[RunRecord]) -> int:
-    """Exit status of what shows records: 4, as of `verify`, where a file of one was changed since its run."""
+    """Exit status of a command that shows records: 4, as for `verify`, if a file was changed since its run; else 0."""
     return RecordFault.exit_code if any(record.altered for record in records) else 0
 
 
@@ -66,7 +66,7 @@ def _analyse(directory: Path) -> RunRecord:
         timeline = _end_measurement(record)
     else:
         _end_trace(record)
-    from opjoule.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were looked at
+    from opjoule.report.html import write_report  # noqa: PLC0415  # loaded while the record's files were checked
 
     write_report(record, timeline)
     return record
@@ -74,14 +74,14 @@ def _analyse(directory: Path) -> RunRecord:
 
 @contextmanager
 def _loading() -> Iterator[None]:
-    """Loads what the analysis takes beside what is done meanwhile: looking at the files, which is not Python's work."""
+    """Loads the modules of the analysis in a thread while the block checks files, which leaves Python free."""
     with ThreadPoolExecutor(1) as beside:
         beside.submit(lambda: [importlib.import_module(name) for name in _ANALYSIS])
         yield
 
 
 def _end_measurement(record: RunRecord) -> Timeline | None:
-    """What a killed measurement had recorded, analysed."""
+    """Analyses what a killed measurement had recorded."""
     with held(record.directory):
         with _loading():
             record.add_fault("the measurement ended early; these figures come from what it had recorded")
@@ -94,7 +94,7 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
 
 
 def _end_trace(record: RunRecord) -> None:
-    """The same of a recording without a board; other records without an end are left as they are."""
+    """Analyses what a killed recording without a board had recorded; other unfinished records are left as they are."""
     from opjoule.evaluation.trace_result import conclude_trace  # noqa: PLC0415
     from opjoule.evaluation.wording.by_study import TRACE, wording_of  # noqa: PLC0415
 

@@ -1,1 +1,1 @@
-"""`runs`: the records there are."""
+"""`runs`: work on existing records."""

@@ -1,4 +1,4 @@
-"""`runs.py bundle` and `runs.py open`: a study as one file for others, and back."""
+"""`runs.py bundle` and `runs.py open`: pack a study into one file for others, and unpack it."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ README: Final = """{name}
 {line}
 {about}
 
-records/     run records, one folder each, as OpJoule's docs/reference/run-record.md describes them;
+records/     run records, one folder each, described in OpJoule's docs/reference/run-record.md;
              report.html in the folder of a campaign or study compares its runs
-figures/     figures, tables and methods.txt, drawn from these records
+figures/     figures, tables and methods.txt, made from these records
 CITATION.cff how to cite the program
 
 Made by {programs}. Open it with OpJoule: host/runs.py open FILE.zip
@@ -45,12 +45,12 @@ Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is fo
 
 
 def run_bundle(options: BundleOptions) -> int:
-    """Packs records and figures into one file. Raises: BadInput: --out is there already, or a place holds no record."""
+    """Packs records and figures into one file. Raises: BadInput: --out exists already, or a place has no record."""
     from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
 
     study = find_study(options.study) if options.study else None
     if options.out.exists():
-        raise BadInput(f"--out {options.out} is there already: name another file, or remove it")
+        raise BadInput(f"--out {options.out} exists already: name another file, or remove it")
     redaction = Redaction(socket.gethostname(), getpass.getuser(), kept=options.keep_names)
     with tempfile.TemporaryDirectory(prefix="opjoule-bundle-") as name:
         folder = Path(name)
@@ -61,7 +61,7 @@ def run_bundle(options: BundleOptions) -> int:
         for line in drawn:
             if not line.startswith(str(folder)):
                 print(one_line(line.replace(f"{folder}/", "")))
-        methods = folder / "figures" / "methods.txt"  # it names runs left out by path, here a temporary one
+        methods = folder / "figures" / "methods.txt"  # names left-out runs by a path in the temporary folder
         methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
         shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
         about = _described(options, records, study)
@@ -92,7 +92,7 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
 
 
 def run_open(options: OpenOptions) -> int:
-    """Unpacks a bundle, checked; says what it is. Raises: BadInput: it cannot be opened."""
+    """Checks and unpacks a bundle, and prints what it contains. Raises: BadInput: it cannot be opened."""
     folder = options.out or ROOT / "runs" / options.bundle.stem
     about = unpack(options.bundle, folder)
     lines = [
@@ -108,5 +108,5 @@ def run_open(options: OpenOptions) -> int:
 
 
 def campaigns(records: Path) -> list[Path]:
-    """Folders of a campaign or a study below a folder: those with an index."""
+    """Folders of campaigns and studies below a folder; they are those with an index."""
     return sorted(path.parent for path in records.rglob(INDEX))

@@ -1,4 +1,4 @@
-"""`host/runs.py`: the records that there are."""
+"""`host/runs.py`: lists, notes, shows, checks, exports and deletes records."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from opjoule.units import Missing
 
 SIMULATED: Final = "SIMULATED"
 CUT_OFF: Final = "partial"
-"""Status of a run that was killed or interrupted: its campaign has measured it again, or will."""
+"""Status of a run that was killed or interrupted; its campaign has measured it again, or will."""
 
 
 def run_list(options: ListOptions) -> int:
-    """Prints one line a record."""
+    """Prints one line per record."""
     indexed = (run for place in options.places for _, run in RunIndex(place).runs())
     listed = [run for run in indexed if _asked_for(run, options)]
     listed.sort(key=_KEYS[options.sort])
@@ -62,7 +62,7 @@ def run_list(options: ListOptions) -> int:
     noted = [" ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip() for run in listed]
     print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *noted])
     if not listed:
-        print("no such record", file=sys.stderr)
+        print("no record matches", file=sys.stderr)
     return 0
 
 
@@ -113,10 +113,10 @@ def _plain(run: ListedRun) -> dict[str, Any]:
 
 
 def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:
-    """Rows of texts as columns, two blanks apart; control characters as escapes.
+    """Prints rows of texts as columns, two blanks apart, with control characters as escapes.
 
     Args:
-        below: a line under each row, indented; none where it is empty.
+        below: an indented line under each row; an empty one is not printed.
     """
     texts = [[one_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[at]) for row in texts) for at in range(len(texts[0]))] if texts else []
@@ -127,7 +127,7 @@ def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> Non
 
 
 def run_note(options: NoteOptions) -> int:
-    """Writes, or prints, note and tags of a record."""
+    """Writes or prints the note and tags of a record."""
     notes = read_notes(options.record)
     if options.text is not None:
         notes = notes.saying(options.text)
@@ -157,7 +157,7 @@ def run_show(options: ShowOptions) -> int:
 
 
 def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
-    """Prints what of each record was changed, is missing or cannot be read; 4 if there is anything."""
+    """Prints which files of each record were changed, are missing or cannot be read; 4 if there is one."""
     records = (
         options.records
         if isinstance(options, VerifyOptions)
@@ -179,14 +179,14 @@ def _verified(directory: Path) -> dict[str, Any]:
             problems = record.verify() or _unreadable(record)
     except RecordFault as fault:
         return {"record": str(directory), "status": None, "said": "", "problems": [str(fault)]}
-    said = "ended early; its sealed parts are as they were written"
+    said = "ended early; its sealed parts are unchanged"
     if record.is_finished:
         said = f"{len(record.run.checksums or {})} files are as the run left them ({record.status})"
     return {"record": str(directory), "status": record.status, "said": said, "problems": problems}
 
 
 def _unreadable(record: RunRecord) -> list[str]:
-    """One line for each file of a record that is as the run left it and still cannot be read."""
+    """One line for each file of a record that cannot be read although it is unchanged since the run."""
     run, said = open_run(record.directory), []
     readers: dict[str, Callable[[], object]] = {
         "power.parquet": lambda: run.power,
@@ -209,7 +209,7 @@ def _unreadable(record: RunRecord) -> list[str]:
 def run_export(options: ExportOptions) -> int:
     """Writes a record in other formats."""
     if not (options.perfetto or options.openmetrics or options.csv):
-        raise BadInput("nothing to export to: give --perfetto FILE, --openmetrics FILE or --csv DIR")
+        raise BadInput("no export format is given: give --perfetto FILE, --openmetrics FILE or --csv DIR")
     run = open_run(options.record)
     if options.perfetto:
         most = None if options.all else options.most or MOST
@@ -225,7 +225,7 @@ def run_export(options: ExportOptions) -> int:
 
 def run_figures(options: FiguresOptions) -> int:
     """Draws runs for print."""
-    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed for this alone
+    from opjoule.plots.figures import write_figures  # noqa: PLC0415  # matplotlib is installed only for this
 
     places = [str(place) for place in options.places]
     study = find_study(options.study) if options.study else None
@@ -244,7 +244,7 @@ def _tell(lines: Iterable[str]) -> None:
 
 
 def run_prune(options: PruneOptions) -> int:
-    """Names the records that match the rules, or deletes them."""
+    """Lists the records that match the rules, or deletes them."""
     if not (options.status or options.older_than or options.simulated):
         raise BadInput(
             "no rule says what to delete: give --status, --older-than DAYS, --simulated or several of them"
@@ -260,13 +260,13 @@ def run_prune(options: PruneOptions) -> int:
         freed_bytes += size_bytes
         words = "deleted" if options.yes else "would delete"
         _tell([f"{words}: {run.path} ({run.status}, {size_bytes / 1e6:.1f} MB)"])
-    done = "freed" if options.yes else "would be freed; nothing was deleted: say --yes to delete them"
+    done = "freed" if options.yes else "would be freed; nothing was deleted: give --yes to delete them"
     print(f"{freed_bytes / 1e6:.1f} MB {done}")
     return 0
 
 
 def _picked(run: ListedRun, options: PruneOptions, before: datetime | None) -> bool:
-    """All rules that were given pick it, and no pattern keeps it; a record without a date is not old."""
+    """Whether a record matches all given rules and no pattern keeps it; a record without a date is not old."""
     began = run.started
     old = before is None or (began is not None and began < before)
     ended = not options.status or run.status in options.status
@@ -275,7 +275,7 @@ def _picked(run: ListedRun, options: PruneOptions, before: datetime | None) -> b
 
 
 def _kept(path: Path, status: str) -> str:
-    """Why a record is kept in any case; empty if it is not."""
+    """Why a record must never be deleted; empty if it may be."""
     place = path.resolve()
     if place == ROOT / "runs" / "example":
         return "the example belongs to the repository"
@@ -289,7 +289,7 @@ def _kept(path: Path, status: str) -> str:
 
 
 def _delete(path: Path) -> str:
-    """Deletes a record; run.json goes first, so that what is left of an interruption is no record. Gives why not."""
+    """Deletes a record, run.json first, so that an interruption leaves no record. Returns why not, or empty."""
     try:
         with held(path), held(path.parent):
             (path / "run.json").unlink()

@@ -1,4 +1,4 @@
-"""`runs.py conclusions`: what a study's paper concludes, and what the records say to it."""
+"""`runs.py conclusions`: compares the conclusions of a study's paper with records."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ SIMULATED: Final = "SIMULATED"
 
 
 def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder, list[PaperVerdict]]]:
-    """Every conclusion of the studies that some records are of, with its answers.
+    """Studies of the given records, each with the verdicts on its paper's conclusions.
 
     Args:
-        only: a study's name; empty for all.
-    Raises: BadInput: no record of a study, or none of that one.
+        only: name of the only study wanted; empty for all.
+    Raises: BadInput: no record belongs to a study with conclusions, or to that one.
     """
     runs, _ = gather(places)
     verdicts_by_study: dict[str, list[PaperVerdict]] = {}
@@ -97,7 +97,7 @@ def _table(study: StudyFolder, answers: Sequence[PaperVerdict]) -> Table:
 
 
 def paper_words(of: PaperVerdict) -> str:
-    """The paper's answer."""
+    """The paper's answer, in words."""
     if of.conclusion.only_direction:
         return "more" if of.conclusion.paper > 1 else "less"
     near = f" (within {100 * of.conclusion.about:g} % of 1)" if of.conclusion.about else ""
@@ -115,7 +115,7 @@ def _ratio(of: Contrast | None) -> str:
 
 
 def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
-    """An answer as plain values, in the order of COLUMNS; what is not known is empty."""
+    """A verdict as plain values, in the order of COLUMNS; unknown values are empty."""
     inside = of.holds_the_papers
     return [
         study.name,
@@ -132,7 +132,7 @@ def _row(study: StudyFolder, of: PaperVerdict) -> list[Any]:
 
 
 def _numbers(of: Contrast | None) -> list[float | str]:
-    """Ratio and the ends of its interval; without an interval, or with one that has no end, empty."""
+    """Ratio and the ends of its interval; an end is empty if there is none."""
     if of is None:
         return ["", "", ""]
     ends = ("", "") if of.cannot else tuple(limit if math.isfinite(limit) else "" for limit in of.limits)
@@ -140,10 +140,10 @@ def _numbers(of: Contrast | None) -> list[float | str]:
 
 
 def conclusions_csv(study: StudyFolder, answers: Sequence[PaperVerdict]) -> str:
-    """Every answer as a table."""
+    """All verdicts as a CSV table."""
     return csv_text([COLUMNS, *(_row(study, answer) for answer in answers)])
 
 
 def file_name(study: StudyFolder) -> str:
-    """Name of the table's file among the figures."""
+    """File name of the table in the folder of figures."""
     return f"{Path(study.name).name}-conclusions.csv"

@@ -1,4 +1,4 @@
-"""The command lines of `host/runs.py`. Standard library alone."""
+"""The command lines of `host/runs.py`. Standard library only."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OFTEN: Final = "may be given several times"
 
 
 class PlacesOptions(Options):
-    """Which records."""
+    """The records, by folder."""
 
     places: tuple[Path, ...] = positionals(
         directory, "PLACE", "a record, or a folder of records at any depth (default: runs)", (Path("runs"),)
@@ -25,23 +25,25 @@ class PlacesOptions(Options):
 
 
 class OneRunOptions(Options):
-    """Which record."""
+    """One record."""
 
-    record: Path = positional(directory, "RECORD", "for example runs/example")
+    record: Path = positional(directory, "RECORD", "a run record, for example runs/example")
 
 
 class ListOptions(PlacesOptions):
-    """What is listed, and in which order."""
+    """The records to list, and their order."""
 
-    db: str | None = option(str, "NAME", "only of this db")
-    device: str | None = option(str, "NAME", "only of this device")
-    storage: str | None = option(str, "NAME", "only of this storage")
+    db: str | None = option(str, "NAME", "only records of this database")
+    device: str | None = option(str, "NAME", "only records of this board")
+    storage: str | None = option(str, "NAME", "only records of this medium")
     status: tuple[str, ...] = repeated(
         str, None, f"only records with this status; {_OFTEN}", choices=STATUSES
     )
-    tag: tuple[str, ...] = repeated(str, "TAG", f"only with this tag; {_OFTEN}")
+    tag: tuple[str, ...] = repeated(str, "TAG", f"only records with this tag; {_OFTEN}")
     real: bool = flag("leave out simulated runs")
-    sort: str = option(str, None, "least first (default: date)", "date", choices=("date", "name", "headline"))
+    sort: str = option(
+        str, None, "sort by this, ascending (default: date)", "date", choices=("date", "name", "headline")
+    )
     json: bool = flag(_JSON)
 
 
@@ -49,8 +51,8 @@ class NoteOptions(OneRunOptions):
     """The note and the tags."""
 
     text: str | None = optional(str, "TEXT", "the note; it replaces an earlier one")
-    tag: tuple[str, ...] = repeated(str, "TAG", f"adds a tag; {_OFTEN}")
-    untag: tuple[str, ...] = repeated(str, "TAG", f"removes a tag; {_OFTEN}")
+    tag: tuple[str, ...] = repeated(str, "TAG", f"add this tag; {_OFTEN}")
+    untag: tuple[str, ...] = repeated(str, "TAG", f"remove this tag; {_OFTEN}")
 
 
 class ShowOptions(OneRunOptions):
@@ -66,35 +68,35 @@ class VerifyPlacesOptions(PlacesOptions):
 
 
 class ExportOptions(OneRunOptions):
-    """What is written."""
+    """The formats to write."""
 
     perfetto: Path | None = option(
         directory,
         "FILE",
-        "phases, operations, background work, power and counters on one time axis, for https://ui.perfetto.dev",
+        "write phases, operations, background work, power and counters on one time axis, for https://ui.perfetto.dev",
     )
     most: int | None = option(
         positive,
         "N",
-        "power samples and operations in the Perfetto trace (default 200000; if there are more, the trace is thinned "
-        "out and says so)",
+        "most power samples and operations in the Perfetto trace (default: 200000; if there are more, the trace is "
+        "thinned out and says so)",
     )
-    all: bool = flag("all samples and operations in the Perfetto trace")
+    all: bool = flag("write all samples and operations to the Perfetto trace")
     openmetrics: Path | None = option(
-        directory, "FILE", "every number of the result, for Prometheus and the like"
+        directory, "FILE", "write every number of the result, for Prometheus and similar programs"
     )
-    csv: Path | None = option(directory, "DIR", "every table, the phases and the result")
+    csv: Path | None = option(directory, "DIR", "write every table, the phases and the result as CSV")
 
 
 class ConclusionsOptions(PlacesOptions):
-    """Whose conclusions."""
+    """The study whose conclusions are compared."""
 
-    study: str | None = option(str, "NAME", f"only this study's {_STUDY}")
+    study: str | None = option(str, "NAME", f"only the conclusions of this study {_STUDY}")
     json: bool = flag(_JSON)
 
 
 class FiguresOptions(PlacesOptions):
-    """What is drawn."""
+    """The figures to draw."""
 
     study: str | None = option(
         str,
@@ -105,37 +107,37 @@ class FiguresOptions(PlacesOptions):
     although: str | None = option(
         str,
         "GROUP,...",
-        "draw even if the runs also differ in these settings (durability, opjoule, ...), as compare.py does",
+        "draw even if the runs also differ in these settings (durability, opjoule, ...); as in compare.py",
     )
 
 
 class BundleOptions(PlacesOptions):
-    """What is packed."""
+    """The contents of a bundle."""
 
     out: Path = required(directory, "FILE.zip", "the file to write")
     study: str | None = option(
         str, "NAME", f"draw the counterparts of the figures in this study's paper {_STUDY}"
     )
     name: str | None = option(str, "TEXT", "title in the description (default: the study's)")
-    license: str = option(str, "TEXT", "of the data, for example CC-BY-4.0", "not stated")
-    keep_names: bool = flag("keep paths, host and user names")
+    license: str = option(str, "TEXT", "licence of the data, for example CC-BY-4.0", "not stated")
+    keep_names: bool = flag("keep paths, host names and user names")
 
 
 class OpenOptions(Options):
-    """Which bundle."""
+    """The bundle, and where it is unpacked."""
 
-    bundle: Path = positional(directory, "FILE.zip", "what runs.py bundle wrote")
-    out: Path | None = option(directory, "DIR", "a new folder (default: runs/FILE)")
+    bundle: Path = positional(directory, "FILE.zip", "a file that runs.py bundle wrote")
+    out: Path | None = option(directory, "DIR", "a new folder to unpack into (default: runs/FILE)")
 
 
 class PruneOptions(PlacesOptions):
-    """Rules, all of which a record must match."""
+    """Rules for deletion; a record must match all of them."""
 
     status: tuple[str, ...] = repeated(str, None, f"records with this status; {_OFTEN}", choices=STATUSES)
     older_than: int | None = option(days, "DAYS", "records begun more than DAYS days ago")
     simulated: bool = flag("simulated records")
-    keep: tuple[str, ...] = repeated(str, "PATTERN", "except these, for example --keep '*paper*'")
-    yes: bool = flag("delete them")
+    keep: tuple[str, ...] = repeated(str, "PATTERN", "keep these records, for example --keep '*paper*'")
+    yes: bool = flag("delete the records (default: only list them)")
 
 
 def _action(
@@ -155,13 +157,13 @@ ACTIONS: Final = (
         "list",
         ListOptions,
         "Prints one line per record: date, subject, board and medium, status, and headline with interval (95 %). "
-        "Simulated records say SIMULATED; tags and note stand below.",
+        "Simulated records are marked SIMULATED; tags and note follow on the next line.",
     ),
     _action(
         "note",
         NoteOptions,
         "Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, --tag and "
-        "--untag it prints what is there. The measured files stay as they are.",
+        "--untag it prints the present ones. The measured files are not changed.",
         "examples:\n  host/runs.py note runs/example 'fan was off'\n  host/runs.py note runs/example --tag paper "
         "--untag draft\n  host/runs.py note runs/example ''        # removes the note, keeps the tags",
     ),
@@ -169,20 +171,21 @@ ACTIONS: Final = (
     _action(
         "verify",
         VerifyPlacesOptions,
-        "Compares every file of records with the checksum that its run left, reads every table, and names each file "
-        "that was changed, is missing or cannot be read. Exit status: 4 if there is one, else 0.",
+        "Compares every file of records with the checksum that its run wrote, and reads every table. Names each file "
+        "that was changed, is missing or cannot be read. Exit status: 4 if there is such a file, else 0.",
     ),
     _action(
         "export",
         ExportOptions,
-        "Writes a record in other programs' formats. Simulated records say SIMULATED in each.",
+        "Writes a record in formats of other programs. Simulated records are marked SIMULATED in each.",
         "example:\n  host/runs.py export runs/example --perfetto example.perfetto-trace --csv example-csv",
     ),
     _action(
         "conclusions",
         ConclusionsOptions,
-        "Compares the conclusions of a study's paper with records of that study: the paper's ratio, the records' ratio "
-        "with its interval, the ratio of the energies, and whether they agree. Single runs allow no verdict.",
+        "Compares the conclusions of a study's paper with records of that study. Prints the paper's ratio, the ratio "
+        "in the records with its interval, the ratio of the energies, and whether they agree. Single runs allow no "
+        "verdict.",
         "example:\n  host/runs.py conclusions runs/s3-rpi4",
         module="conclusions",
     ),
@@ -190,8 +193,8 @@ ACTIONS: Final = (
         "figures",
         FiguresOptions,
         "Draws runs for print (PDF, SVG, PNG): bandwidth and latency, energy and power, processor and disk, energy "
-        "against delay and throughput, joules by kind and activity; with the table (CSV, LaTeX) and a paragraph on "
-        "methods. Runs of the same settings become one bar with their mean.",
+        "against delay and throughput, joules by kind and activity. Adds the table (CSV, LaTeX) and a paragraph on "
+        "methods. Runs with the same settings become one bar with their mean.",
         "examples:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures\n"
         "  host/runs.py figures runs/s3-rpi4 --study s3 --out figures",
         needs=lambda options: Needs(figures=True),
@@ -199,9 +202,9 @@ ACTIONS: Final = (
     _action(
         "bundle",
         BundleOptions,
-        "Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file, described as "
-        "an RO-Crate, to be attached to a paper. Paths, and the names of this computer and its user, are removed from "
-        "all texts.",
+        "Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file that can be "
+        "attached to a paper; an RO-Crate describes it. Paths, and the names of this computer and its user, are "
+        "removed from all texts.",
         "example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
         needs=lambda options: Needs(figures=True),
         module="bundle",
@@ -216,8 +219,8 @@ ACTIONS: Final = (
     _action(
         "prune",
         PruneOptions,
-        "Names the records that match all given rules and the space that deleting them would free; with --yes it "
-        "deletes them. Never deleted: the example, a record that is still being written, and finished runs of a "
+        "Lists the records that match all given rules and the space that deleting them would free; with --yes it "
+        "deletes them. It never deletes the example, a record that is still being written, or finished runs of a "
         "comparison or campaign.",
     ),
 )
@@ -234,9 +237,9 @@ class RunsOptions(Options):
 RUNS: Final = Command(
     "runs",
     RunsOptions,
-    "",  # each action is a command
+    "",  # each action is a command of its own
     "Lists, notes, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
-    "examples:\n  host/runs.py list --db leveldb --sort headline\n  host/runs.py note runs/example 'the one of the "
+    "examples:\n  host/runs.py list --db leveldb --sort headline\n  host/runs.py note runs/example 'used in the "
     "paper' --tag paper\n  host/runs.py export runs/example --perfetto example.perfetto-trace\n  host/runs.py prune "
     "--status failed --older-than 30",
 )

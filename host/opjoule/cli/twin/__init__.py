@@ -1,1 +1,1 @@
-"""`twin`: a simulated board fitted to records."""
+"""`twin`: fits a simulated board to records."""

@@ -1,4 +1,4 @@
-"""`measure.py twin`: the runs that tell a board's parameters, and the fit of the simulated board to their records."""
+"""`measure.py twin`: the runs that determine a board's parameters, and the fit of the simulated board to them."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from opjoule.simulation.fitting.profile_text import write_profile
 from opjoule.simulation.fitting.recorded import read_recorded
 
 EXERCISE: Final = Path("host/opjoule/simulation/fitting/exercise.sh")
-"""Keeps cores, then the medium, busy; POSIX sh, for any board."""
+"""Script that keeps first the cores and then the medium busy; POSIX sh, for any board."""
 
 
 def run_twin(options: TwinOptions) -> int:
     """Fits a twin, or prints the runs to make.
 
-    Raises: BadInput, RecordFault, DataFault: a record that cannot tell, in one line that says why.
+    Raises: BadInput, RecordFault, DataFault: a record cannot be used, with the reason in one line.
     """
     if not options.fit:
         _print_runs(options)
@@ -36,7 +36,7 @@ def run_twin(options: TwinOptions) -> int:
     path = options.out or TWINS / f"{fitted.records[0].board}-{fitted.records[0].medium}.toml"
     page = path.with_suffix(".html")
     if page == path:
-        raise BadInput(f"--out {path}: the page goes there; give a name that ends in .toml")
+        raise BadInput(f"--out {path}: the page would have the same name; give a name that ends in .toml")
     path.parent.mkdir(parents=True, exist_ok=True)
     write_profile(path, fitted)
     write_whole(page, page_text(fitted, path.name).encode())
@@ -100,7 +100,7 @@ def _print(fitted: FittedTwin, path: Path, page: Path) -> None:
 
 
 def runs_to_make(device: str, medium: str, simulate: str) -> list[tuple[str, str]]:
-    """(command line, what it tells) of each run whose record the fit needs; `simulate` is "--simulate", or empty."""
+    """(command line, what it determines) of each run that the fit needs; `simulate` is "--simulate" or empty."""
     rig = f"--device {device} --storage {medium}{f' {simulate}' if simulate else ''}"
     name = f"twin-{device}-{medium}"
     return [

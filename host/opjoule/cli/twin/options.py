@@ -1,4 +1,4 @@
-"""The command line of `measure.py twin`. Standard library alone."""
+"""The command line of `measure.py twin`. Standard library only."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from opjoule.cli.options import Options, flag, option, profile_field, several, s
 _EPILOG: Final = """\
 examples:
   host/measure.py twin --device rpi4 --storage sd
-      the runs to make on a board so that its twin can be fitted; nothing is run
+      print the runs to make on a board so that its twin can be fitted; nothing is run
   host/measure.py twin --fit runs/20261122-101500-command-rpi4-sd runs/20261122-103000-leveldb-rpi4-sd
-      fit them together: twins/rpi4-sd.toml, and twins/rpi4-sd.html with measured and modelled power on one axis
+      fit them together; writes twins/rpi4-sd.toml, and twins/rpi4-sd.html with measured and modelled power
   host/measure.py --db leveldb --device rpi4 --storage sd --simulate rpi4-sd
-      simulate with that twin in place of published figures
+      simulate with that twin instead of published figures
 
 A parameter that the records do not determine keeps its published value, and the output names the run
 that would determine it.
@@ -26,17 +26,17 @@ docs/how-to/fit-the-twin.md
 
 
 class FitOptions(Options):
-    """Which records, and where the profile goes."""
+    """The records, and where the profile is written."""
 
     fit: tuple[Path, ...] = several(directory, "RECORD", "records of one board with one medium")
     out: Path | None = option(
-        directory, "FILE", "the profile; its page goes beside it (default: twins/BOARD-MEDIUM.toml)"
+        directory, "FILE", "the profile to write, with its page beside it (default: twins/BOARD-MEDIUM.toml)"
     )
     json: bool = flag("print the parameters as JSON on stdout")
 
 
 class TwinOptions(FitOptions):
-    """With the board whose runs are to be made."""
+    """Options of the fit, and the board for the runs to make."""
 
     GROUP: ClassVar[str] = "the runs to make (without --fit)"
 
@@ -50,8 +50,8 @@ TWIN: Final = Command(
     "twin",
     TwinOptions,
     "opjoule.cli.twin.command:run_twin",
-    "Fits the simulated board (the twin) to measured records: power by busy cores, the medium's rates, latencies and "
-    "powers, the supply. Shows where model and measurement differ, and writes a profile that --simulate takes. Without "
-    "--fit it prints the runs to make.",
+    "Fits the simulated board (the twin) to measured records: power by busy cores; rates, latencies and powers of the "
+    "medium; the supply. Shows where model and measurement differ, and writes a profile for --simulate. Without --fit "
+    "it prints the runs to make.",
     _EPILOG,
 )

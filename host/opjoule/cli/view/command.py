@@ -13,13 +13,13 @@ from opjoule.view.server import ViewServer
 
 
 def run_view(options: ViewOptions) -> int:
-    """Serves the page until Ctrl-C. Raises: BadInput: no such folder, or an address that cannot be had."""
+    """Serves the page until Ctrl-C. Raises: BadInput: no such folder, or the address cannot be used."""
     replies = Replies(RunsFolder(options.runs or ROOT / "runs"))
     with (
         suppress(KeyboardInterrupt),
         ViewServer(replies.known, replies.pages, listen=options.listen, port=options.port) as server,
     ):
-        print("open this address in a browser; Ctrl-C ends it:", file=sys.stderr)
+        print("open this address in a browser; Ctrl-C ends the server:", file=sys.stderr)
         print(server.address, flush=True)
         server.serve_forever()
     return 0
