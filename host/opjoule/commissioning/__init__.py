@@ -1,1 +1,1 @@
-"""The rig proves itself on the desk, step by step (docs/how-to/commission-the-rig.md)."""
+"""Checks of a rig on the desk, step by step (docs/how-to/commission-the-rig.md)."""

@@ -1,4 +1,4 @@
-"""commissioning.toml beside rig.toml: what each step found, on which parts, and of which rig.toml that holds."""
+"""commissioning.toml beside rig.toml: the result of each step, the parts, and the rig.toml for which it is valid."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ANEW: Final = f"remove it, then {COMMAND} writes a new one"
 
 
 class Finished(Struct, frozen=True):
-    """One step that has a verdict: a table [[step]] of the file."""
+    """One step with a verdict: a table [[step]] of the file."""
 
     key: Annotated[
         str, Meta(pattern=f"^({'|'.join(step.key for step in STEPS)})$", description="the key of a step")
@@ -43,7 +43,7 @@ class Finished(Struct, frozen=True):
 
 @dataclass
 class Certificate:
-    """What is known of a rig so far."""
+    """Results of the commissioning of a rig so far."""
 
     rig_sha256: str
     device: str
@@ -52,11 +52,11 @@ class Certificate:
     parts: Parts = field(default_factory=Parts)
     asked: bool = False
     meter: dict[str, str] = field(default_factory=dict)
-    """Who answered, in words: board, place, firmware, serial number, sensors."""
+    """The meter's own statements: board, place, firmware, serial number, sensors."""
     finished: dict[str, Finished] = field(default_factory=dict)
 
     def titles(self, outcome: StepOutcome | None) -> list[str]:
-        """Titles of the steps that ended so; None: of those without a verdict."""
+        """Titles of the steps with this outcome; None: titles of the steps without a verdict."""
         return [step.title for step in STEPS if self.outcome(step.key) is outcome]
 
     @property
@@ -65,16 +65,16 @@ class Certificate:
         return max((step.date_utc for step in self.finished.values()), default=None)
 
     def outcome(self, key: str) -> StepOutcome | None:
-        """How a step ended; None: it has not."""
+        """Outcome of a step; None if it has no verdict yet."""
         return self.finished[key].outcome if key in self.finished else None
 
     def figure(self, key: str, name: str) -> float | None:
-        """A figure of a step; None where there is none."""
+        """A figure of a step; None if there is none."""
         figure = self.finished[key].figures.get(name) if key in self.finished else None
         return figure.value if figure else None
 
     def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
-        """Takes note of a verdict, in the place of an earlier one."""
+        """Stores a verdict; it replaces an earlier one."""
         now_utc = datetime.now(UTC).replace(microsecond=0)
         place, figures = str(folder or ""), dict(verdict.figures)
         step = key, verdict.outcome, now_utc, verdict.words, verdict.advice, place, figures, verdict.picture
@@ -82,10 +82,10 @@ class Certificate:
 
     @property
     def conclusion(self) -> str:
-        """One line: how the rig stands."""
+        """State of the rig in one line."""
         failed, left = self.titles(StepOutcome.FAILED), self.titles(None)
         if failed:
-            return f"the rig is not fit yet: {', '.join(failed)}"
+            return f"the rig has not passed yet; failed: {', '.join(failed)}"
         if left:
             return f"{len(left)} of {len(STEPS)} steps are left: {', '.join(left)}"
         skipped = ", ".join(self.titles(StepOutcome.SKIPPED))
@@ -93,17 +93,17 @@ class Certificate:
 
     @property
     def is_fit(self) -> bool:
-        """No step failed, and none is left."""
+        """Whether every step has a verdict and none failed."""
         return not self.titles(StepOutcome.FAILED) and not self.titles(None)
 
 
 def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
-    """One line for figures of a rig that is not, or no longer, commissioned; empty for one that is.
+    """Warning for figures of a rig that is not, or no longer, commissioned; empty if it is.
 
     Args:
-        rig: path of rig.toml, which is there.
+        rig: path of an existing rig.toml.
         device: the board that is measured.
-        meter: in place of that of rig.toml.
+        meter: meter that replaces the one in rig.toml, or None.
     """
     path = rig.with_name(FILE)
     try:
@@ -126,7 +126,7 @@ def commissioning_note(rig: Path, device: str, meter: str | None = None) -> str:
 
 
 def read_certificate(path: Path) -> Certificate | None:
-    """The certificate of a file; None without one. Raises: BadInput: it cannot be read, or is none any more."""
+    """The certificate in a file; None if there is no file. Raises: BadInput: it cannot be read, or is invalid."""
     if not path.exists():
         return None
     try:
@@ -153,7 +153,7 @@ class _File(Struct):
     step: tuple[Finished, ...] = ()
 
     def certificate(self) -> Certificate:
-        """What the file says."""
+        """The certificate that the file contains."""
         finished = {step.key: replace(step, date_utc=step.date_utc.astimezone(UTC)) for step in self.step}
         asked, parts = self.parts is not None, self.parts or Parts()
         return Certificate(
@@ -162,18 +162,18 @@ class _File(Struct):
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
-    """Replaces the file as a whole."""
+    """Writes the file, replacing it as a whole."""
     write_whole(path, to_toml(certificate).encode())
 
 
 def to_toml(certificate: Certificate) -> str:
-    """The file's text."""
+    """Text of the file."""
     lines = [
-        "# What the commissioning of this rig found: docs/how-to/commission-the-rig.md.",
+        "# Results of the commissioning of this rig: docs/how-to/commission-the-rig.md.",
         *(["# SIMULATED: it says nothing about any hardware."] if certificate.simulated else []),
         f"schema = {SCHEMA}",
         f"simulated = {str(certificate.simulated).lower()}",
-        f"rig_sha256 = {toml_string(certificate.rig_sha256)}  # of rig.toml: any change of it makes this invalid",
+        f"rig_sha256 = {toml_string(certificate.rig_sha256)}  # of rig.toml; any change of it makes this invalid",
         f"device = {toml_string(certificate.device)}",
         f"storage = {toml_string(certificate.storage)}",
         f"conclusion = {toml_string(certificate.conclusion)}",

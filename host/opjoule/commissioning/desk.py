@@ -1,4 +1,4 @@
-"""What a step of the commissioning works with: what is connected, the meter, the board, a second meter."""
+"""Equipment and results of a commissioning step: connections, the meter, the board, a second meter, the verdict."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class StepOutcome(StrEnum):
 
 @dataclass(frozen=True)
 class CheckedFigure:
-    """One figure of a step and the limit that it is held against, in words."""
+    """One figure of a step, and its limit in words."""
 
     value: float
     unit: str
@@ -35,23 +35,23 @@ class CheckedFigure:
 
 @dataclass(frozen=True)
 class Defect:
-    """Something that is not as it should be, and what to do about it."""
+    """Something that is wrong, and what to do about it."""
 
     words: str
     advice: str
 
 
 class Defects(list[Defect]):
-    """What a step finds wrong."""
+    """The defects that a step finds."""
 
     def add(self, words: str, advice: str) -> None:
-        """Notes one defect."""
+        """Adds one defect."""
         self.append(Defect(words, advice))
 
 
 @dataclass(frozen=True)
 class Picture:
-    """Points that a step's drawing shows, shape (n,) each, with a straight line through them where there is one."""
+    """Points of a step's drawing, shape (n,) each, and a straight line through them if `gain` is given."""
 
     x: Sequence[float]
     y: Sequence[float]
@@ -63,11 +63,11 @@ class Picture:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What one step says."""
+    """Result of one step."""
 
     outcome: StepOutcome
     words: str
-    """One line: what was found."""
+    """One line that says what was found."""
     advice: str = ""
     figures: Mapping[str, CheckedFigure] = field(default_factory=dict)
     picture: Picture | None = None
@@ -82,10 +82,10 @@ class Verdict:
         *,
         broken: StepOutcome = StepOutcome.FAILED,
     ) -> Verdict:
-        """Passed without a fault; else the faults' words before what was found.
+        """A passed verdict if there are no faults; else one whose words begin with the faults.
 
         Args:
-            broken: the outcome with a fault.
+            broken: the outcome if there are faults.
         """
         if not faults:
             return cls(StepOutcome.PASSED, words, "", figures, picture)
@@ -95,30 +95,30 @@ class Verdict:
 
     @classmethod
     def failed(cls, words: str, advice: str) -> Verdict:
-        """A step that could not be carried out."""
+        """Verdict on a step that could not be carried out."""
         return cls(StepOutcome.FAILED, words, advice)
 
     @classmethod
     def skipped(cls, why: str) -> Verdict:
-        """A step that was left out, and why."""
+        """Verdict on a step that was left out, with the reason."""
         return cls(StepOutcome.SKIPPED, why)
 
 
 @dataclass(frozen=True)
 class DeskPace:
-    """How long a step records [s], and how much it writes."""
+    """How long the steps record [s], and how much they write."""
 
     zero_s: float = 60.0
     fuse_s: float = 6.0
     load_s: float = 10.0
     hold_s: float = 180.0
     cool_s: float = 20.0
-    """From a hot shunt to a cooler one, before a reading counts: some time constants of it."""
+    """Time for a hot shunt to cool before a reading counts; some of its time constants."""
     sync_s: float = 120.0
     quiet_s: float = 60.0
     levels: tuple[int, ...] = (0, 1, 2, 3, 4, 5, 6, 7, 8)
     patterns: tuple[int, ...] = (1, 2)
-    """Numbers of the load signatures before and behind the pulses."""
+    """Numbers of the load signatures before and after the pulses."""
     level_s: float = 3.0
     full_s: float = 10.0
     series_levels: tuple[int, ...] = (0, 2, 4, 6, 8)
@@ -138,29 +138,30 @@ SIMULATED_PACE = DeskPace(
     full_s=4.0,
     long_s=30.0,
 )
-"""The same steps with the same limits, shortened: nothing of the simulated rig drifts for minutes."""
+"""The same steps with the same limits but shorter, since nothing in the simulated rig drifts for minutes."""
 
 
 class Setup(Enum):
-    """Something to connect, in words."""
+    """Wiring to set up, as an instruction to the person at the desk."""
 
     UNPLUGGED = (
-        "Shut the board down and unplug it from the sensor: supply on, nothing behind VIN\N{MINUS SIGN}."
+        "Shut the board down and unplug it from the sensor. Leave the supply on, with nothing connected after "
+        "VIN\N{MINUS SIGN}."
     )
     FUSE_PULLED = (
         "Plug the board in again, with everything that is ever plugged into it (network, media, sync line, HDMI, "
-        "debug adapter), and take the supply's fuse out."
+        "debug adapter), and take out the supply's fuse."
     )
     LOAD_A = (
-        "Unplug the board, put the fuse back. Connect the known resistor (load A) behind VIN\N{MINUS SIGN}, in the "
+        "Unplug the board and put the fuse back. Connect the known resistor (load A) after VIN\N{MINUS SIGN}, in the "
         "board's place. It gets hot."
     )
-    LOAD_B = "Take load A off, connect a second resistor (load B: about 3.3 ohm, 10 W) in its place."
-    BOTH = "Connect load A beside load B, in parallel."
+    LOAD_B = "Remove load A and connect a second resistor (load B: about 3.3 ohm, 10 W) in its place."
+    BOTH = "Connect load A in parallel with load B."
     BOTH_HOT = "Leave both connected while they warm up."
-    A_HOT = "Take load B off; load A stays."
-    B_HOT = "Take load A off and connect load B in its place, quickly."
-    BOARD = "Take every load off, plug the board in with all it needs to work, and wait until it has booted."
+    A_HOT = "Remove load B; leave load A connected."
+    B_HOT = "Remove load A and connect load B in its place, quickly."
+    BOARD = "Remove every load, plug the board in with all it needs to work, and wait until it has booted."
     SECOND_METER = (
         "Put the second meter in series with the rig's sensor, and wait until the board has booted."
     )
@@ -168,31 +169,31 @@ class Setup(Enum):
 
 @dataclass(frozen=True)
 class OpenDesk:
-    """What is open for one step."""
+    """Equipment that is open for one step."""
 
     set_up: Callable[[Setup], None]
-    """Returns when something is connected, by a person or in the simulation. Raises: Skipped, Stopped."""
+    """Returns when the wiring is set up, by a person or in the simulation. Raises: Skipped, Stopped."""
     folder: Path
-    """For the step's recordings."""
+    """Folder for the step's recordings."""
     pace: DeskPace
     parts: Parts
     profile: Profile
     zero_a: float | None = None
-    """Mean reading without a load, if the step `zero` has told it [A]."""
+    """Mean reading without a load [A], from the step `zero`; None if that has no result."""
     rig: OpenMeter | None = None
     open_board: Callable[[], AbstractContextManager[Board]] | None = None
-    """Connects to the board, which is on by then; None: the step has none."""
+    """Connects to the board, which must be on; None: the step has no board."""
     second: OpenMeter | None = None
     record: Callable[[Path, float], DeskRecording] | None = None
-    """Records the meter alone, into a folder, for so many seconds of its clock; None: as `recording` does."""
+    """Records the meter alone: (folder, seconds of its clock) -> recording; None: as `recording` does."""
 
     def recording(self, name: str, board: Board | None = None) -> Running:
-        """A recording of the rig's meter, to be begun by a `with` block."""
+        """A recording of the rig's meter; a `with` block begins it."""
         assert self.rig, "the step has no meter"
         return Running(self.rig.meter, self.rig.bounds, self.folder / name, board)
 
     def take(self, name: str, seconds: float) -> DeskRecording:
-        """The meter alone, for so many seconds of its clock. Raises: MeterFault."""
+        """Records the meter alone for this many seconds of its clock. Raises: MeterFault."""
         if self.record:
             return self.record(self.folder / name, seconds)
         with self.recording(name) as running:
@@ -201,9 +202,9 @@ class OpenDesk:
 
     @contextmanager
     def prepared(self) -> Iterator[Board]:
-        """The board in its measuring state, its probe running; put back at the end.
+        """The board in its measuring state with its probe running; restored at the end of the block.
 
-        Raises: DeviceFault, LinkFault: it is out of reach, or a change was refused.
+        Raises: DeviceFault, LinkFault: the board cannot be reached, or a change was refused.
         """
         assert self.open_board, "the step has no board"
         with self.open_board() as board:

@@ -1,4 +1,4 @@
-"""Questions to the person at the desk, answered at a terminal or by a script; and the parts that lie there."""
+"""Questions to the person at the desk, answered at a terminal or by a script; and the parts of the rig."""
 
 from __future__ import annotations
 
@@ -15,34 +15,34 @@ from opjoule.meters.registry import address_of
 
 STOP: Final = ("stop", "q", "quit")
 SKIP: Final = "skip"
-HOW: Final = "Enter goes on, 'skip WHY' leaves the step out, 'stop' ends here"
+HOW: Final = "Enter continues, 'skip WHY' leaves the step out, 'stop' ends here"
 SUPPLY_SIDE: Final = "supply"
 BOARD_SIDE: Final = "board"
 BETWEEN_SHARE_MAX: Final = 0.2
-"""Bound of the stated resistance between two meters, relative: its plugs are in it."""
+"""Relative error bound of the stated resistance between two meters, which includes plugs."""
 
 
 class Stopped(Exception):
-    """The person, or the end of a script, has ended the procedure: what is finished stays."""
+    """Raised when the person, or the end of a script, ends the procedure; finished steps are kept."""
 
 
 class Skipped(Exception):
-    """The person leaves a step out; `str()` is why."""
+    """Raised when the person leaves a step out; `str()` is the reason."""
 
 
 def line_of_stdin(question: str) -> str | None:
-    """An answer on stdin, which may be a file; None at its end."""
+    """Asks a question and reads the answer from stdin, which may be a file; None at its end."""
     print(question, end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline()
     return answer.strip() if answer else None
 
 
 def refusing(is_sound: Callable[[str], bool], words: str) -> Callable[[str], None]:
-    """A check of answers, which raises BadInput for one that is not sound.
+    """A check that raises BadInput for an invalid answer.
 
     Args:
-        is_sound: may raise ValueError for a text that is no number.
-        words: what such an answer is.
+        is_sound: whether an answer is valid; may raise ValueError if it is not a number.
+        words: description of an invalid answer, for the message.
     """
 
     def check(answer: str) -> None:
@@ -56,13 +56,13 @@ def refusing(is_sound: Callable[[str], bool], words: str) -> Callable[[str], Non
 
 @dataclass(frozen=True)
 class DeskDialogue:
-    """Asks one line at a time."""
+    """Questions to the person at the desk, answered by one line each."""
 
     line: Callable[[str], str | None] = line_of_stdin
-    """Gives the answer to a question; None once there is nobody any more."""
+    """Returns the answer to a question; None once nobody answers any more."""
 
     def ready(self, words: str) -> None:
-        """Has the person do something, and waits until it is done. Raises: Skipped, Stopped: the answer."""
+        """Asks the person to do something and waits until it is done. Raises: Skipped, Stopped: the person said so."""
         wrong = ""
         while True:
             answer = self._asked(f"{wrong}{words}\n  [{HOW}] ")
@@ -72,16 +72,16 @@ class DeskDialogue:
             if word.lower() == SKIP and why.strip():
                 raise Skipped(why.strip())
             wrong = (
-                "  Say why, for example: skip no such resistor here\n"
+                "  Give a reason, for example: skip no such resistor here\n"
                 if word.lower() == SKIP
                 else f"  '{answer}' is none of these.\n"
             )
 
     def text(self, question: str, check: Callable[[str], object], default: str = "") -> str:
-        """An answer that passes a check; Enter gives the default.
+        """Asks until an answer passes a check; Enter gives the default.
 
         Args:
-            check: raises BadInput for an answer that is none.
+            check: raises BadInput for an invalid answer.
         Raises: Stopped.
         """
         shown = f" ({default})" if default else ""
@@ -102,13 +102,13 @@ class DeskDialogue:
 
 
 def say(line: str) -> None:
-    """To the person at the desk."""
+    """Prints a line for the person at the desk."""
     print(line, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts as the person at the desk names them; an empty text is a part that is not there, or not known."""
+    """Parts of the rig as the person at the desk names them; an empty text means a missing or unknown part."""
 
     supply: str = ""
     sensor: str = ""
@@ -117,12 +117,12 @@ class Parts:
     """The known resistor: "10,0.1%"."""
     resistor_certificate: str = ""
     second_meter: str = ""
-    """Meter's name, as in rig.toml."""
+    """Name of the meter, as in rig.toml."""
     second_certificate: str = ""
     second_side: str = SUPPLY_SIDE
     """On which side of the rig's shunt the second meter reads the voltage."""
     between_ohm: str = "0.05"
-    """Resistance between the two places where the meters read the voltage, the rig's shunt apart."""
+    """Resistance between the two places where the meters read the voltage, without the rig's shunt."""
 
     @classmethod
     def asked(cls, dialogue: DeskDialogue) -> Parts:
@@ -138,7 +138,7 @@ class Parts:
 
 
 def known_resistor(text: str) -> tuple[float, float]:
-    """Resistance [ohm] and relative bound of "10,0.1%". Raises: BadInput: no such statement."""
+    """Resistance [ohm] and relative error bound from "10,0.1%". Raises: BadInput: the text has another form."""
     ohm_text, _, accuracy = text.partition(",")
     try:
         ohm = float(ohm_text)
@@ -157,7 +157,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str, Callable[[str], object]], ...]] = (
     ("shunt", "Shunt: marking, tolerance, temperature coefficient, certificate", "", str),
     (
         "resistor",
-        "Known resistor: OHM,ACCURACY as in 10,0.1% (Enter: there is none)",
+        "Known resistor: OHM,ACCURACY, for example 10,0.1% (Enter: there is none)",
         "",
         lambda answer: answer and known_resistor(answer),
     ),
@@ -171,7 +171,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, str, Callable[[str], object]], ...]] = (
     ("second_certificate", "Its serial number and certificate", "", str),
     (
         "second_side",
-        "It reads the voltage on the side of the supply or of the board",
+        "Side on which it reads the voltage: supply or board",
         SUPPLY_SIDE,
         refusing((SUPPLY_SIDE, BOARD_SIDE).__contains__, f"neither {SUPPLY_SIDE} nor {BOARD_SIDE}"),
     ),

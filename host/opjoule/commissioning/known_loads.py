@@ -1,4 +1,4 @@
-"""Steps without the board: the zero, what feeds it from elsewhere, a known resistor, and two that are added up."""
+"""Steps without the board as the load: the zero, back-feeding, a known resistor, and additivity of two resistors."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from opjoule.energy.sensor_calibration import PARAMETERS
 from opjoule.trace.power_trace import Float64Array
 
 DRIFT_MAX_A: Final = 0.3e-3
-"""In 60 s: three steps of 0.1 mA of an INA219 with 0.1 ohm."""
+"""Largest drift in 60 s: three steps of 0.1 mA of an INA219 with 0.1 ohm."""
 DRIFT_S: Final = 60.0
 BLOCKS: Final = 10
 FED_MAX_V: Final = 0.5
-"""With the fuse out; the least that an unpowered board is sure not to run on, and above what a floating input shows."""
+"""Limit with the fuse out: no board runs on less, and a floating input shows less."""
 LAST_S: Final = 1.0
 ZERO_A: Final = "zero_a"
 WRONG_SHUNT: Final = 0.1
-"""From so far off on no tolerance explains it."""
+"""Relative error of the current that no tolerance explains."""
 ADDITIVITY_MAX: Final = 0.002
 LEAD_S: Final = 1.0
-"""At the beginning of a recording: the load was connected at about that time."""
+"""Beginning of a recording that is left out, since the load was connected at about that time."""
 USUAL_OHM: Final = (0.001, 0.002, 0.005, 0.01, 0.015, 0.02, 0.025, 0.05, 0.1, 0.2, 0.5, 1.0)
 SWAPPED: Final = "exchange the wires at VIN+ and VIN\N{MINUS SIGN}"
 
@@ -40,7 +40,7 @@ def zero(desk: OpenDesk) -> Verdict:
 
 
 def judge_zero(recorded: DeskRecording) -> Verdict:
-    """Whether the reading without a current is within the data sheet's offset, and stays there."""
+    """Judges whether the reading without a current is within the data sheet's offset and does not drift."""
     bounds = recorded.bounds
     good = recorded.trace.good
     time_s, current_a = recorded.trace.meter_ns[good] * 1e-9, recorded.trace.current_a[good]
@@ -57,13 +57,13 @@ def judge_zero(recorded: DeskRecording) -> Verdict:
         faults.add(
             f"the sensor reads {1e3 * mean_a:+.2f} mA without a load, and its data sheet allows "
             f"{1e3 * offset_max_a:.3g} mA",
-            "see that nothing is connected behind VIN\N{MINUS SIGN} (a LED, a bleeder, the board); then the chip "
-            "or its solder joints are at fault: take another breakout",
+            "see that nothing is connected after VIN\N{MINUS SIGN} (a LED, a bleeder, the board); if so, the chip "
+            "or its solder joints are at fault: use another breakout",
         )
     if abs(drift_a) > DRIFT_MAX_A + 2 * drift_u_a:
         faults.add(
             f"the zero moves by {1e3 * drift_a:+.2f} mA in 60 s",
-            "keep draughts, hands and hot parts off the sensor, press VIN+ and VIN\N{MINUS SIGN} into fresh solder "
+            "keep draughts, hands and hot parts away from the sensor, solder VIN+ and VIN\N{MINUS SIGN} again "
             "(a cold joint is a thermocouple), and wait ten minutes after switching on",
         )
     words = f"reads {1e3 * mean_a:+.3f} mA without a load, moves by {1e3 * drift_a:+.3f} mA in 60 s"
@@ -71,7 +71,7 @@ def judge_zero(recorded: DeskRecording) -> Verdict:
 
 
 def _drift(time_s: Float64Array, current_a: Float64Array) -> tuple[float, float, Picture]:
-    """Change in 60 s and its standard uncertainty [A], by a line through means of tenths of the recording."""
+    """Change in 60 s and its standard uncertainty [A], from a line through the means of tenths of the recording."""
     blocks = np.array_split(np.arange(time_s.size), BLOCKS)
     at_s = np.array([time_s[block].mean() for block in blocks])
     means_a = np.array([current_a[block].mean() for block in blocks])
@@ -91,7 +91,7 @@ def back_feed(desk: OpenDesk) -> Verdict:
 
 
 def judge_back_feed(recorded: DeskRecording) -> Verdict:
-    """Whether the board's supply falls to nothing once its fuse is out."""
+    """Judges whether the board's voltage falls to nothing once the supply's fuse is out."""
     if not recorded.bounds.voltage_step_v:
         return Verdict.skipped("the meter does not measure the voltage")
     left_v = last_voltage_v(recorded)
@@ -99,8 +99,8 @@ def judge_back_feed(recorded: DeskRecording) -> Verdict:
     faults = Defects()
     if left_v >= FED_MAX_V:
         faults.add(
-            f"with the fuse out {left_v:.2f} V stand at the board: something else feeds it, past the sensor",
-            "unplug one after the other and look again: HDMI, a powered USB hub, the 5 V of a debug adapter, a "
+            f"with the fuse out the board still has {left_v:.2f} V: something else feeds it, past the sensor",
+            "unplug one thing after the other and look again: HDMI, a powered USB hub, the 5 V of a debug adapter, a "
             "second supply, the sync line of an unbuffered controller (docs/how-to/wire-the-rig.md, What must not "
             "feed the board)",
         )
@@ -108,7 +108,7 @@ def judge_back_feed(recorded: DeskRecording) -> Verdict:
 
 
 def last_voltage_v(recorded: DeskRecording) -> float:
-    """Mean voltage of the recording's last second, of the readings themselves [V]."""
+    """Mean of the voltage readings in the recording's last second [V]."""
     trace = recorded.trace
     good = trace.good
     stamps_ns, volts_v = (
@@ -121,7 +121,7 @@ def last_voltage_v(recorded: DeskRecording) -> float:
 
 
 def steady_mean(recorded: DeskRecording, lead_s: float = LEAD_S) -> MeanReading:
-    """Means at a steady load, the beginning left out. Raises: CalibrationFault: it moved, or was beyond the range."""
+    """Means at a steady load, without the first `lead_s`. Raises: CalibrationFault: not steady, or out of range."""
     cells = recorded.cells
     return mean_reading(cells, cells.start_ns + round(lead_s * 1e9), cells.end_ns, recorded.bounds)
 
@@ -139,11 +139,11 @@ def resistor(desk: OpenDesk) -> Verdict:
 def judge_resistor(
     read: MeanReading, ohm: float, ohm_bound: float, bounds: ErrorBounds, zero_a: float | None = None
 ) -> Verdict:
-    """Whether current and voltage are those of a resistor that is known.
+    """Judges whether current and voltage fit a known resistor.
 
     Args:
-        ohm_bound: relative.
-        zero_a: reading without a load; None: it is not known.
+        ohm_bound: relative error bound of the resistance.
+        zero_a: reading without a load; None: unknown.
     """
     if not bounds.voltage_step_v:
         return Verdict.skipped("the meter does not measure the voltage")
@@ -153,7 +153,7 @@ def judge_resistor(
     if read.voltage_v < 1.0:
         return Verdict.failed(
             f"only {read.voltage_v:.2f} V at the resistor",
-            "see that the supply is on, the fuse is back, and VIN\N{MINUS SIGN} and GND are joined with the resistor",
+            "see that the supply is on, the fuse is back, and the resistor is connected to VIN\N{MINUS SIGN} and GND",
         )
     ratio = current_a / expected_a
     figures = {
@@ -171,9 +171,10 @@ def judge_resistor(
 def ratio_bound(
     read: MeanReading, current_a: float, bounds: ErrorBounds, *, zero_known: bool = False
 ) -> float:
-    """Relative bound of a current over a voltage: the sum of all bounds as delivered, k = 2 of a calibration.
+    """Relative bound of current divided by voltage: sum of all bounds as delivered, or k = 2 of a calibration.
 
-    A sum, not a root of squares: a sound rig must pass, and a data sheet's bounds may all be reached at once.
+    The bounds are added, not combined as a root of squares: a sound rig must pass, and all bounds of a data sheet may
+    be reached at once.
     """
     steps = bounds.current_step_a / 2 / current_a + bounds.voltage_step_v / 2 / read.voltage_v
     noise = 2 * math.hypot(read.current_u_a / current_a, read.voltage_u_v / read.voltage_v)
@@ -193,7 +194,7 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
     if ratio < 0.1:
         return Defect(
             "the current does not flow through the sensor",
-            "join the resistor with VIN\N{MINUS SIGN}, not with the supply; see that VIN+ has the supply's +5 V",
+            "connect the resistor to VIN\N{MINUS SIGN}, not to the supply; see that VIN+ has the supply's +5 V",
         )
     if abs(ratio - 1) > WRONG_SHUNT and bounds.shunt:
         true_ohm = bounds.shunt.ohm * ratio
@@ -202,26 +203,26 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
         return Defect(
             f"the current is {100 * (ratio - 1):+.0f} % off, which no tolerance explains: shunt={bounds.shunt.ohm:g} "
             "is wrong",
-            f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read the marking on it (R100 is 0.1, R020 is 0.02) "
-            "and mend shunt= in rig.toml; then look for a second resistor beside it",
+            f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read its marking (R100 is 0.1, R020 is 0.02) and "
+            "correct shunt= in rig.toml; if it is right, look for a second resistor in parallel",
         )
     return Defect(
         f"the current is {100 * (ratio - 1):+.2f} % off, and {100 * allowed:.2g} % are allowed",
-        "solder the shunt and VIN+ and VIN\N{MINUS SIGN} anew, measure the resistor with four wires, and calibrate the "
+        "solder the shunt, VIN+ and VIN\N{MINUS SIGN} again, measure the resistor with four wires, and calibrate the "
         "sensor (docs/how-to/calibrate.md)",
     )
 
 
 @dataclass(frozen=True)
 class Loads:
-    """Readings of A, of B and of both in parallel."""
+    """Readings of load A, of load B and of both in parallel."""
 
     a: MeanReading
     b: MeanReading
     both: MeanReading
 
     def residual(self, zero_a: float) -> float:
-        """Current of both less that of A and of B, as a share of it; each at the voltage of both."""
+        """Current of both minus the currents of A and B, as a share of the former; all at the voltage of both."""
         parts_a = [
             (load.current_a - zero_a) * self.both.voltage_v / load.voltage_v for load in (self.a, self.b)
         ]
@@ -229,7 +230,7 @@ class Loads:
         return (both_a - sum(parts_a)) / both_a
 
     def residual_u(self) -> float:
-        """Standard uncertainty of the residual from noise and steps."""
+        """Standard uncertainty of the residual, from noise and quantisation steps."""
         return math.hypot(
             *(load.current_u_a / self.both.current_a for load in (self.a, self.b, self.both)),
             *(
@@ -241,10 +242,10 @@ class Loads:
 
 
 def additivity(desk: OpenDesk) -> Verdict:
-    """Records A, B and both, then the same after both were on for a while."""
+    """Records A, B and both, then the same again after both have been on for a while."""
     pace = desk.pace
     if not desk.parts.resistor:
-        return Verdict.skipped("there is no known resistor, and no second one beside it")
+        return Verdict.skipped("there is no known resistor, and no second one to go with it")
 
     def take(setup: Setup, name: str, lead_s: float = LEAD_S) -> DeskRecording:
         desk.set_up(setup)
@@ -265,20 +266,20 @@ def additivity(desk: OpenDesk) -> Verdict:
 
 
 def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float | None) -> Verdict:
-    """Whether currents add up, before and after the shunt has warmed up.
+    """Judges whether currents add up, before and after the shunt has warmed up.
 
-    Whatever the resistors are, and whatever gain the sensor has, both in parallel draw the sum: what is left over is
-    the sensor's own bend, or a shunt that heats itself.
+    For any two resistors and any gain of the sensor, both in parallel draw the sum. A residual shows that the sensor is
+    not linear, or that the shunt heats itself.
 
     Args:
-        zero_a: reading without a load; None: not known, the offset's bound widens the limit.
+        zero_a: reading without a load; None: unknown, and the offset's bound widens the limit.
     """
     if not bounds.voltage_step_v:
         return Verdict.skipped("the meter does not measure the voltage")
     unknown = 0.0 if zero_a is not None else bounds.current_offset_max_a / abs(cold.both.current_a)
     at_cold, at_hot = cold.residual(zero_a or 0.0), hot.residual(zero_a or 0.0)
     limit = ADDITIVITY_MAX + unknown
-    words = f"both less the sum: {100 * at_cold:+.3f} % cold, {100 * at_hot:+.3f} % after warming up"
+    words = f"both minus the sum: {100 * at_cold:+.3f} % cold, {100 * at_hot:+.3f} % after warming up"
     figures = {
         "cold": CheckedFigure(at_cold, "", f"within {100 * limit:.2g} %, and noise"),
         "hot": CheckedFigure(at_hot, "", f"within {100 * limit:.2g} %, and noise"),
@@ -288,15 +289,15 @@ def judge_additivity(cold: Loads, hot: Loads, bounds: ErrorBounds, zero_a: float
     faults = Defects()
     if abs(at_cold) > limit + 2 * cold.residual_u():
         faults.add(
-            f"the currents of two loads do not add up by {100 * at_cold:+.2f} % (cold)",
-            "reconnect the loads with firm clips and repeat; if it stays, the shunt heats within seconds or a solder "
-            "joint of it is bad",
+            f"the currents of two loads do not add up: {100 * at_cold:+.2f} % (cold)",
+            "reconnect the loads with firm clips and repeat; if this does not help, the shunt heats within seconds or "
+            "one of its solder joints is bad",
         )
     if abs(at_hot) > limit + 2 * hot.residual_u():
         faults.add(
-            f"after warming up they do not add up by {100 * at_hot:+.2f} % at {hot.both.current_a:.2f} A: the shunt "
-            "heats itself",
-            "take a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the "
+            f"after warming up the currents do not add up: {100 * at_hot:+.2f} % at {hot.both.current_a:.2f} A; the "
+            "shunt heats itself",
+            "use a shunt of 20 milliohm, at most 50 ppm/K, 2 W (docs/how-to/wire-the-rig.md); or calibrate the "
             "sensor, which fits its heating (docs/how-to/calibrate.md)",
         )
     return Verdict.of(words, faults, figures)

@@ -1,4 +1,4 @@
-"""Steps with the board as the load: up and down in steps, everything at once, and one long recording at rest."""
+"""Steps with the board as the load: load steps up and down, full load, and a long recording of the idle board."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from opjoule.evaluation.alignment import align
 
 REPEAT_MAX: Final = 0.005
 RISE_MIN: Final = 0.1
-"""Least that a full load adds to the idle power, as a share of it; boards of the profiles add half and more."""
+"""Least increase of the power from idle to full load, as a share of idle; boards of the profiles add half or more."""
 CABLE_MAX_OHM: Final = 0.2
 SPAN_U: Final = 10.0
-"""Least span of the currents, in their standard uncertainties, that tells a line."""
+"""Least span of the currents, in their standard uncertainties, that determines a line."""
 HEADROOM_V: Final = 0.1
 CABLE_OHM: Final = "cable_ohm"
 CABLE_U_OHM: Final = "cable_u_ohm"
@@ -45,10 +45,12 @@ _BUS: Final = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "i2c_held", "sensor_r
 _LINE: Final = ("transmit_full", "receive_overrun", "receive_bad_frame")
 _LINK: Final = ("bad_cobs", "bad_crc", "bad_length", "lost_frames")
 _BUS_ADVICE: Final = (
-    "SDA and SCL below 20 cm and away from the supply's wires, 4.7 kohm from each to 5 V (3.3 V with a controller of "
-    "3.3 V), one ground wire to the breakout, fresh solder (docs/how-to/wire-the-rig.md, The bus)"
+    "keep SDA and SCL below 20 cm and away from the supply's wires, with 4.7 kohm from each to 5 V (3.3 V with a "
+    "controller of 3.3 V); use one ground wire to the breakout; solder again (docs/how-to/wire-the-rig.md, The bus)"
 )
-_LINE_ADVICE: Final = "another USB cable and port, no hub between; end programs that keep this computer busy"
+_LINE_ADVICE: Final = (
+    "use another USB cable and port without a hub; end programs that keep this computer busy"
+)
 
 
 @dataclass(frozen=True)
@@ -62,7 +64,7 @@ class PlayedLevel:
 
 @dataclass(frozen=True)
 class LevelReading:
-    """What the meter read of it."""
+    """The meter's reading of one step."""
 
     level: int
     read: MeanReading
@@ -74,7 +76,7 @@ class LevelReading:
 
 
 def play_level(board: Board, level: int, seconds: float) -> PlayedLevel:
-    """Has the board play one step; the stretch of it that counts, whole periods of its pattern."""
+    """Has the board play one step; returns the part that counts, which is whole periods of the pattern."""
     chips = pattern(level, LEAD_S + seconds + TAIL_S)
     start_ns, end_ns = board.probe.play_signature(chips, CHIP_MS)
     first_ns = start_ns + round(LEAD_S * 1e9)
@@ -83,13 +85,13 @@ def play_level(board: Board, level: int, seconds: float) -> PlayedLevel:
 
 
 def map_of_levels(recorded: DeskRecording, levels: Sequence[PlayedLevel]) -> ClockMap:
-    """The map that a recording's stretches are placed with."""
+    """Clock map that places the steps in a recording."""
     evidence = clock_evidence(recorded)
     return align(evidence, (levels[0].start_board_ns, levels[-1].end_board_ns)).board_to_meter
 
 
 def levels(desk: OpenDesk) -> Verdict:
-    """Plays and reads steps up to the full load and back."""
+    """Plays load steps up to the full load and back, and judges their readings."""
     desk.set_up(Setup.BOARD)
     up = desk.pace.levels
     with desk.prepared() as board, desk.recording("levels", board) as running:
@@ -102,7 +104,7 @@ def levels(desk: OpenDesk) -> Verdict:
 
 
 def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -> LevelReading:
-    """Means over one step. Raises: CalibrationFault: the load moved, or was beyond the range."""
+    """Means over one step. Raises: CalibrationFault: the load was not steady, or out of range."""
     start_ns, end_ns = placed.to_target(played.start_board_ns), placed.to_target(played.end_board_ns)
     u_ns = placed.u_ns(played.start_board_ns)
     read = mean_reading(recorded.cells, start_ns, end_ns, recorded.bounds, u_ns=u_ns, period_ns=PERIOD_NS)
@@ -110,7 +112,7 @@ def read_level(recorded: DeskRecording, placed: ClockMap, played: PlayedLevel) -
 
 
 def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdict:
-    """Whether the power rises up to the full load and repeats on the way back, and how stiff supply and cable are."""
+    """Judges whether the power rises with the load and repeats on the way back, and the resistance of the supply."""
     top = max(range(len(readings)), key=lambda place: readings[place].level)
     up, down = readings[: top + 1], {reading.level: reading for reading in readings[top + 1 :]}
     apart = max(
@@ -128,14 +130,14 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
     cable_ohm, u_ohm = (stiff[name].value if stiff else 0.0 for name in (CABLE_OHM, CABLE_U_OHM))
     if bounds.voltage_step_v and (not stiff or 2 * u_ohm > CABLE_MAX_OHM):
         faults.add(
-            "the load changes too little to tell the cable's resistance",
+            "the load changes too little to determine the cable's resistance",
             "repeat with a load that changes more, and a supply without ripple",
         )
     elif stiff and cable_ohm > CABLE_MAX_OHM + 2 * u_ohm:
         faults.add(
             f"supply, fuse and cable have {cable_ohm:.2f} ohm, and {CABLE_MAX_OHM:g} ohm are allowed",
-            "a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder, fewer plugs: the "
-            "board's voltage falls by as much per ampere",
+            "use a shorter, thicker cable (1 mm\N{SUPERSCRIPT TWO}, 30 cm), another fuse holder or fewer plugs: the "
+            "board's voltage falls by this much per ampere",
         )
     cable = f", {cable_ohm:.3f} \N{PLUS-MINUS SIGN} {2 * u_ohm:.3f} ohm of supply and cable" if stiff else ""
     words = f"{up[0].power_w:.2f} to {up[-1].power_w:.2f} W, repeats within {100 * apart:.2f} %{cable}"
@@ -143,7 +145,7 @@ def judge_levels(readings: Sequence[LevelReading], bounds: ErrorBounds) -> Verdi
 
 
 def _course_faults(up: Sequence[LevelReading], apart: float) -> Defects:
-    """What is wrong with the powers of a load that rises, and falls back with so much of a difference."""
+    """Defects of the powers of a rising load; `apart` is the largest relative difference on the way back."""
     faults = Defects()
     if max(point.read.current_a for point in up) < 0:
         faults.add("the current flows backwards", SWAPPED)
@@ -158,13 +160,13 @@ def _course_faults(up: Sequence[LevelReading], apart: float) -> Defects:
     if rise < RISE_MIN:
         faults.add(
             f"the full load adds only {100 * rise:.1f} % to the idle power",
-            "see that the sensor measures this board, and end what keeps its processors busy",
+            "see that the sensor measures this board, and end programs that keep its processors busy",
         )
     if apart > REPEAT_MAX:
         faults.add(
             f"the same load differs by {100 * apart:.2f} % on the way back, and {100 * REPEAT_MAX:g} % are allowed",
-            "hold the clock frequency and the fan (docs/how-to/prepare-the-board.md), end what else runs on the "
-            "board, and repeat; if it stays, a contact in the supply changes",
+            "fix the clock frequency and the fan (docs/how-to/prepare-the-board.md), end other programs on the "
+            "board, and repeat; if this does not help, a contact in the supply changes",
         )
     return faults
 
@@ -172,7 +174,7 @@ def _course_faults(up: Sequence[LevelReading], apart: float) -> Defects:
 def _line(
     readings: Sequence[LevelReading], bounds: ErrorBounds
 ) -> tuple[Picture | None, dict[str, CheckedFigure]]:
-    """Voltage against current, and the resistance before the sensor's voltage, its shunt taken off."""
+    """Voltage against current, and the resistance between supply and the sensor's voltage, without the shunt."""
     if not bounds.voltage_step_v:
         return None, {}
     read = [reading.read for reading in readings]
@@ -204,15 +206,15 @@ def _line(
 
 @dataclass(frozen=True)
 class FullLoad:
-    """The board with all processors and its medium at work."""
+    """Recording of the board with all processors and its medium at work."""
 
     recorded: DeskRecording
     flags: tuple[str, ...]
-    """What the board's firmware says of its supply, a line each."""
+    """Reports of the board's firmware about its supply, one line each."""
 
 
 def take_full(desk: OpenDesk) -> FullLoad:
-    """Keeps all processors busy while the medium is written."""
+    """Records the board while all processors are busy and the medium is written."""
     desk.set_up(Setup.BOARD)
     with desk.prepared() as board, desk.recording("full", board) as running:
         running.wait(1.0)
@@ -231,7 +233,7 @@ def take_full(desk: OpenDesk) -> FullLoad:
 
 
 def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
-    """Whether the supply holds the board up, and the sensor's range its current."""
+    """Judges whether the supply's voltage is high enough and the current is within the sensor's range."""
     recorded = taken.recorded
     least = least_voltage(recorded.corrected, recorded.bounds) if recorded.bounds.voltage_step_v else None
     most_a = float(recorded.corrected.current_a[recorded.trace.good].max())
@@ -246,31 +248,32 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
         figures["least_v"] = CheckedFigure(least.voltage_v, "V", f"at least {limit_v + HEADROOM_V:g} V")
         if least.is_under(limit_v + HEADROOM_V):
             faults.add(
-                f"the board's voltage falls to {least.voltage_v:.2f} V, its limit is {limit_v:g} V",
-                f"a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, a shorter and thicker cable",
+                f"the board's voltage falls to {least.voltage_v:.2f} V, and its limit is {limit_v:g} V",
+                f"use a shunt of 20 milliohm, a supply of {profile.supply_voltage_v[1]:g} V, or a shorter and thicker "
+                "cable",
             )
     if clipped:
         faults.add(
-            f"{clipped} samples stand at the end of the sensor's range",
-            "a wider range= or a smaller shunt (docs/reference/sensors.md)",
+            f"{clipped} samples are at the end of the sensor's range",
+            "use a wider range= or a smaller shunt (docs/reference/sensors.md)",
         )
     for flag in taken.flags:
         faults.add(
             flag,
-            "the supply is too weak for this load: see the voltage above, and the board's own cable and plug",
+            "the supply is too weak for this load: check the voltage above, and the board's own cable and plug",
         )
     low = f", at least {least.voltage_v:.2f} V" if least else ""
     return Verdict.of(f"up to {most_a:.2f} A{low}, {len(taken.flags)} flags", faults, figures)
 
 
 def take_long(desk: OpenDesk) -> DeskRecording:
-    """Records the idle board for minutes."""
+    """Records the idle board for several minutes."""
     desk.set_up(Setup.BOARD)
     return desk.take("long", desk.pace.long_s)
 
 
 def judge_errors(recorded: DeskRecording) -> Verdict:
-    """Whether the chain from the sensor to this computer lost or damaged anything."""
+    """Judges whether anything was lost or damaged between the sensor and this computer."""
     captured = recorded.captured
     counts: dict[str, int] = {name: count for name, count in captured.losses.faults.items() if count}
     damaged = {name: captured.losses.link.get(name, 0) for name in _LINK if captured.losses.link.get(name)}
@@ -292,7 +295,7 @@ def judge_errors(recorded: DeskRecording) -> Verdict:
     if missed:
         faults.add(f"{missed} conversions are missing", _LINE_ADVICE if line else _BUS_ADVICE)
     if captured.ended:
-        faults.add(f"the meter stopped: {captured.ended}", "its supply and USB cable")
+        faults.add(f"the meter stopped: {captured.ended}", "check its supply and USB cable")
     words = f"{captured.samples} samples in {seconds:.0f} s, no error" if not faults else f"{seconds:.0f} s"
     return Verdict.of(words, faults, figures)
 
@@ -302,22 +305,24 @@ def _counts(counts: dict[str, int]) -> str:
 
 
 def judge_idle(recorded: DeskRecording, profile: Profile) -> Verdict:
-    """Whether the idle power is one that such a board may have: a warning only."""
+    """Judges whether the idle power is plausible for the board; gives at most a warning."""
     good = recorded.trace.good
     idle_w = float(recorded.corrected.power_w[good].mean())
     words = f"{idle_w:.2f} W idle"
     if profile.idle_w is None:
-        words += f"; what is plausible for a {profile.title} is not known"
+        words += f"; the plausible range of a {profile.title} is not known"
         return Verdict.of(words, [], {"idle_w": CheckedFigure(idle_w, "W")})
     low_w, high_w = profile.idle_w
     figures = {"idle_w": CheckedFigure(idle_w, "W", f"{low_w:g} to {high_w:g} W (a warning only)")}
     if low_w <= idle_w <= high_w:
         return Verdict.of(words, [], figures)
-    more, advice = "less", "a second supply, the shunt= in rig.toml, the steps above"
+    more, advice = "less", "whether there is a second supply, shunt= in rig.toml, and the steps above"
     if idle_w > high_w:
         more = "more"
-        advice = "what else hangs on the board (a disk, a fan, HDMI, Wi-Fi), and what runs on it ('top')"
+        advice = (
+            "what else is connected to the board (a disk, a fan, HDMI, Wi-Fi) and what runs on it ('top')"
+        )
     fault = Defect(
-        f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"look at {advice}"
+        f"{more} than a {profile.title} usually takes ({low_w:g} to {high_w:g} W)", f"check {advice}"
     )
     return Verdict.of(words, [fault], figures, broken=StepOutcome.WARNING)

@@ -1,4 +1,4 @@
-"""The step of the medium: what is written to its path reaches it, and nothing else."""
+"""The step of the medium: checks that bytes written to its path reach this medium, and only this."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from opjoule.trace.power_trace import PowerTrace
 
 BYTES_SHARE_MAX: Final = 0.02
 STORAGE_SHARE_MAX: Final = 0.1
-"""Most that a storage sensor may move with the processors, as a share of what it moves with the medium."""
+"""Largest response of a storage sensor to busy processors, as a share of its response to the medium."""
 KINDS: Final = {"sd": ("mmcblk",), "emmc": ("mmcblk",), "ssd-usb2": ("sd",), "ssd-usb3": ("sd",)}
-"""Medium -> how the kernel's names of its device begin (Documentation/admin-guide/devices.txt)."""
+"""Medium -> prefixes of the kernel's name of its device (Documentation/admin-guide/devices.txt)."""
 REST_S: Final = 2.0
 _WRITE: Final = (
     'dd if=/dev/zero of="$1" bs=1048576 count="$2" conv=fsync 2>/dev/null && '
@@ -30,19 +30,19 @@ _WRITE: Final = (
 
 @dataclass(frozen=True)
 class FoundMedium:
-    """What the board's kernel says of the medium."""
+    """The board kernel's statements about the medium."""
 
     name: str
     """Name that --storage takes."""
     path: str
     path_number: str = ""
-    """MAJOR:MINOR of the device that the path lies on; empty where that is none, or not known."""
+    """MAJOR:MINOR of the device that contains the path; empty if there is none, or it is unknown."""
     path_device: str = ""
     stated: str = ""
     """`device` of rig.toml."""
     stated_number: str = ""
     known: bool = True
-    """The kernel was asked; a simulated board's cannot tell."""
+    """Whether the kernel was asked; a simulated board's kernel cannot answer."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class WrittenMedium:
     medium: FoundMedium
     asked_bytes: int
     sensor: int = 0
-    """Number of the further sensor in the medium's supply; 0: there is none."""
+    """Number of the additional sensor in the medium's supply; 0: there is none."""
 
 
 def write_file(board: Board, size_bytes: int, tag: str) -> None:
@@ -68,7 +68,7 @@ def write_file(board: Board, size_bytes: int, tag: str) -> None:
 
 
 def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
-    """Records rest, busy processors, and a file that is written to the medium."""
+    """Records the board at rest, with busy processors, and while a file is written to the medium."""
     desk.set_up(Setup.BOARD)
     size = desk.pace.written_bytes
     with desk.prepared() as board, desk.recording("medium", board) as running:
@@ -86,7 +86,7 @@ def take_medium(desk: OpenDesk, name: str) -> WrittenMedium:
 
 
 def find_medium(board: Board, name: str) -> FoundMedium:
-    """Asks the board's kernel which devices path and rig.toml mean."""
+    """Asks the board's kernel for the devices of the path and of rig.toml's `device`."""
     place = board.medium
     if board.facts()["connection"] == "simulated":
         return FoundMedium(name, place.path, known=False)
@@ -103,7 +103,7 @@ def find_medium(board: Board, name: str) -> FoundMedium:
 
 
 def judge_medium(taken: WrittenMedium) -> Verdict:
-    """Whether the bytes went to the medium that is meant, and its own sensor moved with them."""
+    """Judges whether the bytes went to the intended medium, and whether its own sensor responded."""
     system = taken.recorded.system.get("written")
     column = system["device_written_bytes"].to_numpy() if system is not None and len(system) else np.zeros(1)
     written_bytes = float(column[-1] - column[0])
@@ -120,14 +120,14 @@ def judge_medium(taken: WrittenMedium) -> Verdict:
         faults.add(
             f"of {taken.asked_bytes >> 20} MiB written to {medium.path} the kernel counts {100 * share:.1f} % at "
             f"{where}: the path is not on {medium.name}",
-            f"mount the medium there, or mend the path of {medium.name} in rig.toml ('findmnt -T PATH' on the "
+            f"mount the medium there, or correct the path of {medium.name} in rig.toml ('findmnt -T PATH' on the "
             "board names the device)",
         )
     elif abs(share - 1) > BYTES_SHARE_MAX:
         faults.add(
             f"of {taken.asked_bytes >> 20} MiB the kernel counts {100 * share:.1f} % at {where}",
-            "end what else writes there (logs, swap, updates); a file system that compresses or keeps copies "
-            "counts otherwise: use ext4",
+            "end other writers there (logs, swap, updates); a file system that compresses or keeps copies "
+            "gives another count: use ext4",
         )
     words = f"{written_bytes / 2**20:.0f} of {taken.asked_bytes >> 20} MiB at {where}"
     if taken.sensor:
@@ -141,40 +141,40 @@ def _wrong_device(medium: FoundMedium) -> Defects:
         return faults
     if not medium.path_number:
         faults.add(
-            f"{medium.path} lies on no block device (memory, overlay or network)",
+            f"{medium.path} is not on a block device (memory, overlay or network)",
             f"give {medium.name} a path on the medium itself in rig.toml",
         )
     elif medium.stated and medium.stated_number != medium.path_number:
         faults.add(
-            f"{medium.path} lies on {medium.path_device}, not on {medium.stated}",
-            f"mount {medium.stated} there, or mend path or device of {medium.name} in rig.toml",
+            f"{medium.path} is on {medium.path_device}, not on {medium.stated}",
+            f"mount {medium.stated} there, or correct path or device of {medium.name} in rig.toml",
         )
     elif begins and not medium.path_device.startswith(begins):
         faults.add(
-            f"{medium.path} lies on {medium.path_device}, which is no {medium.name}",
-            f"mount the {medium.name} there, or mend the path in rig.toml",
+            f"{medium.path} is on {medium.path_device}, which is no {medium.name}",
+            f"mount the {medium.name} there, or correct the path in rig.toml",
         )
     return faults
 
 
 def _own_sensor(taken: WrittenMedium, faults: Defects) -> CheckedFigure:
-    """Whether the storage sensor moves with the medium alone."""
+    """Judges whether the storage sensor responds to the medium only."""
     trace = taken.recorded.other_sensors[taken.sensor]
     rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)
     if share > STORAGE_SHARE_MAX or moved_w <= 0.02:
         faults.add(
-            f"the storage sensor moves by {1e3 * moved_w:.0f} mW with the medium, by {1e3 * with_processors_w:.0f} mW "
-            "with the processors",
-            "see that it is in the medium's own VBUS, that nothing else hangs behind it, and that sensor= in rig.toml "
-            "is its place in sensors=",
+            f"the storage sensor changes by {1e3 * moved_w:.0f} mW with the medium and by "
+            f"{1e3 * with_processors_w:.0f} mW with the processors",
+            "see that it is in the medium's own VBUS, that nothing else is connected after it, and that sensor= in "
+            "rig.toml is its place in sensors=",
         )
-    return CheckedFigure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of what it moves with the medium")
+    return CheckedFigure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of its change with the medium")
 
 
 def _thirds(trace: PowerTrace, recorded: DeskRecording) -> tuple[float, float, float]:
-    """Power at rest, with busy processors, and while it was written [W]."""
+    """Power at rest, with busy processors, and while the medium was written [W]."""
     placed = by_exchanges(recorded)
     powers_w = []
     for name in ("rest", "processors", "written"):

@@ -1,4 +1,4 @@
-"""The page of a commissioning: each step with its figures and its drawing, and everything that was recorded."""
+"""The page of a commissioning: each step with its figures and drawing, and all recordings."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from opjoule.report.panels import chart_series, chart_value
 from opjoule.trace.journal import read_trace
 
 BETWEEN_S: Final = 1.0
-"""Empty space between two recordings."""
+"""Space between two recordings on the time axis."""
 MOST_CELLS: Final = 60_000
 
 
 def write_page(path: Path, certificate: Certificate) -> None:
-    """Writes the page, replaced as a whole."""
+    """Writes the page, replacing it as a whole."""
     write_whole(path, render(certificate).encode())
 
 
 def render(certificate: Certificate) -> str:
-    """The page's source."""
+    """HTML of the page."""
     title = f"Commissioning of {certificate.device}, {certificate.storage}"
     mark = " (SIMULATED)" if certificate.simulated else ""
     track, phases = _recordings(certificate)
@@ -62,10 +62,10 @@ def render(certificate: Certificate) -> str:
 def _banners(certificate: Certificate) -> Element:
     banners = []
     if certificate.simulated:
-        words = "A rehearsal on the simulated rig: it says nothing of hardware."
+        words = "A rehearsal on the simulated rig; it says nothing about hardware."
         banners.append(banner("simulated", "SIMULATED", words))
     if not certificate.is_fit:
-        banners.append(banner("failed", "not fit yet", certificate.conclusion))
+        banners.append(banner("failed", "not passed yet", certificate.conclusion))
     return element("div", *banners)
 
 
@@ -114,11 +114,11 @@ def _drawn(picture: Picture, title: str) -> Element:
 def _parts(certificate: Certificate) -> Element:
     named = {**asdict(certificate.parts), **certificate.meter, "rig.toml, SHA-256": certificate.rig_sha256}
     rows = [row(name.replace("_", " "), value) for name, value in named.items() if value]
-    return table(("part", "as named at the desk, or as it answered"), rows, "Parts")
+    return table(("part", "as named at the desk, or as reported by the meter"), rows, "Parts")
 
 
 def _recordings(certificate: Certificate) -> tuple[Track | None, list[PhaseSpan]]:
-    """Every recording that is still there on one time axis, and which step each belongs to."""
+    """All existing recordings on one time axis, and the step of each."""
     times, currents, volts = [], [], []
     phases: list[PhaseSpan] = []
     at_s = 0.0

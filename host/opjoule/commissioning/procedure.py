@@ -1,4 +1,4 @@
-"""Carries out the steps, one after the other; each verdict is kept as soon as there is one."""
+"""Carries out the steps one after the other; each verdict is saved at once."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opjoule.errors import BadInput, OpJouleError
 REPEAT: Final = "repeat"
 NEXT: Final = "next"
 _MEND: Final = (
-    f"      Mend it, then Enter repeats the step; '{NEXT}' goes on with the fault, 'stop' ends here"
+    f"      Fix it, then press Enter to repeat the step; '{NEXT}' continues with the fault, 'stop' ends here"
 )
 _CHECK: Final = refusing((REPEAT, NEXT).__contains__, f"neither {REPEAT} nor {NEXT}")
 _KEYS: Final = [step.key for step in STEPS]
@@ -37,21 +37,21 @@ class Procedure:
     open_desk: Callable[[DeskStep, Path], AbstractContextManager[OpenDesk]]
     """Opens what a step needs, with a folder for its recordings."""
     save: Callable[[], None]
-    """Writes the certificate and the page; after each verdict."""
+    """Writes the certificate and the page; called after each verdict."""
     say: Callable[[str], None]
     folder: Path
-    """For recordings: a new one for each session."""
+    """Folder for recordings, a new one for each session."""
     dialogue: DeskDialogue | None = None
-    """Asks what to do after a fault; None: the procedure ends at the first."""
+    """Asks what to do after a fault; None: the procedure ends at the first fault."""
     _kept: Kept = field(default_factory=dict)
     _taken: int = 0
 
     def run(self, steps: Sequence[DeskStep] = STEPS, *, again: bool = False) -> bool:
-        """Carries out the steps that have not passed; True if none of those has failed.
+        """Carries out the steps that have not passed; True if none of them failed.
 
         Args:
-            again: those that have passed, too.
-        Raises: Stopped: the person ended it.
+            again: also repeats steps that have passed.
+        Raises: Stopped: the person ended the procedure.
         """
         done = self.certificate.finished
         well = True
@@ -67,7 +67,7 @@ class Procedure:
         return well
 
     def _until_well(self, step: DeskStep, number: int) -> bool:
-        """One step, repeated for as long as the person wishes it."""
+        """Carries out one step, and repeats it as long as the person wants; True unless it failed."""
         while True:
             self.say(f"{number:2} of {len(STEPS)}  {step.title}: {step.measures}")
             verdict = self._attempt(step)
@@ -82,7 +82,7 @@ class Procedure:
             self._kept.clear()
 
     def _attempt(self, step: DeskStep) -> Verdict:
-        """One attempt; whatever the rig does wrong is its verdict."""
+        """One attempt at a step; a fault of the rig becomes its verdict."""
         self._taken += 1
         folder = self.folder / f"{self._taken:02}-{step.key}"
         try:
@@ -93,6 +93,6 @@ class Procedure:
         except BadInput:
             raise
         except OpJouleError as fault:
-            verdict = Verdict.failed(str(fault), "mend what the line says, and repeat the step")
+            verdict = Verdict.failed(str(fault), "fix what the line says, and repeat the step")
         self.certificate.finish(step.key, verdict, folder if folder.exists() else None)
         return verdict

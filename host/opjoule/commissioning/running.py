@@ -1,4 +1,4 @@
-"""A meter that is open, a recording of it with the board's side, and what that leaves: what a verdict is made of."""
+"""An open meter, a recording of it together with the board, and the recorded data on which a verdict is based."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ from opjoule.trace.power_trace import PowerTrace
 
 @dataclass(frozen=True)
 class DeskRecording:
-    """What meter and board have left of one recording."""
+    """Data of meter and board from one recording."""
 
     trace: PowerTrace
     """Trace as it was read, without a calibration."""
     bounds: ErrorBounds
-    """Bounds of the sensor, with its calibration where there is one."""
+    """Error bounds of the sensor, with its calibration if there is one."""
     captured: CaptureSummary = field(default_factory=CaptureSummary)
     edges: SyncEdges = field(
         default_factory=lambda: SyncEdges(np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros(0, np.int64))
@@ -54,7 +54,7 @@ class DeskRecording:
     system: Mapping[str, pa.Table] = field(default_factory=dict)
     """Name of the probe's files -> its samples of the board."""
     other_sensors: Mapping[int, PowerTrace] = field(default_factory=dict)
-    """Number, from 1, of a further sensor -> its trace."""
+    """Number of an additional sensor, from 1 -> its trace."""
 
     @cached_property
     def corrected(self) -> PowerTrace:
@@ -88,7 +88,7 @@ class DeskRecording:
         captured: CaptureSummary,
         board_exchanges: Sequence[Exchange] = (),
     ) -> DeskRecording:
-        """What a finished recording has left in its folder. Raises: RecordFault: a file of it is damaged."""
+        """Reads a finished recording from its folder. Raises: RecordFault: one of its files is damaged."""
         raw = folder / "raw"
         systems = {
             path.name.removesuffix(".system.csv"): read_system(path)
@@ -112,25 +112,25 @@ class DeskRecording:
 
 
 LATE_LIMIT_S: Final = 60.0
-"""How long samples may be on their way: a meter's buffer, a busy computer."""
+"""Longest delay of samples: the meter's buffer, a busy computer."""
 BEHIND_NS: Final = 200_000_000
-"""A sensor converts its voltage each 128th time by default, each 68 ms."""
+"""Time after which a voltage has certainly followed: by default every 128th conversion is one, every 68 ms."""
 _POLL_S: Final = 0.02
 
 
 @dataclass(frozen=True)
 class OpenMeter:
-    """A meter that is open and configured."""
+    """An open and configured meter."""
 
     meter: Meter
     identity: MeterIdentity
     bounds: ErrorBounds
-    """Bounds of its first sensor, with its calibration where there is one."""
+    """Error bounds of its first sensor, with its calibration if there is one."""
 
 
 @contextmanager
 def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> Iterator[OpenMeter]:
-    """A meter, open and configured until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
+    """Opens and configures a meter until the end of the block. Raises: MeterFault, BadInput, CalibrationFault."""
     with closing(meter):
         identity = meter.open()
         meter.configure()
@@ -141,7 +141,7 @@ def opened_meter(meter: Meter, name: str, calibrations: Calibrations | None) -> 
 
 
 def meter_words(meter: OpenMeter) -> dict[str, str]:
-    """Who answered, for the certificate."""
+    """The meter's own statements, for the certificate."""
     identity, bounds = meter.identity, meter.bounds
     sensors = ", ".join(f"{sensor.model} at 0x{sensor.address:02x}" for sensor in identity.sensors)
     facts = {
@@ -156,13 +156,13 @@ def meter_words(meter: OpenMeter) -> dict[str, str]:
 
 
 class Running:
-    """Records an open meter from the beginning of a `with` block to its end; `recorded` gives what it brought."""
+    """Records an open meter from the beginning to the end of a `with` block; `recorded` returns the data."""
 
     def __init__(self, meter: Meter, bounds: ErrorBounds, folder: Path, board: Board | None = None) -> None:
-        """Makes the files.
+        """Creates the files.
 
         Args:
-            board: prepared, for round trips and the probe's files; None: no board is involved.
+            board: a prepared board, for round trips and the probe's files; None: no board.
         """
         self.folder, self._bounds, self._board = folder, bounds, board
         self._journal = TraceJournal(folder)
@@ -183,7 +183,7 @@ class Running:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         try:
-            if error is None and self._board:  # else the samples' own clock counts
+            if error is None and self._board:  # without a board only the meter's clock counts
                 self.catch_up()
                 self._fetch(all_of=True)
         finally:
@@ -194,13 +194,13 @@ class Running:
             self._exchanges.close()
 
     def wait(self, seconds: float) -> None:
-        """Waits for so many seconds of the meter's clock. Raises: MeterFault: the meter has stopped, or is silent."""
+        """Waits for this many seconds of the meter's clock. Raises: MeterFault: the meter stopped, or is silent."""
         until_s, limit_s = self.capture.trace_s + seconds, time.monotonic() + seconds + LATE_LIMIT_S
         while self.capture.trace_s < until_s:
             self._check(limit_s)
 
     def catch_up(self) -> None:
-        """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not come."""
+        """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not arrive."""
         limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
         while True:
             try:
@@ -213,20 +213,20 @@ class Running:
             self._check(limit_s)
 
     def catch_up_to(self, board_ns: int) -> None:
-        """Waits until the board's clock, as the host sees it, has passed a moment."""
+        """Waits until the board's clock, as seen by the host, has passed `board_ns`."""
         assert self._board
         while (left_ns := board_ns - self._board.probe.clock_exchange().far_received_ns) > 0:
             self._check(time.monotonic() + LATE_LIMIT_S)
             time.sleep(min(left_ns * 1e-9, 0.1))
 
     def begin_files(self, name: str) -> None:
-        """The probe's events and samples go to files of this name from now on."""
+        """Sends the probe's events and samples to files of this name from now on."""
         assert self._board
         self._board.probe.begin_files(name)
         self._begun.append(name)
 
     def end_probe(self) -> None:
-        """Ends the board's probe, whose sync line and load rest from then on, and brings its files here."""
+        """Ends the board's probe and fetches its files; its sync line and load are at rest from then on."""
         assert self._board
         self._fetch(all_of=False)
         if self._watch:
@@ -235,12 +235,12 @@ class Running:
         self._begun.clear()
 
     def recorded(self) -> DeskRecording:
-        """What it has brought, once it has ended. Raises: RecordFault: nothing that can be read."""
+        """The recorded data, once the recording has ended. Raises: RecordFault: nothing can be read."""
         board = read_exchanges(self.folder / "raw" / BOARD_EXCHANGES)
         return DeskRecording.read(self.folder, self._bounds, self.capture.summary, board)
 
     def _fetch(self, *, all_of: bool) -> None:
-        """Brings the probe's files that are complete."""
+        """Fetches the probe's complete files."""
         if not self._begun:
             return
         assert self._board
@@ -262,7 +262,7 @@ class Running:
 
 
 def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecording:
-    """A recording of a meter alone, for so many seconds of its clock. Raises: MeterFault: it stopped before."""
+    """Records a meter alone for this many seconds of its clock. Raises: MeterFault: it stopped earlier."""
     with closing(TraceJournal(folder)) as journal:
         capture = Capture(meter.meter, journal)
         capture.start()

@@ -1,4 +1,4 @@
-"""The step of a second meter in series: two energies of the same stretches, with what is lost between them."""
+"""The step of a second meter in series: both energies of the same intervals, and the loss between the meters."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.units import COVERAGE_FACTOR, Measured
 
 LAG_U_NS: Final = 1_000_000.0
-"""Least standard uncertainty of a stretch's place on either meter: the board's load follows its stamps so well."""
+"""Least standard uncertainty of an interval's place on either meter: how well the board's load follows its stamps."""
 
 
 @dataclass(frozen=True)
 class BothEnergies:
-    """One stretch as both meters saw it."""
+    """Energies of one interval from both meters."""
 
     level: int
     rig_j: float
     rig_u_j: float
-    """Expanded (k = 2), the sensor's gain and offset included."""
+    """Expanded (k = 2); includes the sensor's gain and offset."""
     second_j: float
     second_u_j: float
     loss_j: float
-    """What is lost between the two places where they read the voltage, by the rig's current."""
+    """Energy lost between the two places where the meters read the voltage, computed from the rig's current."""
     loss_u_j: float
     """Expanded (k = 2)."""
 
     @property
     def apart_j(self) -> float:
-        """Second meter less rig, both at the rig's place."""
+        """Energy of the second meter minus that of the rig, both at the rig's place."""
         return self.second_j - self.loss_j - self.rig_j
 
     @property
     def allowed_j(self) -> float:
-        """What it may be (k = 2)."""
+        """Largest difference that the uncertainties allow (k = 2)."""
         return math.hypot(self.rig_u_j, self.second_u_j, self.loss_u_j)
 
 
 def second_meter(desk: OpenDesk) -> Verdict:
-    """The step of the second meter."""
+    """Records both meters at several loads and compares their energies."""
     if desk.second is None:
         return Verdict.skipped("there is no second meter")
     desk.set_up(Setup.SECOND_METER)
@@ -83,7 +83,7 @@ def _energies(
     to_second: ClockMap,
     ohm: float,
 ) -> BothEnergies:
-    """The same stretch of both recordings; `ohm` is negative where the second meter is nearer to the board."""
+    """Energies of one interval from both recordings; `ohm` is negative if the second meter is nearer to the board."""
     window = _window(to_rig, played)
     rig_energy = window_energy_j(rig.cells, window, rig.bounds)
     beside = window_energy_j(other.cells, _window(to_second, played), other.bounds)
@@ -103,12 +103,12 @@ def _window(placed: ClockMap, played: PlayedLevel) -> Window:
 
 
 def _expanded(result: EnergyResult) -> float:
-    """Half of the energy's interval; without one (clipped samples) as wide as the energy itself."""
+    """Half width of the energy's interval; the energy itself if there is no interval (clipped samples)."""
     return result.energy.u if isinstance(result.energy, Measured) else abs(result.energy.value)
 
 
 def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
-    """Whether both meters say the same of every stretch."""
+    """Judges whether both meters agree in every interval."""
     shares = [energy.apart_j / energy.rig_j for energy in energies]
     worst = max(energies, key=lambda energy: abs(energy.apart_j) / max(energy.allowed_j, 1e-9))
     share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)
@@ -116,19 +116,19 @@ def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
         "apart": CheckedFigure(share, "", f"within {100 * allowed:.2g} % (both intervals, k = 2)"),
         "loss": CheckedFigure(worst.loss_j / worst.rig_j, ""),
     }
-    words = f"the second meter says {100 * share:+.2f} %, {100 * allowed:.2g} % are within both intervals"
+    words = f"the second meter differs by {100 * share:+.2f} %, and {100 * allowed:.2g} % are within both intervals"
     faults = Defects()
     if abs(worst.apart_j) > worst.allowed_j:
         faults.add(
             f"the two meters differ by {100 * share:+.2f} %, and their intervals allow {100 * allowed:.2g} %",
-            "repeat with the meters' places exchanged: what follows the place is a loss between them that was not "
-            "stated, what follows a meter is its own error: calibrate that one (docs/how-to/calibrate.md), or look "
-            "at the date of its certificate",
+            "exchange the meters' places and repeat: a difference that follows the place is a loss between them that "
+            "was not stated; one that follows a meter is its own error: calibrate that meter "
+            "(docs/how-to/calibrate.md), or check the date of its certificate",
         )
     picture = Picture(
         [energy.level for energy in energies],
         [100 * share for share in shares],
         "load, eighths",
-        "second less rig, %",
+        "second minus rig, %",
     )
     return Verdict.of(words, faults, figures, picture)

@@ -1,4 +1,4 @@
-"""The twelve steps of the commissioning, in their order."""
+"""The twelve steps of the commissioning, in order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from opjoule.commissioning import known_loads, load_course, medium_bytes, second
 from opjoule.commissioning.desk import OpenDesk, Verdict
 
 Kept = dict[str, Any]
-"""Recordings that two steps share, by name, as long as the procedure runs."""
+"""Recordings that two steps share, by name; kept as long as the procedure runs."""
 
 
 @dataclass(frozen=True)
@@ -20,13 +20,13 @@ class DeskStep:
     key: str
     title: str
     measures: str
-    """What it measures and its limit, in words."""
+    """The measured quantity and its limit, in words."""
     carry_out: Callable[[OpenDesk, Kept, str], Verdict]
-    """Takes the recording and judges it; given the desk, what other steps keep, and the medium's name."""
+    """Makes the recording and judges it; takes the desk, the shared recordings and the medium's name."""
     board: bool = False
-    """The board's programs have a part in it."""
+    """Whether the step needs the board's programs."""
     second: bool = False
-    """The second meter has one."""
+    """Whether the step needs the second meter."""
 
 
 def _shared(kept: Kept, name: str, take: Callable[[OpenDesk], Any], desk: OpenDesk) -> Any:

@@ -1,4 +1,4 @@
-"""Steps of the sync line and the clocks, both from one recording: pulses, a load signature at both ends, then rest."""
+"""Steps of the sync line and the clocks, from one recording: pulses between two load signatures, then rest."""
 
 from __future__ import annotations
 
@@ -22,33 +22,33 @@ from opjoule.evaluation.alignment import Alignment, ClockEvidence, align
 from opjoule.meters.capture import OSCILLATES
 
 RMS_MAX_NS: Final = 20_000.0
-"""An interrupt stamps an edge late by 0 to 20 us (firmware on the Arduino framework), a capture unit by 0.5 us."""
+"""An interrupt stamps an edge 0 to 20 us late (firmware on the Arduino framework), a capture unit 0.5 us late."""
 BOARD_RATE_MAX: Final = 200e-6
-"""Board against host: two crystals of at most 100 ppm each, undisciplined."""
+"""Limit of board against host: two undisciplined crystals of at most 100 ppm each."""
 RELEASED_NS: Final = 2_000_000_000
-"""After the probe has ended: the board may let go of the line, which is an edge of its own."""
+"""Time after the probe's end in which the board may release the line, which makes an edge."""
 SETTLED_S: Final = 1.0
-"""Until the meter's period is known."""
+"""Time until the meter's sample period is known."""
 BEGUN_NS: Final = 50_000_000
-"""An edge so near to the beginning may or may not be in the recording."""
+"""An edge this close to the beginning may or may not be in the recording."""
 _LOOK: Final = (
-    "look along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, "
+    "check along the wire with an LED or a multimeter (host/measure.py doctor --pulses 20): the board's pin, 1 kohm, "
     "the buffer's input (pin 2), its supply (14), enable (pin 1 to GND), output (pin 3), D8"
 )
 
 
 @dataclass(frozen=True)
 class SyncRecorded:
-    """The recording, and the part of it in which the line was to rest."""
+    """The recording, and the time from which the line should be at rest."""
 
     recorded: DeskRecording
     ended_board_ns: int
-    """Time of the probe's end [board_ns]: no edge is the board's from then on."""
+    """Time of the probe's end [board_ns]; the board makes no edge after it."""
     has_line: bool
 
 
 def take_sync(desk: OpenDesk) -> SyncRecorded:
-    """Records pulses between two load signatures, then a while without the probe."""
+    """Records pulses between two load signatures, then some time without the probe."""
     desk.set_up(Setup.BOARD)
     pace = desk.pace
     with desk.prepared() as board, desk.recording("sync", board) as running:
@@ -68,7 +68,7 @@ def take_sync(desk: OpenDesk) -> SyncRecorded:
 
 
 def _play(board: Board, running: Running, number: int) -> None:
-    """Plays a load signature, whose changes go to files of their own."""
+    """Plays a load signature; its changes go to separate files."""
     try:
         bit_ms = chip_ms(running.capture.period_ns)
     except AlignmentError:
@@ -79,7 +79,7 @@ def _play(board: Board, running: Running, number: int) -> None:
 
 
 def judge_sync(taken: SyncRecorded) -> Verdict:
-    """Whether every edge of the board arrives at the meter, at its time, and no other does."""
+    """Judges whether every edge of the board arrives at the meter at the right time, and no other edge."""
     if not taken.has_line:
         return Verdict.skipped("rig.toml has no sync line")
     recorded = taken.recorded
@@ -100,7 +100,7 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     foreign = int(during.sum()) - arrived
     figures = {
         "arrived": CheckedFigure(arrived, "edges", f"{played} of {played}"),
-        "foreign": CheckedFigure(foreign, "edges", "at most 2 (the line is taken and let go)"),
+        "foreign": CheckedFigure(foreign, "edges", "at most 2 (the board takes and releases the line)"),
         "at_rest": CheckedFigure(resting, "edges", "none"),
     }
     faults = _lost_and_foreign(played, arrived, foreign, resting, recorded)
@@ -112,9 +112,9 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     figures["rms_s"] = CheckedFigure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
     if rms_ns > RMS_MAX_NS:
         faults.add(
-            f"the edges stray by {rms_ns / 1e3:.0f} us (rms)",
-            "take a 74AHCT125 in place of a MOSFET level shifter, whose pull-up bends the edge; stop what sets the "
-            "board's clock (chrony, ntpd)",
+            f"the edges scatter by {rms_ns / 1e3:.0f} us (rms)",
+            "use a 74AHCT125 instead of a MOSFET level shifter, whose pull-up slows the edge; stop programs that set "
+            "the board's clock (chrony, ntpd)",
         )
     same = bool(
         np.mean(board.level[of_recording][pairs.source_index] == meter.level[during][pairs.target_index])
@@ -123,7 +123,7 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     said = f"{words}, {rms_ns / 1e3:.2f} us (rms), {'not inverted' if same else 'INVERTED on the way'}"
     board_s = (pairs.source_ns - pairs.source_ns[0]) * 1e-9
     picture = Picture(
-        board_s.tolist(), (_residuals_ns(pairs, fitted) * 1e-3).tolist(), "s", "edge less clock map, us"
+        board_s.tolist(), (_residuals_ns(pairs, fitted) * 1e-3).tolist(), "s", "edge minus clock map, us"
     )
     return Verdict.of(said, faults, figures, picture)
 
@@ -135,12 +135,13 @@ def _lost_and_foreign(
     others, faults = foreign + resting, Defects()
     if played == 0:
         faults.add(
-            "the board made no edge", "see 'sync' of the board in rig.toml, and host/measure.py doctor"
+            "the board made no edge", "check 'sync' of the board in rig.toml, and run host/measure.py doctor"
         )
     elif arrived == 0 and (others > played or storms):
         faults.add(
             f"none of the board's {played} edges arrives, {others} foreign ones do: the buffer's input floats",
-            f"100 kohm from the buffer's input (pin 2) to GND, and the wire to the board's pin is off: {_LOOK}",
+            "put 100 kohm from the buffer's input (pin 2) to GND; the wire to the board's pin is not connected: "
+            f"{_LOOK}",
         )
     elif arrived == 0:
         faults.add(f"none of the board's {played} edges arrives: the wire is dead", _LOOK)
@@ -149,15 +150,15 @@ def _lost_and_foreign(
     if arrived < played:
         faults.add(
             f"{played - arrived} of the board's {played} edges are lost",
-            "a loose contact, or a level that is not reached: join the grounds with a wire of their own, put the "
-            "buffer in",
+            "a loose contact, or a level that is not reached: connect the grounds with a separate wire, and use the "
+            "buffer",
         )
     if foreign > 2 or resting or storms:
         faults.add(
             f"{others} edges arrive that the board did not make"
             + (f", and it oscillates ({storms} pauses)" if storms else ""),
-            "100 kohm from the buffer's input (pin 2) to GND, a short sync wire away from the supply's, the "
-            "board's ground joined to the buffer's",
+            "put 100 kohm from the buffer's input (pin 2) to GND, keep the sync wire short and away from the supply's, "
+            "and connect the board's ground to the buffer's",
         )
     return faults
 
@@ -167,13 +168,13 @@ def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, .
 
 
 def by_exchanges(recorded: DeskRecording) -> ClockMap:
-    """board -> meter by round trips alone."""
+    """Clock map board -> meter from round trips only."""
     board_to_host = fit_exchanges(recorded.board_exchanges, "host", "board").inverse()
     return board_to_host.then(fit_exchanges(recorded.captured.exchanges, "host", "meter"))
 
 
 def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
-    """What a recording has on the clocks of board and meter."""
+    """Evidence in a recording on the clocks of board and meter."""
     played = [PlayedPattern(e.board_ns, e.level.astype(np.int64), e.u_ns) for e in recorded.load_changes()]
     trace, good = recorded.trace, recorded.trace.good
 
@@ -186,7 +187,7 @@ def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
 
 
 def judge_clocks(taken: SyncRecorded) -> Verdict:
-    """Whether the clocks run as their oscillators may, and the ways to match them agree."""
+    """Judges whether the clocks' rates are within their oscillators' limits, and the ways to align them agree."""
     recorded = taken.recorded
     to_board = fit_exchanges(recorded.board_exchanges, "host", "board")
     stamps = recorded.board_exchanges
@@ -196,10 +197,10 @@ def judge_clocks(taken: SyncRecorded) -> Verdict:
 
 
 def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True) -> Verdict:
-    """The verdict on the map host -> board, and on the alignment of board and meter, whose best map has the rate.
+    """Verdict on the clock map host -> board and on the alignment of board and meter.
 
     Args:
-        played: the board played a load signature; not for a meter that is too slow for it.
+        played: whether the board played a load signature; it does not if the meter is too slow.
     """
     best = alignment.board_to_meter
     resonator, board = to_board.rate * best.rate - 1, to_board.rate - 1
@@ -211,27 +212,26 @@ def judge_rates(to_board: ClockMap, alignment: Alignment, *, played: bool = True
     if abs(resonator) > RESONATOR_ERROR_MAX + 2 * best.u_rate:
         faults.add(
             f"the meter's clock is {1e6 * resonator:+,.0f} ppm off this computer's",
-            "an internal RC oscillator in place of the resonator, or a program on this computer that holds up the "
-            "meter's answers: see the fuses of the ATmega328P, end other programs",
+            "an internal RC oscillator instead of the resonator, or a program on this computer that delays the "
+            "meter's answers: check the fuses of the ATmega328P, and end other programs",
         )
     if abs(board) > BOARD_RATE_MAX + 2 * to_board.u_rate:
         faults.add(
             f"the board's clock is {1e6 * board:+,.0f} ppm off this computer's",
-            "let time synchronisation (chrony, ntpd, systemd-timesyncd) come to rest on both, or stop it for the "
-            "measurement",
+            "let time synchronisation (chrony, ntpd, systemd-timesyncd) settle on both, or stop it for the measurement",
         )
     for check in alignment.checks:
         if check.difference_ns is not None and not check.passed:
             faults.add(
                 check.detail,
-                "of two ways to match the clocks one is wrong: repeat without other programs on board and computer; "
-                "then see the sync line's step",
+                "one of two ways to align the clocks is wrong: repeat without other programs on board and computer; "
+                "then check the step of the sync line",
             )
     if played and "signature" not in alignment.maps:
         why = next((check.detail for check in alignment.checks if check.name.startswith("signature")), "")
         faults.add(
             f"the load signature was not found in the trace{f' ({why})' if why else ''}",
-            "see that the meter measures the current of this board, and end what else runs on it",
+            "see that the meter measures the current of this board, and end other programs on it",
         )
     ways = "; ".join(check.detail for check in alignment.checks if check.passed)
     words = f"meter {1e6 * resonator:+,.0f} ppm, board {1e6 * board:+.1f} ppm of this computer; {ways}"

@@ -102,7 +102,7 @@ def sync_recorded(
         ({}, PASSED, "not inverted", ""),
         ({"inverted": True}, PASSED, "INVERTED", ""),
         ({"jitter_ns": 15_000}, PASSED, "us (rms)", ""),
-        ({"jitter_ns": 30_000}, FAILED, "stray by", "74AHCT125"),
+        ({"jitter_ns": 30_000}, FAILED, "scatter by", "74AHCT125"),
         ({"lost": 1}, FAILED, "1 of the board's", "loose contact"),
         ({"rest_edges": 1}, FAILED, "1 edges arrive that", "100 kohm"),
         ({"foreign_hz": 1.0}, FAILED, "edges arrive that", "100 kohm"),
@@ -147,7 +147,7 @@ def clock_map(rate, source="host", target="meter"):
         (-7990, -199, True, PASSED, ""),
         (8100, 0, True, FAILED, "RC oscillator"),
         (0, 210, True, FAILED, "chrony"),
-        (0, 0, False, FAILED, "one is wrong"),
+        (0, 0, False, FAILED, "align the clocks is wrong"),
     ],
 )
 def test_clocks_are_held_against_their_oscillators_and_against_each_other(
@@ -209,7 +209,7 @@ def test_load_steps_tell_the_cable_and_what_does_not_repeat(case, outcome, advic
 
 def test_a_load_that_does_not_change_tells_no_cable():
     verdict = judge_levels(levels(powers=(3.0, 3.0, 3.0)), BOUNDS)
-    assert verdict.outcome is FAILED and "changes too little to tell the cable" in verdict.words
+    assert verdict.outcome is FAILED and "changes too little to determine the cable" in verdict.words
 
 
 @pytest.mark.parametrize(
@@ -264,12 +264,12 @@ def written(share=1.0, further=None, sensor=0, **look):
     [
         ({}, PASSED, ""),
         ({"share": 1.019}, PASSED, ""),
-        ({"share": 1.03}, FAILED, "end what else writes"),
-        ({"share": 0.97}, FAILED, "end what else writes"),
-        ({"share": 0.0}, FAILED, "mend the path of sd"),
+        ({"share": 1.03}, FAILED, "end other writers"),
+        ({"share": 0.97}, FAILED, "end other writers"),
+        ({"share": 0.0}, FAILED, "correct the path of sd"),
         ({"path_device": "sda1"}, FAILED, "mount the sd there"),
         ({"path_number": ""}, FAILED, "a path on the medium itself"),
-        ({"stated": "/dev/mmcblk1", "stated_number": "179:8"}, FAILED, "mend path or device"),
+        ({"stated": "/dev/mmcblk1", "stated_number": "179:8"}, FAILED, "correct path or device"),
         ({"stated": "/dev/mmcblk0p2", "stated_number": "179:2"}, PASSED, ""),
     ],
 )
@@ -302,7 +302,7 @@ def test_two_meters_agree_within_both_intervals_once_the_loss_is_counted(off, ou
     verdict = judge_second(found)
     assert verdict.outcome is outcome
     assert verdict.figures["apart"].value == pytest.approx(off, abs=1e-3)
-    assert ("places exchanged" in verdict.advice) == (outcome is FAILED)
+    assert ("exchange the meters' places" in verdict.advice) == (outcome is FAILED)
 
 
 @pytest.mark.parametrize(

@@ -80,7 +80,7 @@ def reading(current_a, voltage_v, u=1e-6):
         (2.0, FAILED, "shunt=0.2"),
         (1.3, FAILED, "0.13 ohm"),
         (-1.0, FAILED, "VIN+ and VIN"),
-        (0.001, FAILED, "join the resistor"),
+        (0.001, FAILED, "connect the resistor"),
     ],
 )
 def test_a_known_resistor_tells_a_wrong_shunt_and_wrong_wiring(factor, outcome, advice):

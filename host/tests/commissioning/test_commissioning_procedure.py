@@ -148,7 +148,7 @@ def test_a_certificate_reads_back_as_it_was_written(tmp_path):
     path = tmp_path / "commissioning.toml"
     write_certificate(path, certificate)
     assert read_certificate(path) == certificate
-    assert tomllib.loads(path.read_text())["conclusion"].startswith("the rig is not fit yet")
+    assert tomllib.loads(path.read_text())["conclusion"].startswith("the rig has not passed yet")
 
 
 @pytest.mark.parametrize(
@@ -192,7 +192,7 @@ def commissioned(rig, *, failed=(), left=(), skipped=(), **more):
         (None, "has not been commissioned"),
         ({}, ""),
         ({"simulated": True}, "has not been commissioned"),
-        ({"failed": ("sync",)}, "the rig is not fit yet: Every sync pulse"),
+        ({"failed": ("sync",)}, "the rig has not passed yet; failed: Every sync pulse"),
         ({"left": ("idle",)}, "1 of 12 steps are left"),
         ({"skipped": ("resistor",)}, "left out: A known resistor"),
     ],
@@ -229,7 +229,7 @@ def test_a_dialogue_wants_a_reason_and_ends_with_its_input():
     answers = ["skip", "hello", "skip it is welded in"]
     with pytest.raises(Skipped, match="it is welded in"):
         dialogue.ready("Pull the fuse.")
-    assert "Say why" in asked[1] and "none of these" in asked[2]
+    assert "Give a reason" in asked[1] and "none of these" in asked[2]
     answers = ["stop"]
     with pytest.raises(Stopped):
         dialogue.ready("Pull the fuse.")
@@ -266,7 +266,7 @@ def test_the_page_shows_every_step_its_figures_and_what_to_do():
     page = render(certificate)
     for words in (
         "SIMULATED",
-        "not fit yet",
+        "not passed yet",
         "zero_a",
         "at most 2 mA",
         "mend",
@@ -330,7 +330,7 @@ def test_a_script_can_answer_a_real_rigs_commissioning(real, capsys):
         "idle": "warning",
     }
     told = capsys.readouterr().err
-    assert "unplug it from the sensor" in told and "see that nothing is connected behind VIN" in told
+    assert "unplug it from the sensor" in told and "see that nothing is connected after VIN" in told
     assert path.with_name("commissioning.html").exists()
 
 

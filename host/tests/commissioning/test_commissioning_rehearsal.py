@@ -46,8 +46,8 @@ LIVE = {
     "floating-d8": ((), "sync", "100 kohm from the buffer's input"),
     "dead-sync": ((), "sync", "--pulses 20"),
     "cable": ((), "load-steps", "thicker cable"),
-    "second-meter": ((), "second-meter", "places exchanged"),
-    "wrong-medium": ((), "medium", "mend the path of sd"),
+    "second-meter": ((), "second-meter", "exchange the meters' places"),
+    "wrong-medium": ((), "medium", "correct the path of sd"),
 }
 """The same of steps that the board's programs have a part in."""
 
