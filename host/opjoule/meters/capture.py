@@ -27,14 +27,14 @@ from opjoule.trace.power_trace import Gap
 EXCHANGE_PERIOD_S = 0.2
 READ_TIMEOUT_S = 0.1
 SILENCE_LIMIT_S = 30.0
-"""Longest time without a sample; beyond it a running meter has a fault. A simulated meter waits for its board's
+"""Longest time without a sample before a running meter counts as faulty. A simulated meter waits for its board's
 activity, which takes seconds on a busy computer."""
 UNANSWERED = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "sensor_reset")
-"""Counters of the meter that say its sensor was away for a while."""
+"""Counters of the meter that show that its sensor did not answer for a while."""
 OSCILLATES = "sync_oscillates"
 """Counter of the pauses that the meter made because edges of the sync line came faster than 2 kHz."""
 FIRST_FAULTS = 100
-"""Fault events kept in full; the counters tell the rest."""
+"""Number of fault events kept in full; later ones are only counted."""
 
 
 @dataclass
@@ -44,23 +44,23 @@ class CaptureSummary:
     samples: int = 0
     """samples of the board's supply"""
     further_samples: dict[int, int] = field(default_factory=dict)
-    """number of a further sensor -> its samples"""
+    """number of a further sensor -> number of its samples"""
     gaps: int = 0
     edges: int = 0
     clipped_samples: int = 0
-    """samples of the board's supply at the end of the meter's range, those known from gaps included"""
+    """samples of the board's supply at the end of the meter's range, including those known from gaps"""
     voltage_ended_samples: int = 0
     """samples that arrived with a voltage at the end of its range"""
     faults: list[FaultEvent] = field(default_factory=list)
-    """the first of them, with their time"""
+    """the first fault events, with their time"""
     exchanges: list[Exchange] = field(default_factory=list)
     """round trips between host (near) and meter (far)"""
     losses: Losses = field(default_factory=Losses)
     ended: str | None = None
-    """the fault that ended the capture before it was told to; None if there was none"""
+    """the fault that ended the capture early; None if there was none"""
 
     def fault_lines(self) -> list[str]:
-        """The capture's faults for the run record, a line each."""
+        """The capture's faults for the run record, one line each."""
         lines = []
         unanswered = {name: self.losses.faults[name] for name in UNANSWERED if name in self.losses.faults}
         if unanswered:
@@ -92,7 +92,7 @@ class CaptureSummary:
         return voltage if self.voltage_ended_samples >= self.clipped_samples else f"{voltage}; {current}"
 
     def to_json(self) -> dict[str, Any]:
-        """The summary as it stands in the run record."""
+        """The summary in the form of the run record."""
         return {
             "samples": self.samples,
             **({"further_samples": self.further_samples} if self.further_samples else {}),
@@ -117,10 +117,10 @@ class Latest:
 
 
 class Capture:
-    """Drains an open, configured meter into a journal until `stop`.
+    """Reads an open, configured meter into a journal until `stop`.
 
-    A meter that disappears ends the capture, not the program: what came before stays, and `ended` keeps the
-    reason. The journal is flushed at the end; its owner closes it.
+    A meter that disappears ends the capture, not the program. Earlier data stays, and `ended` keeps the reason. The
+    journal is flushed at the end; its owner closes it.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Capture:
         exchanges: ExchangeFile | None = None,
         clock: HostClock = MONOTONIC,
     ) -> None:
-        """Keeps the meter's exchanges of time stamps in a file too, where one is given; its owner closes it."""
+        """`exchanges`: file in which the meter's exchanges of time stamps are kept too; its owner closes it."""
         self._meter, self._journal, self._exchanges, self._clock = meter, journal, exchanges, clock
         self.summary = CaptureSummary()
         """The results of the capture; complete once it has ended."""
@@ -152,9 +152,9 @@ class Capture:
         self._thread.start()
 
     def stop(self) -> CaptureSummary:
-        """Stops the meter, takes in what was on its way, and gives the summary. May be called again.
+        """Stops the meter, takes in the events on their way, and returns the summary. May be called again.
 
-        Raises: what kept the capture from writing (a full disk), but nothing that the meter did.
+        Raises: the error that kept the capture from writing, such as a full disk. A fault of the meter raises nothing.
         """
         self._stop.set()
         if self._thread.ident is not None:
@@ -164,7 +164,7 @@ class Capture:
         return self.summary
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Waits until the capture ends by itself; True if it has."""
+        """Waits until the capture ends by itself. Returns: True if it has ended."""
         return self._ended.wait(timeout_s)
 
     @property
@@ -176,7 +176,7 @@ class Capture:
 
     @property
     def period_ns(self) -> int:
-        """Mean distance of the samples so far [ns]; 0 before the second."""
+        """Mean distance of the samples so far [ns]; 0 before the second sample."""
         latest, first_ns = self.latest, self._first_meter_ns
         if latest is None or first_ns is None or latest.samples < 2:
             return 0
@@ -200,7 +200,7 @@ class Capture:
             self._ended.set()
 
     def _leave_gap(self, reason: str) -> None:
-        """Records a gap from the last sample to the moment at which the meter was given up; at least one conversion."""
+        """Records a gap from the last sample to the time at which the meter was given up, at least one period long."""
         silent_ns = max(round((now_s(self._clock) - self._heard_s) * 1e9), self.period_ns, 1)
         if self.latest:
             start_ns = self.latest.meter_ns + self.period_ns // 2

@@ -1,9 +1,9 @@
 """FNIRSI's USB testers FNB58, FNB48, FNB48S and C1 over USB HID: 25 packets of four samples a second.
 
-Own code for a protocol that users found out: github.com/baryluk/fnirsi-usb-power-data-logger.
+This is the project's own code for a protocol that users found out: github.com/baryluk/fnirsi-usb-power-data-logger.
 
-A packet has no number: its samples' time is that of the tester's own pace, and packets that were lost show in their
-check sum or on the clock of arrival.
+Packets are not numbered. Samples are timed by the tester's own pace. A damaged packet shows in its checksum, a lost
+one in the arrival times.
 """
 
 import time
@@ -27,14 +27,15 @@ FNB48, C1 = UsbModel("FNB48", 0x0483, 0x003A), UsbModel("C1", 0x0483, 0x003B)
 FNB58, FNB48S = UsbModel("FNB58", 0x2E3C, 0x5558), UsbModel("FNB48S", 0x2E3C, 0x0049)
 MODELS: Final = {(model.vendor, model.product): model for model in (FNB58, FNB48, FNB48S, C1)}
 INTERPOLATED: Final = frozenset({FNB48S.name})
-"""Testers of whose four samples only the first is measured: 25 a second (issue 21 of baryluk's repository)."""
+"""Testers that measure only the first of a packet's four samples: 25 a second (issue 21 of baryluk's repository)."""
 LATER: Final = frozenset({FNB58.name, FNB48S.name})
-"""Testers that are begun by 81, 82, 82 and want to be asked on once a second; others by 81, 82, 83, each packet."""
+"""Testers that start on 81, 82, 82 and need a request once a second. Others start on 81, 82, 83 and need a request
+for each packet."""
 ASK_ON_NS: Final = 1_000_000_000
 DELIVERY_NS: Final = 60_000_000
-"""Longest time from a sample's end to its arrival when nothing waits: a packet's own 40 ms, and its transfer."""
+"""Longest time from a sample's end to its arrival without waiting: the packet's 40 ms and its transfer."""
 LATE_NS: Final = PACKET_NS // 2
-"""A least delay that grows by more than this within a second is a packet that never came."""
+"""Growth of the least delay within a second above which a packet counts as lost."""
 FIRST_S: Final = 3.0
 SILENCE_S: Final = 3.0
 DRAIN_S: Final = 1.0
@@ -42,14 +43,15 @@ CURRENT_MAX_A: Final = 7.0
 VOLTAGE_MAX_V: Final = 28.0
 _HEAD, _DATA = 0xAA, 0x04
 _IMPOSSIBLE: Final = 2.0
-"""A packet beyond so many times the range is none, whatever its check sum: the FNB48's first one, seen at 189 V."""
+"""Multiple of the range above which a packet is discarded, even with a right checksum. The first packet of an FNB48
+was seen at 189 V."""
 _SAMPLE: Final = np.dtype([("voltage", "<u4"), ("current", "<u4"), ("other", "V7")])
 """Voltage and current in steps of 10 uV and 10 uA; then D+, D-, one unknown byte, temperature."""
 STEP: Final = 1e-5
 
 
 def check_sum(data: bytes) -> int:
-    """CRC of 8 bits, polynomial 0x39 from 0x42, of what follows a packet's first byte and precedes its last."""
+    """8-bit CRC (polynomial 0x39, initial value 0x42) of a packet without its first and last byte."""
     crc = 0x42
     for byte in data:
         crc ^= byte
@@ -59,24 +61,24 @@ def check_sum(data: bytes) -> int:
 
 
 def command(code: int) -> bytes:
-    """A packet to the tester: 0x81 and 0x82 begin, 0x83 asks on."""
+    """Packet to the tester. Codes 0x81 and 0x82 start it, 0x83 requests more data."""
     body = bytes((code,)) + bytes(PACKET_BYTES - 3)
     return bytes((_HEAD,)) + body + bytes((check_sum(body),))
 
 
 class FnirsiAssembler(StreamAssembler):
-    """From packets to events; state between start and stop."""
+    """Turns packets into events; holds the state between start and stop."""
 
     def __init__(self, model: str) -> None:
         super().__init__(DELIVERY_NS, LATE_NS, "packets lost")
         self._used = 1 if model in INTERPOLATED else SAMPLES
         self._period_ns = PACKET_NS // self._used
         self._packets = 0
-        """since the start, lost ones counted in"""
+        """packets since the start, including lost ones"""
         self._bad = self._unexplained = 0
 
     def take(self, packet: bytes, arrival_ns: int) -> list[MeterEvent]:
-        """Events of one packet [host_ns]; none of one that holds no measurement."""
+        """Events of one packet that arrived at `arrival_ns` [host_ns]; empty for a packet without a measurement."""
         if len(packet) != PACKET_BYTES or packet[0] != _HEAD:
             self._bad += 1
             return []
@@ -103,7 +105,7 @@ class FnirsiAssembler(StreamAssembler):
         return Losses(lost_samples=self._lost, link=link)
 
     def _account(self, arrival_ns: int) -> None:
-        """Numbers one packet, after those that the clock of arrival says are missing before it."""
+        """Numbers one packet, after the packets that are missing before it by the arrival times."""
         self._packets += 1
         end_ns = np.array([self._packets * PACKET_NS], np.int64)
         missing = round(self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64)) / PACKET_NS)
@@ -113,10 +115,10 @@ class FnirsiAssembler(StreamAssembler):
 
 
 class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
-    """One of FNIRSI's testers; see Meter for the contract. Its clock is its own pace since start."""
+    """One of FNIRSI's testers; see Meter for the contract. The meter clock is the tester's own pace since start."""
 
     def __init__(self, serial_number: str = "") -> None:
-        """`serial_number`: empty for the only one that is plugged in."""
+        """`serial_number`: may be empty if only one tester is plugged in."""
         super().__init__("fnirsi", fnirsi_sensor)
         self._wanted = serial_number
         self._model = ""
@@ -148,7 +150,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         )
 
     def start(self) -> None:
-        """Starts anew; the tester sends ever since it was opened."""
+        """Discards earlier packets and starts anew: the tester has been sending since it was opened."""
         link = self._opened()
         while link.read(0.001):
             pass
@@ -173,7 +175,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         return events
 
     def stop(self) -> list[MeterEvent]:
-        """Events so far. Later packets are read and discarded: a tester whose queue is full stops its display."""
+        """Events so far. Later packets are read and discarded, as a tester with a full queue freezes its display."""
         events = self.read(0.0)
         link = self._opened()
         until_s = time.monotonic() + DRAIN_S
@@ -186,7 +188,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         self._ask_on_ns = time.monotonic_ns() + ASK_ON_NS
 
     def _await_first(self, link: UsbLink) -> None:
-        """Raises: MeterFault: it sends no measurement."""
+        """Waits for the first measurement. Raises: MeterFault: the tester sends none."""
         until_s = time.monotonic() + FIRST_S
         other = 0
         while time.monotonic() < until_s:
@@ -202,7 +204,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
 
 
 def fnirsi_sensor() -> ErrorBounds:
-    """Assumed bounds of all models: twice 0.5 %, as users quote of the FNB58 (github.com/Shadester/fnb58manual)."""
+    """Assumed bounds of all models: twice the 0.5 % quoted by users of the FNB58 (github.com/Shadester/fnb58manual)."""
     return ErrorBounds(
         gain_errors_max={CURRENT: 0.01, VOLTAGE: 0.01},
         current_offset_max_a=5e-3,

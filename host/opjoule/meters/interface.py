@@ -11,7 +11,7 @@ from opjoule.errors import MeterFault
 from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
 
 LOAD_SIDE = "at the board's side of the shunt"
-"""Where an INA2xx reads the bus voltage: an INA219 at IN-, an INA226 or INA228 at VBUS, which is wired there."""
+"""Point at which an INA2xx reads the bus voltage: IN- of an INA219; VBUS of an INA226 or INA228, wired there."""
 
 
 class MeterGone(MeterFault):
@@ -19,7 +19,7 @@ class MeterGone(MeterFault):
 
 
 class InputEnded(MeterFault):
-    """A simulated meter has played its input to the end: no fault, but nothing more will come."""
+    """A simulated meter has played its input to the end. This is no fault, but no more samples will come."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +47,11 @@ class MeterIdentity:
     firmware_version: str = ""
     reset_cause: str = ""
     notes: tuple[str, ...] = ()
-    """its limits and what it costs, a line each, for doctor and the run record"""
+    """limits and costs of the meter, one line each, for doctor and the run record"""
     voltage_at: str = ""
-    """where it reads the voltage, in words; empty for a meter that does not measure it"""
+    """point at which the meter reads the voltage, in words; empty if it does not measure the voltage"""
     simulated: bool = False
-    """a program is at the other end, not a meter: what comes of it says SIMULATED"""
+    """a program is at the other end, not a meter; its results are marked SIMULATED"""
 
 
 @dataclass(frozen=True)
@@ -59,15 +59,15 @@ class Samples:
     """Consecutive conversions of one sensor, none missing between them."""
 
     sensor: int
-    """0: of the board's supply; others are further sensors of the same meter"""
+    """0: the sensor in the board's supply; other numbers: further sensors of the same meter"""
     meter_ns: Int64Array
     """centre of each current conversion [ns], int64, shape (n,), increasing"""
     current_a: Float64Array
     voltage_v: Float64Array
     clipped: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """True at the end of the meter's range, where the true power was that or more; all False if not given"""
+    """True at the end of the meter's range, where the true power may be higher; all False if not given"""
     voltage_ended: int = 0
-    """how many of them have a voltage at the end of its range: no other shunt helps there"""
+    """number of samples with the voltage at the end of its range; another shunt does not help there"""
 
     def __post_init__(self) -> None:
         if not self.clipped.size:
@@ -76,7 +76,7 @@ class Samples:
 
 @dataclass(frozen=True)
 class GapEvent:
-    """Conversions that were made and did not arrive; comes before the samples that follow."""
+    """Conversions that were made but did not arrive. The event comes before the samples after the gap."""
 
     sensor: int
     gap: Gap
@@ -84,11 +84,11 @@ class GapEvent:
 
 @dataclass(frozen=True)
 class BusReading:
-    """A conversion of the voltage between two samples, of a meter that does not convert it with each current."""
+    """A voltage conversion between two samples, from a meter that does not convert the voltage with each current."""
 
     sensor: int
     meter_ns: int
-    """its end"""
+    """end of the conversion"""
     voltage_v: float
 
 
@@ -103,7 +103,7 @@ class EdgeEvent:
 
 @dataclass(frozen=True)
 class FaultEvent:
-    """A fault that the meter, or the decoder of its frames, has counted."""
+    """A fault counted by the meter or by the decoder of its frames."""
 
     name: str
     count: int
@@ -123,31 +123,31 @@ class Losses:
     lost_samples: int = 0
     """conversions that did not arrive"""
     recovered_samples: int = 0
-    """... of which the sum is known"""
+    """lost samples whose sum is known"""
     lost_edges: int = 0
     link: dict[str, int] = field(default_factory=dict)
-    """counts of the line: frames, bad ones by cause, lost ones"""
+    """counts of the line: frames, bad frames by cause, lost frames"""
     faults: dict[str, int] = field(default_factory=dict)
-    """the meter's own counters, those above 0"""
+    """the meter's own counters that are above 0"""
 
 
 def further_sensors(meter: Any) -> dict[int, ErrorBounds]:
-    """Number, from 1 -> error bounds of each further sensor that an open meter records; empty for one that has none."""
+    """Number (from 1) -> error bounds of each further sensor that an open meter records; empty if there is none."""
     return meter.further_error_bounds() if hasattr(meter, "further_error_bounds") else {}
 
 
 class Meter(Protocol):
-    """A power meter. One thread at a time; `read` is called at least each 0.2 s while it runs.
+    """A power meter. Use it from one thread at a time, and call `read` at least every 0.2 s while it runs.
 
-    Every method raises MeterFault, with the remedy, if the meter does not do as asked, and MeterGone once it
-    has disappeared; `close` never raises.
+    Every method except `close` raises MeterFault, with the remedy, if the meter does not do as asked, and MeterGone
+    once the meter has disappeared.
     """
 
     def open(self) -> MeterIdentity:
-        """Connects, and asks the meter who it is."""
+        """Connects, and asks the meter for its identity."""
 
     def configure(self) -> None:
-        """Brings the meter's settings into effect, if it has any; only while it is not running."""
+        """Applies the meter's settings, if it has any. Only allowed while the meter is not running."""
         return
 
     def start(self) -> None:
@@ -157,18 +157,18 @@ class Meter(Protocol):
         """Events since the last call, in order; waits up to `timeout_s` for the first."""
 
     def clock_exchange(self) -> None:
-        """Begins a round trip; its result comes from `read` as an Exchange, unless it is lost."""
+        """Begins a round trip. `read` returns its result as an Exchange, unless the answer is lost."""
         return
 
     def stop(self) -> list[MeterEvent]:
-        """Stops sampling; gives the events that were still on their way, to the last conversion."""
+        """Stops sampling. Returns the events that were still on their way, up to the last conversion."""
 
     def close(self) -> None:
         """Releases the port, if it has one; may be called twice."""
         return
 
     def error_bounds(self) -> ErrorBounds:
-        """Error bounds of what it measures; once it is open."""
+        """Error bounds of the measured current and voltage; known once the meter is open."""
 
     @property
     def losses(self) -> Losses:

@@ -1,7 +1,7 @@
 """A Joulescope through PyPI's pyjoulescope_driver, an optional extra.
 
-The device numbers its samples, so its own clock is the meter's; a jump in the numbers, and NaN, are lost samples. One
-million samples a second of current and voltage are multiplied, then averaged into 5,000 of power.
+The device numbers its samples, so that its own clock is the meter clock. A jump in the numbers, or a NaN, means lost
+samples. One million samples a second of current and voltage are multiplied, then averaged into 5,000 of power.
 """
 
 import queue
@@ -21,7 +21,7 @@ from opjoule.trace.power_trace import Float64Array
 
 OUTPUT_HZ: Final = 5_000
 DELIVERY_NS: Final = 30_000_000
-"""Longest time from a sample to its arrival when nothing waits: the driver gathers some 20 ms."""
+"""Longest time from a sample to its arrival without waiting; the driver gathers about 20 ms."""
 GAIN_ERROR_MAX: Final = 0.005
 OFFSET_MAX_A: Final = 1e-3
 CURRENT_MAX_A: Final = 10.0
@@ -30,11 +30,11 @@ INSTALL: Final = "its driver is not installed: .venv/bin/pip install -r host/req
 
 
 JoulescopeDriver = Any
-"""pyjoulescope_driver.Driver, of which device_paths, open, publish, subscribe, close and finalize are used."""
+"""pyjoulescope_driver.Driver. Used: device_paths, open, publish, subscribe, close and finalize."""
 
 
 def usb_driver() -> JoulescopeDriver:
-    """The library's driver. Raises: MeterFault: it is not installed."""
+    """The library's driver. Raises: MeterFault: the library is not installed."""
     try:
         from pyjoulescope_driver import Driver  # noqa: PLC0415
     except ImportError:
@@ -43,7 +43,7 @@ def usb_driver() -> JoulescopeDriver:
 
 
 class JoulescopeAssembler(StreamAssembler):
-    """From pieces of two streams to events."""
+    """Turns pieces of two streams into events."""
 
     def __init__(self) -> None:
         super().__init__(DELIVERY_NS, 0)
@@ -52,7 +52,7 @@ class JoulescopeAssembler(StreamAssembler):
         self._origin: int | None = None
 
     def take(self, signal: str, value: Mapping[str, Any], arrival_ns: int) -> list[MeterEvent]:
-        """One piece of signal 'i' or 'v', as the driver gives it."""
+        """Events after one more piece of signal 'i' or 'v', as the driver delivers it."""
         factor = int(value["decimate_factor"])
         rate_hz = int(value["sample_rate"]) // factor
         first = int(value["sample_id"]) // factor
@@ -71,7 +71,7 @@ class JoulescopeAssembler(StreamAssembler):
         self._parts[signal] = np.concatenate(pieces)
 
     def _blocks(self, rate_hz: int) -> list[MeterEvent]:
-        """Whole blocks that both signals have; a block with a lost sample is a lost block."""
+        """Events of the whole blocks that both signals have; a block with a lost sample is lost."""
         block = max(rate_hz // OUTPUT_HZ, 1)
         if self._origin is None:
             self._origin = max(self._first.values())
@@ -88,7 +88,7 @@ class JoulescopeAssembler(StreamAssembler):
             self._parts[name] = part[skipped + count * block :]
             self._first[name] = start + count * block
         volts = columns["v"].mean(axis=1)
-        # The product of the means is not the mean of the product: the current is made to give the power.
+        # The product of the means is not the mean of the product: the current is chosen so that the power is right.
         power_w, amperes = (columns["i"] * columns["v"]).mean(axis=1), columns["i"].mean(axis=1)
         np.divide(power_w, volts, out=amperes, where=volts != 0)
         period_ns = block * 10**9 // rate_hz
@@ -106,7 +106,7 @@ class JoulescopeAssembler(StreamAssembler):
         return events
 
     def _time_ns(self, sample: Any, rate_hz: int) -> Any:
-        """Time of a sample's start on the device's clock since the first [ns]."""
+        """Start of a sample on the device's clock, counted from the first sample [ns]."""
         return (sample - (self._origin or 0)) * 10**9 // rate_hz
 
 
@@ -162,7 +162,7 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
         self._heard_s = time.monotonic()
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
-        """Events since the last call. Raises: MeterGone: nothing came for 10 s."""
+        """Events since the last call. Raises: MeterGone: no data for 10 s."""
         events: list[MeterEvent] = []
         wait_s: float = timeout_s
         assembler = self._started()
@@ -189,12 +189,12 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
         device.finalize()
 
     def _take(self, signal: str, _topic: str, value: Mapping[str, Any]) -> None:
-        """One piece of a stream, on the driver's thread."""
+        """Takes one piece of a stream, on the driver's thread."""
         self._pieces.put((signal, value, time.monotonic_ns()))
 
 
 def joulescope_sensor() -> ErrorBounds:
-    """Error bounds that are taken for both models."""
+    """Error bounds assumed for both models."""
     return ErrorBounds(
         gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: GAIN_ERROR_MAX},
         current_offset_max_a=OFFSET_MAX_A,

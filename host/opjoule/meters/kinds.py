@@ -1,4 +1,4 @@
-"""A kind of meter: one row of the registry's table, stated in the meter's own file."""
+"""A kind of meter: one row of the registry's table, defined in the meter's own file."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -29,19 +29,19 @@ class Wishes:
     """The context in which a meter is opened, beyond its name."""
 
     settings: SensorSettings | None = None
-    """serial: how its sensor converts; None for what suits controller and chip"""
+    """serial: how its sensor converts; None: the settings that suit controller and chip"""
     supply_v: tuple[float, float] | None = None
     """least and greatest supply voltage of the board [V], for meters that supply it"""
     stated_in: str = "the meter's name"
     """where the user wrote the name"""
     clock: HostClock = MONOTONIC
-    """serial: what it times with"""
+    """serial: the clock used for timing"""
 
 
 def split_at_commas(rest: str) -> tuple[str, dict[str, str]]:
-    """(place, options) of what follows `KIND:`; the first part is a place unless it has a '='.
+    """(place, options) from the text after `KIND:`. The first part is a place unless it contains '='.
 
-    Raises: BadInput: a later part without '='.
+    Raises: BadInput: a later part has no '='.
     """
     parts = rest.split(",") if rest else []
     place = parts.pop(0) if parts and "=" not in parts[0] else ""
@@ -59,37 +59,37 @@ class MeterKind:
     """One row of the table of meters (registry.KINDS)."""
 
     name: str
-    """before the ':' of --meter"""
+    """the word before ':' in --meter"""
     written: str
-    """how it is written, for errors and --help"""
+    """syntax of the meter's name, for errors and --help"""
     make: Callable[["Address", Wishes], Meter]
-    """Makes the meter, not yet connected; takes the options that it knows out of the address. Raises: BadInput."""
+    """Makes the meter, not yet connected, and takes the options that it knows out of the address. Raises: BadInput."""
     samples: str
-    """how many a second, and of what"""
+    """samples a second, and their kind"""
     runs_on: str
     needs: str = ""
-    """what has to be installed for it"""
+    """software that has to be installed for it"""
     sync_input: str = ""
-    """its input for the board's sync line, and its resolution; empty: it has none"""
+    """input for the board's sync line, and its resolution; empty: none"""
     draw: str | None = None
-    """what it takes from the computer it is plugged into, in words; None: it is not on a cable"""
+    """power that it takes from the computer it is plugged into, in words; None: it is not on a cable"""
     on_serial_port: bool = False
-    """its place is a serial port, which other programs may hold"""
+    """its place is a serial port, which another program may have open"""
     states_voltage: bool = False
-    """voltage= after its name is that of the board's supply"""
+    """`voltage=` after its name is the voltage of the board's supply"""
     stamp_width_ns: float = 1e6
-    """within how much the host knows when a sample was measured"""
+    """width of the interval in which the host knows a sample was measured [ns]"""
     shunt_of: ShuntOf = ShuntOf.METER
     split: Callable[[str], tuple[str, dict[str, str]]] = split_at_commas
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
-    """--sensor NAME of `measure.py import` -> error bounds of what recorded the file"""
+    """--sensor NAME of `measure.py import` -> error bounds of the device that recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
-    """format of a file (csv_import) -> the NAME that is taken for it"""
+    """format of a file (csv_import) -> default NAME for it"""
 
 
 @dataclass(frozen=True)
 class Address:
-    """A meter's name taken apart."""
+    """The parts of a meter's name."""
 
     name: str
     kind: MeterKind
@@ -97,17 +97,17 @@ class Address:
     options: dict[str, str]
 
     def needed_place(self) -> str:
-        """The place. Raises: BadInput: there is none."""
+        """The place. Raises: BadInput: the name has none."""
         if not self.place:
             raise BadInput(f"meter '{self.name}': no port; write {self.kind.written}")
         return self.place
 
     def take(self, key: str) -> str | None:
-        """An option, which is then done with."""
+        """Takes an option out of the address and returns its value; None if it is not given."""
         return self.options.pop(key, None)
 
     def take_number(self, key: str) -> float | None:
-        """An option that is a number. Raises: BadInput."""
+        """Takes an option that is a number. Raises: BadInput: it is not one."""
         text = self.take(key)
         try:
             return None if text is None else float(text)
@@ -115,7 +115,7 @@ class Address:
             raise BadInput(f"meter '{self.name}': {key}={text} is not a number") from None
 
     def take_label(self) -> str:
-        """Takes the user's label of the meter out of the options; empty if there is none. Raises: BadInput."""
+        """Takes the user's label of the meter out of the options; empty if none is given. Raises: BadInput."""
         label = self.take(LABEL) or ""
         if label and not _LABEL.fullmatch(label):
             raise BadInput(

@@ -1,8 +1,8 @@
 """The Nordic Power Profiler Kit II over its serial port, as ampere meter in the supply line.
 
-Own code for a documented wire format; PyPI's ppk2-api (GPL-2) is not needed. It sees current alone: the supply's
-voltage is what the user states. A sample is 32 bits, from the lowest: 14 of the converter, 3 of the range, one
-unused, 6 of a counter, 8 logic inputs.
+This is the project's own code for a documented wire format; PyPI's ppk2-api (GPL-2) is not needed. The kit measures
+only current; the user states the supply's voltage. A sample has 32 bits, from the lowest: 14 of the converter, 3 of
+the range, one unused, 6 of a counter, 8 logic inputs.
 """
 
 import termios
@@ -31,21 +31,21 @@ from opjoule.trace.power_trace import Float64Array
 
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
-"""Samples that are averaged into one of the trace: 5,000 a second."""
+"""Device samples averaged into one sample of the trace, which has 5,000 a second."""
 COUNTER: Final = 64
 CURRENT_MAX_A: Final = 1.0
 GAIN_ERROR_MAX: Final = 0.1
 """Vendor: about +-10 % in the upper range."""
 SUPPLY_ERROR_MAX: Final = 0.05
-"""Greatest error of a 5 V supply that is not measured, as a part."""
+"""Largest relative error of a 5 V supply that is not measured."""
 DELIVERY_NS: Final = 10_000_000
-"""Longest time from a sample to its arrival when nothing waits: the kit sends about each 10 ms."""
+"""Longest time from a sample to its arrival without waiting; the kit sends about every 10 ms."""
 _GONE = (OSError, termios.error)
 """Errors of a port that has disappeared; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF
 _COARSE_OHM: Final = 0.043
-"""Shunt of its greatest range."""
+"""Shunt of the largest range."""
 OFFSET_MAX_A: Final = 1e-3
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
@@ -67,7 +67,7 @@ class Modifiers:
 
     @classmethod
     def parse(cls, text: str) -> "Modifiers":
-        """From the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value that is no number."""
+        """Calibration in the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value is not a number."""
         nominal = [1031.64, 101.65, 10.15, 0.94, _COARSE_OHM]
         rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
         rows = {key.strip(): value.strip() for key, value in rows.items()}
@@ -84,7 +84,7 @@ class Modifiers:
         return cls(np.where(resistor == 0, nominal, resistor), *others)
 
     def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> Float64Array:
-        """Currents [A] of samples, same shape."""
+        """Currents of samples [A], same shape."""
         place = np.minimum(words >> 14 & 0x7, _RANGES - 1)
         counts = (words & _ADC_END) * 4.0
         plain = (counts - self.offset[place]) * (_ADC_V / self.resistor_ohm[place])
@@ -94,7 +94,7 @@ class Modifiers:
 
 
 class Ppk2Assembler(StreamAssembler):
-    """From the byte stream to events; state between start and stop."""
+    """Turns the byte stream into events; holds the state between start and stop."""
 
     def __init__(self, modifiers: Modifiers, supply_v: float, sync_input: int = 0) -> None:
         super().__init__(DELIVERY_NS, 2 * DELIVERY_NS)
@@ -107,7 +107,7 @@ class Ppk2Assembler(StreamAssembler):
         self._edges = 0
 
     def take(self, data: bytes, arrival_ns: int) -> list[MeterEvent]:
-        """Events of bytes that arrived together [host_ns]."""
+        """Events of bytes that arrived together at `arrival_ns` [host_ns]."""
         data = self._rest + data
         whole = len(data) // 4 * 4
         self._rest = data[whole:]
@@ -117,7 +117,7 @@ class Ppk2Assembler(StreamAssembler):
         counter = (words >> 18 & 0x3F).astype(np.int64)
         before = (int(counter[0]) - 1) % COUNTER if self._counter is None else self._counter
         missing = (np.diff(counter, prepend=before) - 1) % COUNTER
-        # The counter cannot show samples that were lost in whole turns of it: the clock of arrival does.
+        # A loss of whole turns of the counter shows only in the arrival times.
         end_ns = np.array([(self._next + words.size + int(missing.sum())) * SAMPLE_NS], np.int64)
         late_ns = self._delays.missing_ns(end_ns, np.array([arrival_ns], np.int64))
         missing[0] += round(late_ns / (COUNTER * SAMPLE_NS)) * COUNTER
@@ -129,7 +129,7 @@ class Ppk2Assembler(StreamAssembler):
             if cut < words.size:
                 self._lost += int(missing[cut])
                 self._next += int(missing[cut])
-                self._waiting = np.empty(0, np.uint32)  # a part of a block goes with them
+                self._waiting = np.empty(0, np.uint32)  # the started block is lost with them
             start = cut
         return events + self._arrivals.exchanges(self._next * SAMPLE_NS, arrival_ns)
 
@@ -138,7 +138,7 @@ class Ppk2Assembler(StreamAssembler):
         return Losses(lost_samples=self._lost, link={"samples_of_10_us": self._next})
 
     def _run(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
-        """Samples without a break: whole blocks become samples of the trace, the rest waits."""
+        """Samples without a break. Whole blocks become samples of the trace; the rest waits."""
         if not words.size:
             return []
         events = self._edges_in(words)
@@ -209,7 +209,7 @@ class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
         )
 
     def configure(self) -> None:
-        """Ampere meter, the device under test switched on."""
+        """Sets the kit to ampere meter and switches the device under test on."""
         millivolt = round(self._supply_v * 1000) - 800 + 32
         self._send(_POWER_MODE, _AMPERE_METER)
         self._send(_REGULATOR, 3 + millivolt // 256, millivolt % 256)
@@ -259,7 +259,7 @@ class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
 
 
 def ppk2_sensor() -> ErrorBounds:
-    """Error bounds of a PPK2 with a supply that is stated, not measured."""
+    """Error bounds of a PPK2 whose supply voltage is stated, not measured."""
     return ErrorBounds(
         gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: SUPPLY_ERROR_MAX},
         current_offset_max_a=OFFSET_MAX_A,

@@ -1,4 +1,4 @@
-"""The kinds of meter, and which one a name like serial:/dev/ttyACM0 means."""
+"""The kinds of meter, and the lookup of a name like serial:/dev/ttyACM0."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -26,29 +26,29 @@ _ROWS: Final = (
     hwmon.KIND,
     pmic.KIND,
 )
-"""One row a kind; each stands in the file of its meter."""
+"""One row a kind; each is defined in the file of its meter."""
 _NO_WISHES: Final = Wishes()
 KINDS: Final[Mapping[str, MeterKind]] = {kind.name: kind for kind in _ROWS}
 
 
 def known_kinds() -> str:
-    """Syntax of every meter's name, for an error that lists them."""
+    """Syntax of every meter's name, for an error message that lists them."""
     return "; ".join(kind.written for kind in KINDS.values())
 
 
 def address_of(name: str) -> Address:
-    """A meter's name, KIND[:PLACE][,KEY=VALUE...], taken apart. Raises: BadInput: unknown kind; option without '='."""
+    """The parts of a meter's name, KIND[:PLACE][,KEY=VALUE...]. Raises: BadInput: unknown kind; option without '='."""
     word, _, rest = name.partition(":")
     kind = KINDS.get(word)
     if kind is None:
-        raise BadInput(f"meter '{name}': unknown kind '{word}'; there is {known_kinds()}")
+        raise BadInput(f"meter '{name}': unknown kind '{word}'; known are {known_kinds()}")
     return Address(name, kind, *kind.split(rest))
 
 
 def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
-    """The meter of this name, KIND[:PLACE][,KEY=VALUE...], not yet connected.
+    """The meter with this name, KIND[:PLACE][,KEY=VALUE...], not yet connected.
 
-    Raises: BadInput: an unknown kind, no place where one is needed, or an option that is unknown or impossible.
+    Raises: BadInput: the kind is unknown, a required place is missing, or an option is unknown or impossible.
     """
     address = address_of(name)
     address.take_label()
@@ -60,25 +60,26 @@ def open_meter(name: str, wishes: Wishes = _NO_WISHES) -> Meter:
 
 
 def open_meters(name: str, storage: str | None, wishes: Wishes = _NO_WISHES) -> Meter:
-    """The board's meter, together with one in its medium's supply where `storage` names one; else as open_meter().
+    """The board's meter, with a second one in the storage medium's supply if `storage` names one; else as open_meter().
 
-    Raises: BadInput: as open_meter(); both names are the same, or that of the medium's meter supplies it.
+    Raises: BadInput: as open_meter(), or both names are the same.
     """
     board = open_meter(name, wishes)
     if storage is None:
         return board
     if storage == name:
-        raise BadInput(f"--storage-meter {storage} is the board's meter, too: name another one")
+        raise BadInput(f"--storage-meter {storage} is also the board's meter: name another one")
     return WithStorageMeter(board, open_meter(storage), address_of(storage).kind.stamp_width_ns)
 
 
 def sensor_ids(name: str, identity: MeterIdentity) -> tuple[str, ...]:
-    """Names of the sensors that a meter records, in their order: its label, else its own serial number.
+    """Names of the sensors that a meter records, in order: the meter's label, else its own serial number.
 
-    The chips of a serial meter have their addresses behind its label. Its own number is the controller's: other
-    breakouts may be plugged to it, and an ATmega328P's is documented for its successor alone (DS40001906C, 32.5).
+    The name of a serial meter's chip is the label and the chip's address. The serial number is not used there: it
+    belongs to the controller, to which other breakouts may be connected, and the number of an ATmega328P is documented
+    only for its successor (DS40001906C, 32.5).
 
-    Returns: empty strings where neither is known.
+    Returns: empty strings if neither is known.
     Raises: BadInput: as open_meter().
     """
     address = address_of(name)
@@ -96,5 +97,5 @@ def import_sensors() -> dict[str, Callable[[], ErrorBounds]]:
 
 
 def usual_sensors() -> dict[str, str]:
-    """Format of an imported file -> the sensor that is taken for it."""
+    """Format of an imported file -> its default sensor."""
     return {form: name for kind in KINDS.values() for form, name in kind.import_formats.items()}

@@ -1,7 +1,7 @@
-"""A second meter in the storage medium's supply, recorded beside the board's as one further sensor of it.
+"""A second meter in the storage medium's supply, recorded as a further sensor of the board's meter.
 
-Each meter has a clock of its own. The times of the second meter's samples are mapped to the host's clock and from there
-to the first meter's, by the exchanges of time stamps of both.
+Each meter has a clock of its own. The times of the second meter's samples are mapped to the host's clock, and from
+there to the first meter's clock, by the exchanges of time stamps of both meters.
 """
 
 from collections import deque
@@ -26,12 +26,12 @@ from opjoule.meters.interface import (
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 EXCHANGES_KEPT: Final = 300
-"""A minute of exchanges: within it a warming resonator moves by less than its stamps' uncertainty."""
+"""One minute of exchanges. Within it, a warming resonator drifts by less than the uncertainty of its stamps."""
 EXCHANGES_LEAST: Final = 5
 FASTEST: Final = 0.3
-"""Part of the exchanges that the line is fitted to: those with the shortest round trips."""
+"""Part of the exchanges to which the line is fitted: those with the shortest round trips."""
 HELD_S: Final = 0.02
-"""Longest wait for the board's meter while the second one may have something."""
+"""Longest wait for the board's meter while the second one may have events."""
 
 
 class LiveClock:
@@ -40,27 +40,27 @@ class LiveClock:
     def __init__(self) -> None:
         self._stamps: deque[tuple[int, int, int]] = deque(maxlen=EXCHANGES_KEPT)
         self._line: tuple[float, float, float] | None = None
-        """rate (meter by host), host_ns and meter_ns of one moment"""
+        """rate (meter over host), and host_ns and meter_ns of one moment"""
 
     @property
     def known(self) -> bool:
-        """There are enough exchanges for a line."""
+        """True once there are enough exchanges for a line."""
         return len(self._stamps) >= EXCHANGES_LEAST
 
     def take(self, exchange: Exchange) -> None:
-        """One more exchange between host (near) and meter (far)."""
+        """Takes one more exchange between host (near) and meter (far)."""
         host_ns = (exchange.sent_ns + exchange.received_ns) // 2
         far_ns = (exchange.far_received_ns + exchange.far_sent_ns) // 2
         self._stamps.append((host_ns, far_ns, exchange.round_trip_ns))
         self._line = None
 
     def to_host(self, meter_ns: Int64Array) -> Float64Array:
-        """[host_ns] of times on the meter's clock, same shape; only once `known`."""
+        """Times of the meter's clock on the host's clock [ns], same shape; only once `known`."""
         rate, host_ns, far_ns = self._fitted()
         return np.asarray(host_ns + (meter_ns - far_ns) / rate, np.float64)
 
     def from_host(self, host_ns: Float64Array) -> Int64Array:
-        """[meter_ns] of times on the host's clock, same shape; only once `known`."""
+        """Times of the host's clock on the meter's clock [ns], same shape; only once `known`."""
         rate, near_ns, far_ns = self._fitted()
         return np.asarray(np.rint(far_ns + (host_ns - near_ns) * rate), np.int64)
 
@@ -80,7 +80,7 @@ class WithStorageMeter:
     """The board's meter with a second one for its medium; see Meter for the contract."""
 
     def __init__(self, board: Meter, storage: Meter, stamp_width_ns: float) -> None:
-        """Neither is open yet; `stamp_width_ns`: within how much the second one's stamps are known."""
+        """`board`, `storage`: meters that are not open yet; `stamp_width_ns`: as in MeterKind, of the second meter."""
         self._board, self._storage, self._stamp_width_ns = board, storage, stamp_width_ns
         self._storage_id = ""
         self._clocks = LiveClock(), LiveClock()
@@ -89,7 +89,7 @@ class WithStorageMeter:
 
     @property
     def number(self) -> int:
-        """Number of the medium's sensor among the recorded ones; known once it is open."""
+        """Number of the medium's sensor among the recorded ones; known once the meters are open."""
         return 1 + max(further_sensors(self._board), default=0)
 
     def open(self) -> MeterIdentity:
@@ -126,12 +126,12 @@ class WithStorageMeter:
         return events + self._from_storage(self._storage.read(0.001))
 
     def clock_exchange(self) -> None:
-        """Begins one with each."""
+        """Begins a round trip with each."""
         self._board.clock_exchange()
         self._storage.clock_exchange()
 
     def stop(self) -> list[MeterEvent]:
-        """Stops both; events that waited for a clock map are returned now, or lost."""
+        """Stops both. Events that waited for a clock map are returned now, or lost."""
         events = self._board.stop()
         self._learn(self._clocks[0], events)
         return events + self._from_storage(self._storage.stop())
@@ -146,14 +146,14 @@ class WithStorageMeter:
         return self._board.error_bounds()
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
-        """Bounds of its further sensors, and of the medium's meter."""
+        """Bounds of the further sensors of the board's meter, and of the medium's meter."""
         stamp_u_ns = self._stamp_width_ns / 2 / SQRT3
         bounds = replace(self._storage.error_bounds(), sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
         return {**further_sensors(self._board), self.number: bounds}
 
     @property
     def losses(self) -> Losses:
-        """Losses of the board's meter, with the counts of the second one under names that begin with `storage_`."""
+        """Losses of the board's meter. The second meter's counts have names that begin with `storage_`."""
         first, second = self._board.losses, self._storage.losses
         others = {"lost_samples": second.lost_samples, **second.link, **second.faults}
         named = {f"storage_{name}": count for name, count in others.items()}
@@ -166,7 +166,7 @@ class WithStorageMeter:
                 clock.take(event)
 
     def _from_storage(self, events: Sequence[MeterEvent]) -> list[MeterEvent]:
-        """The second meter's events on the first one's clock, as soon as both clocks are known."""
+        """The second meter's events on the first meter's clock, as soon as both clocks are known."""
         self._learn(self._clocks[1], events)
         self._held += [event for event in events if isinstance(event, Samples | GapEvent | FaultEvent)]
         if not all(clock.known for clock in self._clocks):
@@ -175,10 +175,10 @@ class WithStorageMeter:
         return [placed for event in held if (placed := self._placed(event)) is not None]
 
     def _placed(self, event: MeterEvent) -> MeterEvent | None:
-        """One event on the first meter's clock; None of a further sensor of the second one."""
+        """One event on the first meter's clock; None for an event of a further sensor of the second meter."""
         if isinstance(event, Samples) and event.sensor == 0:
             meter_ns = self._onto(event.meter_ns)
-            if self._last_ns is not None:  # a new line may lie a little earlier than the one before
+            if self._last_ns is not None:  # a new line may give slightly earlier times than the one before
                 meter_ns = np.maximum(meter_ns, self._last_ns + 1 + np.arange(meter_ns.size))
             self._last_ns = int(meter_ns[-1])
             return replace(event, sensor=self.number, meter_ns=meter_ns)

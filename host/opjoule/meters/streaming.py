@@ -1,4 +1,4 @@
-"""Meters that send by themselves and cannot be asked for their time: a sample was measured before it arrived."""
+"""Meters that send by themselves and cannot be asked for their time; only the arrival of samples is known."""
 
 from abc import abstractmethod
 from collections.abc import Callable
@@ -13,25 +13,25 @@ from opjoule.trace.power_trace import Gap, Int64Array
 EXCHANGE_PERIOD_NS: Final = 200_000_000
 WATCH_NS: Final = 1_000_000_000
 HOLE_PERIODS: Final = 1.01
-"""Distance of two samples from which on something is missing between them; below it their times are rounded."""
+"""Distance of two samples, in periods, above which samples are missing between them; the rest is rounding of times."""
 
 
 class ArrivalExchanges:
-    """One exchange each 0.2 s, from the data that came soonest after their last sample.
+    """One exchange every 0.2 s, from the data with the shortest delay after their last sample.
 
     That sample ended before its data arrived, by at most the longest time of gathering and transfer. This is equivalent
-    to a request sent that much earlier and answered on arrival.
+    to a request that was sent that much earlier and answered on arrival.
     """
 
     def __init__(self, delivery_ns: int) -> None:
-        """`delivery_ns`: longest time from a sample's end to its arrival when nothing is in the way."""
+        """`delivery_ns`: longest time from a sample's end to its arrival if nothing has to wait."""
         self._delivery_ns = delivery_ns
         self._soonest: tuple[int, int, int] | None = None
-        """delay, end of the last sample, arrival of the best data since the last exchange"""
+        """(delay, end of the last sample, arrival) of the data with the shortest delay since the last exchange"""
         self._due_ns = 0
 
     def exchanges(self, end_ns: int, arrival_ns: int) -> list[MeterEvent]:
-        """Takes data whose last sample ended at `end_ns` of the meter; gives the exchange that is due."""
+        """Takes data whose last sample ended at `end_ns` on the meter's clock; returns an exchange if one is due."""
         delay_ns = arrival_ns - end_ns
         if self._soonest is None or delay_ns < self._soonest[0]:
             self._soonest = delay_ns, end_ns, arrival_ns
@@ -44,23 +44,23 @@ class ArrivalExchanges:
 
 
 class DelayWatch:
-    """Time that a device's own counts do not explain, seen on the clock of arrival.
+    """Detects lost time from the arrival times if a device's own counts do not show it.
 
-    Data arrives late whenever the host is busy, but never early. So it is the least delay over a second that counts:
-    if that grows, samples are missing which no counter told of.
+    Data arrives late whenever the host is busy, but never early. If the least delay over a second grows, samples are
+    missing that no counter has reported.
     """
 
     def __init__(self, limit_ns: int) -> None:
-        """`limit_ns`: growth of the least delay that buffers alone could cause."""
+        """`limit_ns`: largest growth of the least delay that buffers alone could cause."""
         self._limit_ns = limit_ns
         self._window: tuple[int, int] | None = None
-        """(start on the device's clock, least delay so far) of the present window"""
+        """(start on the device's clock, least delay so far) of the current window"""
         self._usual_ns: int | None = None
 
     def missing_ns(self, end_ns: Int64Array, arrival_ns: Int64Array) -> int:
-        """Unexplained time before the end of these data [ns], mostly 0; the caller adds it to the device's clock.
+        """Unexplained time before the end of these data [ns], usually 0; the caller adds it to the device's clock.
 
-        `end_ns`: ends of pieces of data by the device's counts, shape (n,), and when each came [host_ns].
+        `end_ns`: end of each piece of data by the device's counts, shape (n,); `arrival_ns`: its arrival [host_ns].
         """
         least_ns = int((arrival_ns - end_ns).min())
         if self._window is None:
@@ -80,7 +80,7 @@ class DelayWatch:
 
 
 class StreamAssembler:
-    """Turns the data since start into events; state between start and stop."""
+    """Turns the data since start into events; holds the state between start and stop."""
 
     def __init__(self, delivery_ns: int, late_ns: int, gap_reason: str = "samples lost") -> None:
         """`delivery_ns` as for ArrivalExchanges, `late_ns` as for DelayWatch."""
@@ -88,14 +88,14 @@ class StreamAssembler:
         self._gap_reason = gap_reason
         self._last_ns: int | None = None
         self._lost = 0
-        """samples of the trace, or of the device where its losses() say so"""
+        """samples of the trace, or of the device if its losses() say so"""
 
     def losses(self) -> Losses:
         """Losses since start."""
         return Losses(lost_samples=self._lost)
 
     def _following(self, samples: Samples, period_ns: int) -> tuple[list[MeterEvent], int]:
-        """The samples, after the gap that lies between the last ones and them, if any; how many are missing there."""
+        """(events, missing): the samples, preceded by a gap if some are missing before them, and the number missing."""
         first_ns, before_ns = int(samples.meter_ns[0]), self._last_ns
         self._last_ns = int(samples.meter_ns[-1])
         if before_ns is None or first_ns - before_ns < HOLE_PERIODS * period_ns:
@@ -110,16 +110,16 @@ Assembler = TypeVar("Assembler", bound=StreamAssembler)
 
 
 class StreamingMeter(Meter, Generic[Device, Assembler]):
-    """A meter that sends by itself: nothing is asked, and exchanges come from `read`; see Meter for the contract."""
+    """A meter that sends without requests; `read` returns the exchanges too. See Meter for the contract."""
 
     def __init__(self, name: str, bounds: Callable[[], ErrorBounds]) -> None:
-        """`name`: of its kind, for messages."""
+        """`name`: name of the kind, for messages."""
         self._name, self._bounds = name, bounds
         self._device: Device | None = None
         self._assembler: Assembler | None = None
 
     def open(self) -> MeterIdentity:
-        """Connects. Raises: MeterFault: absent, forbidden, held by another, silent, or another device."""
+        """Connects. Raises: MeterFault: absent, no permission, held by another program, silent, or another device."""
         try:
             return self._connect()
         except BaseException:
@@ -128,10 +128,10 @@ class StreamingMeter(Meter, Generic[Device, Assembler]):
 
     @abstractmethod
     def _connect(self) -> MeterIdentity:
-        """Sets `_device`."""
+        """Connects and sets `_device`."""
 
     def close(self) -> None:
-        """Gives the device back; what it supplies stays on."""
+        """Releases the device; whatever it supplies stays on."""
         device, self._device = self._device, None
         if device is not None:
             self._release(device)
@@ -140,7 +140,7 @@ class StreamingMeter(Meter, Generic[Device, Assembler]):
         device.close()
 
     def error_bounds(self) -> ErrorBounds:
-        """Error bounds of what it measures."""
+        """Error bounds of the measured current and voltage."""
         return self._bounds()
 
     @property

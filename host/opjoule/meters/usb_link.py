@@ -1,4 +1,4 @@
-"""A meter on USB through pyusb and libusb, where every failure is one line with its remedy."""
+"""A meter on USB through pyusb and libusb. Every failure is reported in one line with its remedy."""
 
 import contextlib
 import errno
@@ -15,7 +15,7 @@ PERMISSION: Final = (
     "you may not open it: sudo cp docs/how-to/60-{}.rules /etc/udev/rules.d/ && sudo udevadm control --reload, then "
     "plug it in again"
 )
-"""Remedy with the name of the meter's udev rules."""
+"""Remedy; {} is the name of the meter's udev rules."""
 HELD: Final = "another program holds it: close that program (lsusb -t names the driver), then start again"
 _FORBIDDEN: Final = frozenset({errno.EACCES, errno.EPERM})
 HID_CLASS: Final = 0x03
@@ -24,7 +24,7 @@ VENDOR_CLASS: Final = 0xFF
 
 @dataclass(frozen=True)
 class UsbModel:
-    """One model of a maker, by its ids on the bus."""
+    """One model, identified by its USB vendor and product ids."""
 
     name: str
     vendor: int
@@ -32,10 +32,10 @@ class UsbModel:
 
 
 class UsbLink:
-    """One opened interface of one device: packets out, packets in. One thread at a time."""
+    """One opened interface of one device, for sending and receiving packets. Use it from one thread at a time."""
 
     def __init__(self, kind: str, device: Any, interface: Any, usb: Any) -> None:
-        """Not claimed yet; `interface`: pyusb's, an endpoint each way. Raises: MeterFault: it may not be opened."""
+        """`interface`: pyusb's, with one endpoint each way, not claimed yet. Raises: MeterFault: no permission."""
         self._kind, self._device, self._interface, self._usb = kind, device, interface.bInterfaceNumber, usb
         self.serial_number = self._serial_number()
         self.place = f"USB bus {device.bus} device {device.address}"
@@ -46,14 +46,14 @@ class UsbLink:
         self._had_driver = False
 
     def write(self, data: bytes) -> None:
-        """Sends one packet. Raises: MeterGone: unplugged, or it takes nothing any more."""
+        """Sends one packet. Raises: MeterGone: the device was unplugged, or it no longer accepts data."""
         try:
             self._out.write(data, timeout=1000)
         except self._usb.core.USBError as error:
             raise self._gone(error) from None
 
     def read(self, timeout_s: float) -> bytes:
-        """The next packet; empty if none came in time. Raises: MeterGone: unplugged."""
+        """The next packet; empty if none came in time. Raises: MeterGone: the device was unplugged."""
         try:
             return bytes(self._in.read(64, timeout=max(round(timeout_s * 1000), 1)))
         except self._usb.core.USBError as error:
@@ -62,7 +62,7 @@ class UsbLink:
             raise self._gone(error) from None
 
     def claim(self) -> None:
-        """Takes the interface from the kernel's driver. Raises: MeterFault: another program holds it."""
+        """Takes the interface over from the kernel's driver. Raises: MeterFault: another program holds it."""
         try:
             if self._device.is_kernel_driver_active(self._interface):
                 self._device.detach_kernel_driver(self._interface)
@@ -72,7 +72,7 @@ class UsbLink:
             raise refusal(self._kind, error) from None
 
     def close(self) -> None:
-        """Gives the interface back to the kernel's driver; never raises."""
+        """Returns the interface to the kernel's driver; never raises."""
         failures = (self._usb.core.USBError, NotImplementedError)
         with contextlib.suppress(*failures):
             self._usb.util.release_interface(self._device, self._interface)
@@ -83,12 +83,12 @@ class UsbLink:
             self._usb.util.dispose_resources(self._device)
 
     def _serial_number(self) -> str:
-        """Serial number of the device; empty without one. Raises: MeterFault: this user may not open it."""
+        """Serial number of the device; empty if it has none. Raises: MeterFault: this user may not open it."""
         try:
             return str(self._device.serial_number or "").strip("\0 ")
         except (self._usb.core.USBError, NotImplementedError) as error:
             raise refusal(self._kind, error) from None
-        except ValueError:  # pyusb: no language, which is also how it takes a device that may not be opened
+        except ValueError:  # pyusb: no language; pyusb says the same of a device that may not be opened
             return ""
 
     def _gone(self, error: Any) -> MeterGone:
@@ -98,7 +98,7 @@ class UsbLink:
 
 
 def refusal(kind: str, error: Any) -> MeterFault:
-    """Why a device does not open, with the remedy."""
+    """The reason why a device does not open, with the remedy."""
     number = getattr(error, "errno", None)
     if number in _FORBIDDEN:
         return MeterFault(f"{kind}: {PERMISSION.format('usb-meters')}")
@@ -110,10 +110,11 @@ def refusal(kind: str, error: Any) -> MeterFault:
 def open_usb(
     kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, interface_class: int
 ) -> tuple[UsbModel, UsbLink]:
-    """The one device of these models, or the one with the serial number that is wanted; its interface is claimed.
+    """The one device of these models, or the one with the wanted serial number; its interface is claimed.
 
-    Raises: MeterFault: none there, a library missing, not allowed, held by another program. BadInput: several, and
-        none was named.
+    Raises:
+        MeterFault: no device, a missing library, no permission, or another program holds it.
+        BadInput: several devices, and none was named.
     """
     usb = _library(kind)
     try:
@@ -141,7 +142,7 @@ def _library(kind: str) -> Any:
 
 
 def _interface(usb: Any, kind: str, device: Any, interface_class: int) -> Any:
-    """The interface of this class, else the first. Raises: MeterFault: not allowed, or gone again."""
+    """The interface of this class, else the first. Raises: MeterFault: no permission, or the device is gone again."""
     try:
         interfaces = list(device.get_active_configuration())
     except (usb.core.USBError, NotImplementedError) as error:

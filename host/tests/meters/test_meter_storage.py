@@ -159,7 +159,7 @@ def test_both_are_closed_if_one_does_not_open(monkeypatch):
 
 
 def test_one_meter_cannot_be_both():
-    with pytest.raises(BadInput, match="is the board's meter, too"):
+    with pytest.raises(BadInput, match="is also the board's meter"):
         open_meters("km003c", "km003c")
 
 

@@ -43,8 +43,8 @@ def test_a_voltage_that_would_never_be_read_again_is_refused():
     [
         ("/dev/x,mod=pairs", "did you mean 'mode'"),
         ("/dev/x,pairs", "known are mode="),
-        ("/dev/x,adc=13", "adc=13: there are 9, 10"),
-        ("/dev/x,range=100", "range=100: there are 40, 80, 160, 320"),
+        ("/dev/x,adc=13", "adc=13: must be one of 9, 10"),
+        ("/dev/x,range=100", "range=100: must be one of 40, 80, 160, 320"),
         ("/dev/x,bus_every=-1", "whole number from 0 to 255"),
     ],
 )
@@ -66,11 +66,11 @@ def test_the_shunt_is_the_users():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shunt": "20"}, "shunt=20: in ohm, 0.0001 to 10; R020 is shunt=0.02"),
-        ({"shunt": "nan"}, "shunt=nan: in ohm"),
+        ({"shunt": "20"}, "shunt=20: must be 0.0001 to 10 ohm; for R020 write shunt=0.02"),
+        ({"shunt": "nan"}, "shunt=nan: must be"),
         ({"shunt": "R020"}, "'R020' is not a number"),
-        ({"shunt_tolerance": "1"}, "at most 0.2; 1 % is 0.01 or 1%"),
-        ({"shunt_ppm": "-1"}, "shunt_ppm=-1: ppm per kelvin from 0 to 5000"),
+        ({"shunt_tolerance": "1"}, "at most 0.2; for 1 % write 0.01 or 1%"),
+        ({"shunt_ppm": "-1"}, "shunt_ppm=-1: must be 0 to 5000 ppm per kelvin"),
         ({"kelvin": "maybe"}, "kelvin=maybe: write kelvin=yes or kelvin=no"),
     ],
 )

@@ -236,8 +236,8 @@ def a_window_beyond_the_trace(told, monkeypatch):
 
 
 METERS = [
-    ("serial:/dev/null,shunt=20", r"R020 is (shunt=[\d.]+)", "serial:/dev/null,{}"),
-    ("serial:/dev/null,shunt=0.1,shunt_tolerance=7", r"1 % is ([\d.]+) or", "serial:/dev/null,shunt_tolerance={}"),
+    ("serial:/dev/null,shunt=20", r"for R020 write (shunt=[\d.]+)", "serial:/dev/null,{}"),
+    ("serial:/dev/null,shunt=0.1,shunt_tolerance=7", r"1 % write ([\d.]+) or", "serial:/dev/null,shunt_tolerance={}"),
     ("serial:/dev/null,label=a b", r"for example (label=\S+)", "serial:/dev/null,{}"),
     ("serial", r"for example (serial:\S+) or", "{}"),
     ("serial:/dev/null,sensors=a", r"for example (sensors=\S+)", "serial:/dev/null,{}"),

@@ -1,4 +1,4 @@
-"""The sensor chips: a file holds all that the host knows of one, under the chip's name in messages.toml."""
+"""The sensor chips. Each file contains all data of one chip and has the chip's name from messages.toml."""
 
 from importlib import import_module
 
@@ -8,7 +8,7 @@ from opjoule.meters.messages import ChipKind
 
 
 def chip_of(kind: ChipKind) -> Chip:
-    """The chip that a meter's firmware says it has found. Raises: MeterFault: it has found none."""
+    """The chip that a meter's firmware has found. Raises: MeterFault: it found none."""
     if kind is ChipKind.NONE:
         raise MeterFault("the meter found no sensor at this address: check its wiring (VCC, GND, SDA, SCL)")
     chip: Chip = getattr(import_module(f"opjoule.meters.chips.{kind.name.lower()}"), kind.name)

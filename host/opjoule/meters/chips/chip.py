@@ -1,4 +1,4 @@
-"""What a chip's data sheet says of its codes, times and errors, in one form for all chips."""
+"""Codes, times and errors of a chip from its data sheet, in one form for all chips."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,14 +25,14 @@ from opjoule.meters.messages import Mode
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
 
 COPY_BUS_GAIN_ERROR_MAX: Final = 0.055
-"""Voltage of a chip that may be a copy, relative: users found modules up to 5.3 % high (Zanduino/INA#45)."""
+"""Relative voltage error of a chip that may be a copy: users found modules up to 5.3 % high (Zanduino/INA#45)."""
 SUPPLY_LEAST_V: Final = 4.75
-"""Least voltage of a 5 V supply: an offset of the bus voltage counts there as a relative error."""
+"""Least voltage of a 5 V supply; an offset of the bus voltage is converted to a relative error at this voltage."""
 
 
 @dataclass(frozen=True)
 class SensorSettings:
-    """How a sensor converts; the codes are the chip's own (see message configure)."""
+    """Conversion settings of a sensor; the codes are the chip's own (see message configure)."""
 
     mode: Mode = Mode.SHUNTS
     shunt_adc: int = 3
@@ -52,13 +52,13 @@ class ConversionTimes:
 
     shunt_us: float
     bus_us: float
-    """0 where the sample has no bus conversion of its own"""
+    """0 if the sample has no bus conversion of its own"""
     unread_us: float = 0.0
-    """converting what is never read, where the firmware cannot ask the chip whether it is ready"""
+    """time of conversions that are never read, because the firmware cannot ask the chip whether it is ready"""
 
     @property
     def period_us(self) -> float:
-        """From the end of one sample to the end of the next, nothing between them."""
+        """Time from the end of one sample to the end of the next, with nothing between them."""
         return self.shunt_us + self.bus_us + self.unread_us
 
     @property
@@ -71,24 +71,24 @@ class ConversionTimes:
 
     @property
     def seen_fraction(self) -> float:
-        """Part of a sample's period in which the current is converted; bus readings between samples are not in it."""
+        """Part of a sample's period in which the current is converted, without bus readings between samples."""
         return self.shunt_us / self.period_us
 
 
 @dataclass(frozen=True)
 class CodeEnds:
-    """Codes from which on a conversion stands at the end of its range: the true value may lie beyond."""
+    """Codes at and above which a conversion is at the end of its range; the true value may lie beyond."""
 
     shunt: int
     """greatest magnitude, either sign"""
     bus: int
 
     def reached(self, shunt_code: Int64Array, bus_code: Int64Array) -> BoolArray:
-        """True where a shunt or its bus code is at an end, same shape."""
+        """True where the shunt code or the bus code is at the end of its range, same shape."""
         return (np.abs(shunt_code) >= self.shunt) | self.voltage_reached(bus_code)
 
     def voltage_reached(self, bus_code: Int64Array) -> BoolArray:
-        """True where a bus code is at its end, same shape."""
+        """True where a bus code is at the end of its range, same shape."""
         return bus_code >= self.bus
 
 
@@ -120,12 +120,12 @@ class ShuntRange:
     end: int
     """shunt code at the end of the range, of either sign"""
     library_bus_end: int | None = None
-    """bus code at the end of the range that the Arduino library sets with it, where that is another"""
+    """bus code at the end of the bus range that the Arduino library sets with this one, if it is another"""
 
 
 @dataclass(frozen=True)
 class Chip:
-    """A sensor chip by its data sheet, as it is delivered."""
+    """A sensor chip as delivered, from its data sheet."""
 
     name: str
     ranges: tuple[ShuntRange, ...]
@@ -140,25 +140,25 @@ class Chip:
     conversion_us: Mapping[int, float]
     """code of a conversion time -> nominal time [us]"""
     averages: tuple[int, ...] | None
-    """by its code, which is above the three bits of the conversion time; None: in the table of times"""
+    """averages by code; the code is above the three bits of the conversion time; None: in the table of times"""
     alone: SensorSettings
-    """what suits it as the only sensor on its bus"""
+    """settings as the only sensor on its bus"""
     sharing: Mapping[int, SensorSettings]
-    """sensors on the bus -> what suits each of them"""
+    """number of sensors on the bus -> settings for each of them"""
     own_shunt: Shunt | None = None
     """the shunt inside the chip, if it has one; the gain error includes its tolerance"""
     copied: bool = False
-    """copies of it are on the market that cannot be told from it"""
+    """copies that cannot be distinguished from it are on the market"""
     note: str = ""
-    """what a user of this chip is told"""
+    """note for users of this chip"""
     codes_in_words: str = "averaging << 3 | conversion time, 0 to 63"
 
     def range_of(self, code: int) -> ShuntRange:
-        """The range of this code, the widest where there is none."""
+        """The range with this code; the widest range if no range has it."""
         return next((shunt_range for shunt_range in self.ranges if shunt_range.code == code), self.ranges[-1])
 
     def range_code(self, wanted_mv: int) -> int:
-        """Code of the narrowest range that holds so much. Raises: BadInput: it has none."""
+        """Code of the narrowest range that covers `wanted_mv`. Raises: BadInput: there is none."""
         for shunt_range in self.ranges:
             if shunt_range.max_v >= wanted_mv * 1e-3:
                 return shunt_range.code
@@ -166,12 +166,12 @@ class Chip:
         raise BadInput(f"meter option range={wanted_mv}: the {self.name} measures up to {most_mv:g} mV")
 
     def code_ends(self, range_code: int, *, by_library: bool = False) -> CodeEnds:
-        """The ends of its ranges, the same as the firmware's (SensorPlan's full scales) or the Arduino library's."""
+        """The ends of its ranges as set by the firmware (SensorPlan's full scales) or by the Arduino library."""
         chosen = self.range_of(range_code)
         return CodeEnds(chosen.end, (by_library and chosen.library_bus_end) or self.bus_end)
 
     def scale(self, shunt_ohm: float = Shunt.ohm, range_code: int = 0) -> ChipScale:
-        """Nominal scale with the range of this code. Raises: BadInput: not a shunt's resistance."""
+        """Nominal scale with the range of this code. Raises: BadInput: the resistance is not above 0."""
         if shunt_ohm <= 0:
             raise BadInput(f"shunt of {shunt_ohm} ohm: must be above 0 (the common breakout has 0.1)")
         return ChipScale(shunt_ohm, self.range_of(range_code).step_v, self.bus_step_v)
@@ -179,7 +179,7 @@ class Chip:
     def times(self, settings: SensorSettings) -> ConversionTimes:
         """Nominal conversion times with these settings.
 
-        Raises: BadInput: an ADC code that it does not have, or a voltage that would never be read again.
+        Raises: BadInput: the chip does not have this ADC code, or the voltage would never be read again.
         """
         if settings.mode is Mode.SHUNTS and settings.bus_every == 0:
             raise BadInput(
@@ -188,14 +188,14 @@ class Chip:
         shunt_us = self._time_us(settings.shunt_adc)
         if settings.mode is not Mode.PAIRS:
             return ConversionTimes(shunt_us, 0.0)
-        # The chip averages both alike: the shunt's code counts, unless it says none.
+        # The chip uses the same averaging for both: the shunt's code decides, unless it sets none.
         averages = self.averages[settings.shunt_adc >> 3] if self.averages else 1
         return ConversionTimes(shunt_us, self._time_us(settings.bus_adc, averages))
 
     def _time_us(self, code: int, averages: int = 1) -> float:
         if self.averages is None:
             if code not in self.conversion_us:
-                there = f"there are {', '.join(map(str, self.conversion_us))}"
+                there = f"available are {', '.join(map(str, self.conversion_us))}"
                 raise BadInput(f"{self.name}: no ADC setting {code}; {there} ({self.codes_in_words})")
             return float(self.conversion_us[code])
         if not 0 <= code < len(self.averages) << 3:
@@ -205,7 +205,7 @@ class Chip:
     def error_bounds(
         self, range_code: int, seen_fraction: float, shunt: Shunt, *, genuine: bool = True
     ) -> ErrorBounds:
-        """Bounds as delivered, on this shunt, in the range of this code; not `genuine`: it may be a copy."""
+        """Bounds as delivered, on this shunt, in the range of this code; `genuine`: False if it may be a copy."""
         chosen = self.range_of(range_code)
         of_data_sheet = self.bus_gain_error_max + self.bus_offset_max_v / SUPPLY_LEAST_V
         copied = self.copied and not genuine
@@ -236,12 +236,12 @@ class Chip:
 def _origins(shunt: Shunt, name: str, *, copied: bool) -> dict[str, str]:
     """Source of each error bound."""
     ppm, data_sheet = 1e6 * shunt.per_k, f"data sheet of the {name}"
-    copper = f"assumed: 0.5 milliohm of copper beside {shunt.ohm:g} ohm, kelvin=yes is not stated"
+    copper = f"assumed: 0.5 milliohm of copper in series with {shunt.ohm:g} ohm, as kelvin=yes is not stated"
     return {
         SHUNT: shunt.origin,
         **({COPPER: copper} if shunt.copper else {}),
         TEMPERATURE: f"{ppm:g} ppm/K of the shunt and {1e6 * CHIP_PER_K:g} of the chip, within {ROOM_K:g} K",
         HEAT: f"{ppm:g} ppm/K of the shunt, {SHUNT_K_PER_W:g} K/W at most",
         CURRENT: data_sheet,
-        VOLTAGE: f"copies of the {name}: genuine=yes is not stated" if copied else data_sheet,
+        VOLTAGE: f"copies of the {name}, as genuine=yes is not stated" if copied else data_sheet,
     }

@@ -1,4 +1,4 @@
-"""INA226: TI data sheets SBOS547A and B; what was checked is in docs/reference/sensors.md."""
+"""INA226: TI data sheets SBOS547A and B; docs/reference/sensors.md lists the checked facts."""
 
 from typing import Final
 

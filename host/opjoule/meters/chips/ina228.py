@@ -1,4 +1,4 @@
-"""INA228: TI data sheet SLYS021A; what was checked is in docs/reference/sensors.md."""
+"""INA228: TI data sheet SLYS021A; docs/reference/sensors.md lists the checked facts."""
 
 from typing import Final
 
@@ -16,7 +16,7 @@ INA228: Final = Chip(
     bus_step_v=195.3125e-6,  # 7.6.1
     bus_end=_END,
     gain_error_max=0.0005,  # page 1
-    bus_gain_error_max=0.001,  # of the bus voltage those of the INA238, its lesser sister, are taken
+    bus_gain_error_max=0.001,  # bus voltage: figures of the INA238, a lower grade
     bus_offset_max_v=5e-3,
     conversion_us=dict(enumerate((50, 84, 150, 280, 540, 1052, 2074, 4120))),  # table 7-6
     averages=(1, 4, 16, 64, 128, 256, 512, 1024),  # table 7-6

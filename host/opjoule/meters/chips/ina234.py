@@ -1,4 +1,4 @@
-"""INA234: TI data sheet SBOS844C; what was checked is in docs/reference/sensors.md."""
+"""INA234: TI data sheet SBOS844C; docs/reference/sensors.md lists the checked facts."""
 
 from dataclasses import replace
 from typing import Final
@@ -19,7 +19,7 @@ INA234: Final = replace(  # the registers and times of an INA226; its own times 
     bus_step_v=25.6e-3,  # 6.5
     bus_end=_END,
     gain_error_max=0.005,  # 7.3.1
-    bus_gain_error_max=0.005,  # that of the shunt voltage is taken
+    bus_gain_error_max=0.005,  # assumed equal to the shunt voltage's
     bus_offset_max_v=15e-3,  # 6.5
     note="",
 )

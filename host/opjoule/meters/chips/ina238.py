@@ -1,4 +1,4 @@
-"""INA238: TI data sheet SLYS025A; what was checked is in docs/reference/sensors.md."""
+"""INA238: TI data sheet SLYS025A; docs/reference/sensors.md lists the checked facts."""
 
 from dataclasses import replace
 from typing import Final

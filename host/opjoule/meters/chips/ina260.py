@@ -1,4 +1,4 @@
-"""INA260: TI data sheet SBOS656C; what was checked is in docs/reference/sensors.md."""
+"""INA260: TI data sheet SBOS656C; docs/reference/sensors.md lists the checked facts."""
 
 from dataclasses import replace
 from typing import Final
@@ -20,7 +20,7 @@ INA260: Final = replace(  # the registers and times of an INA226; register 1 hol
             0, _MOST_A * _SHUNT_OHM, _STEP_A * _SHUNT_OHM, _OFFSET_A * _SHUNT_OHM, int(_MOST_A / _STEP_A)
         ),
     ),
-    gain_error_max=0.0015,  # page 1: of the whole path, its shunt included
+    gain_error_max=0.0015,  # page 1: whole path, including its shunt
     own_shunt=Shunt(_SHUNT_OHM, 0.0, origin="inside the INA260", per_k=0.0, kelvin=True),
     copied=False,
     note="",

@@ -11,13 +11,13 @@ BUS_ERROR_MAX: Final = 0.055
 Source: github.com/RobTillaart/INA226, issue 30; github.com/Zanduino/INA, issue 45.
 """
 CURRENT_ERROR_MAX: Final = 0.01
-"""Assumed: ten times the INA226's; users name no error of the current."""
+"""Assumed: ten times the INA226's; users report no error of the current."""
 
 SQ52201: Final = replace(
     INA226,
     name="SQ52201",
     gain_error_max=CURRENT_ERROR_MAX,
     bus_gain_error_max=BUS_ERROR_MAX,
-    note="the sensor is no INA226 but Silergy's SQ52201: users found its voltage up to 5.3 % high, which is in the "
-    "uncertainty until it is calibrated (docs/how-to/calibrate.md)",
+    note="the sensor is not an INA226 but Silergy's SQ52201: users found its voltage up to 5.3 % high; the uncertainty "
+    "includes this until the sensor is calibrated (docs/how-to/calibrate.md)",
 )

@@ -1,4 +1,4 @@
-"""Monsoon power monitors, HVPM and LVPM: the library's connection, this project's own reader and decoder."""
+"""Monsoon power monitors, HVPM and LVPM: connection by the vendor's library, reader and decoder by this project."""
 
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings
 

@@ -1,4 +1,4 @@
-"""From Monsoon packets to events: samples in time, calibration and loss as gaps, arrival as clock evidence."""
+"""Turns Monsoon packets into events: timed samples, gaps for calibration and loss, and exchanges from arrival times."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -15,17 +15,17 @@ from opjoule.meters.streaming import DelayWatch, StreamAssembler
 from opjoule.trace.power_trace import Gap, Int64Array
 
 NO_COUNT: Final = 0xFFFF
-"""Value of the drop count just after start, before it counts."""
+"""Value of the drop count just after start, before it begins to count."""
 UNEXPLAINED_NS: Final = 5_000_000
-"""A least delay that grows by more than this is time that nothing accounts for; the device's queue holds 3.2 ms."""
+"""Growth of the least delay above which time is missing without explanation; the device's queue holds 3.2 ms."""
 
 
 class SampleClock:
-    """Numbers the observations of one run since the device's start, lost ones included.
+    """Numbers the observations of one run since the device's start, including lost ones.
 
-    The device converts once each 200 us whatever happens: a sample's number is its time on the device's own crystal.
-    Samples that its queue of 16 could not hold are in its drop count, packets that the host lost in their sequence
-    number. Any other loss shows in the arrival times.
+    The device converts once every 200 us, whatever happens, so that a sample's number is its time on the device's own
+    crystal. Samples that did not fit into the device's queue of 16 show in its drop count. Packets that the host lost
+    show in the sequence number. Any other loss shows in the arrival times.
     """
 
     def __init__(self, delays: DelayWatch) -> None:
@@ -36,10 +36,10 @@ class SampleClock:
         self.lost_packets = 0
         """packets missing from the sequence"""
         self.unexplained = 0
-        """samples that only the clock of arrival tells of"""
+        """lost samples that show only in the arrival times"""
 
     def first_numbers(self, packets: Packets, arrival_ns: Int64Array) -> Int64Array:
-        """Number of the first observation of each packet since start, shape (n,), by count and arrival [host_ns]."""
+        """Number of each packet's first observation since start, shape (n,), from counts and arrivals [host_ns]."""
         before = int(packets.sequence[0] - 1) if self._sequence is None else self._sequence
         self._sequence = int(packets.sequence[-1])
         lost_packets = (np.diff(packets.sequence, prepend=before) - 1) % 16
@@ -56,15 +56,15 @@ class SampleClock:
         counts = np.concatenate([[self._dropped], dropped])
         self._dropped = int(dropped[-1])
         steps = np.diff(counts) % (NO_COUNT + 1)
-        # Until the device counts, its value is no count, and neither is the step to the first one.
+        # Before the device begins to count, neither its value nor the step to the first count is valid.
         steps[(counts[:-1] == NO_COUNT) | (counts[1:] == NO_COUNT)] = 0
         return steps
 
 
 UNCALIBRATED_MAX: Final = 25_000
-"""Samples that wait for the first calibration (5 s); it comes each 1.25 s."""
+"""Samples that may wait for the first calibration (5 s); a calibration comes every 1.25 s."""
 DELIVERY_NS: Final = 1_600_000
-"""Longest time from a sample's end to the arrival of a packet that met no queue: three samples and one USB frame."""
+"""Longest time from a sample's end to its packet's arrival without queueing: three samples and one USB frame."""
 CALIBRATION: Final = "calibration of the meter"
 DROPPED: Final = "samples dropped"
 
@@ -76,11 +76,11 @@ class _Run:
     first: int
     raw: npt.NDArray[np.uint16]
     calibrations: int
-    """slots of calibration since the measurement before"""
+    """calibration slots since the previous measurement"""
 
 
 class MonsoonAssembler(StreamAssembler):
-    """State between start and stop."""
+    """Turns packets into events; holds the state between start and stop."""
 
     def __init__(self, calibration: Calibration) -> None:
         super().__init__(DELIVERY_NS, UNEXPLAINED_NS)
@@ -96,7 +96,7 @@ class MonsoonAssembler(StreamAssembler):
     def take(self, data: bytes, arrival_ns: Int64Array) -> list[MeterEvent]:
         """Events of consecutive whole packets, each with its arrival [host_ns].
 
-        Raises: MeterFault: bytes that are no packets, or no calibration for 5 s.
+        Raises: MeterFault: the bytes are not packets, or no calibration came for 5 s.
         """
         if not data:
             return []
@@ -116,7 +116,7 @@ class MonsoonAssembler(StreamAssembler):
         return events + self._arrivals.exchanges(int(end_ns[soonest]), int(arrival_ns[soonest]))
 
     def losses(self) -> Losses:
-        """Losses since start; calibration samples are no loss and are counted apart."""
+        """Losses since start. Calibration samples are not losses; they are counted separately."""
         link = {"packets": self._packets, "calibration_samples": self._calibration_samples}
         link |= {"lost_packets": self._clock.lost_packets, "unexplained_samples": self._clock.unexplained}
         return Losses(lost_samples=self._lost, link=link)

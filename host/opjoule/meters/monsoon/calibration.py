@@ -1,4 +1,4 @@
-"""From raw values to amperes and volts, with the calibration samples that the device slips in."""
+"""Converts raw values to amperes and volts, with the calibration samples that the device inserts."""
 
 from collections import deque
 from typing import Any, Final
@@ -11,11 +11,11 @@ from opjoule.meters.monsoon.packets import Kind, PacketColumn
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 KEPT: Final = 5
-"""Calibration samples of each kind that are averaged."""
+"""Number of calibration samples of each kind that are averaged."""
 
 
 class Calibration:
-    """Zero and reference of one channel, the mean of the last few, and what follows from them."""
+    """Zero and reference of one channel (means of the last few samples), and the conversions based on them."""
 
     def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
         self._scale, self._fine_limit = scale, model.fine_limit
@@ -35,13 +35,13 @@ class Calibration:
         return all(self._kept.values())
 
     def add(self, kind: Kind, raw: npt.NDArray[np.uint16]) -> None:
-        """Takes calibration samples, shape (n, 8); a raw value of 0 is none (as the library has it)."""
+        """Takes calibration samples, shape (n, 8). A raw value of 0 is ignored, as in the library."""
         for column in (self._coarse, self._fine):
             values = raw[:, column].view(self._type).astype(np.float64)
             self._kept[kind, column].extend(values[values != 0].tolist())
 
     def current_a(self, raw: npt.NDArray[np.uint16]) -> Float64Array:
-        """Currents [A] of measurements, shape (n,): fine where it is in range, else coarse."""
+        """Currents [A] of measurements, shape (n,), from the fine range where it is in range, else the coarse one."""
         fine, coarse = (raw[:, column].view(self._type) for column in (self._fine, self._coarse))
         fine_a = self._converted(fine, self._fine, self._scale.fine_a, self._scale.fine_zero)
         coarse_a = self._converted(coarse, self._coarse, self._scale.coarse_a, self._scale.coarse_zero)
@@ -52,7 +52,7 @@ class Calibration:
         return np.asarray(raw[:, self._volts] * self._step_v, np.float64)
 
     def clipped(self, raw: npt.NDArray[np.uint16]) -> BoolArray:
-        """True where the coarse range is used and stands at its converter's end, or the voltage does, shape (n,)."""
+        """True where the coarse range is used and is at its converter's end, or the voltage is; shape (n,)."""
         end = np.iinfo(self._type).max
         beyond_fine = raw[:, self._fine].view(self._type) >= self._fine_limit
         coarse = raw[:, self._coarse].view(self._type)

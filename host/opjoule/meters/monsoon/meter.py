@@ -27,7 +27,8 @@ RESET_LIMIT_S: Final = 10.0
 """The library's closeDevice() resets the USB device, and its own reconnect() then waits 5 s for it."""
 RETRY_S: Final = 0.5
 NO_WAITING_MENDS: Final = (PERMISSION, LIBRARY, LIBUSB)
-"""But permission is looked at again after an absence: udev gives it a moment after the device is back."""
+"""Faults that do not go away by waiting. Permission is checked again after an absence, because udev grants it a moment
+after the device is back."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +38,20 @@ class MonsoonSettings:
     model: str = "hvpm"
     """'hvpm' or 'lvpm'"""
     serial_number: str | None = None
-    """Serial number of the monitor; None: the first that is found."""
+    """Serial number of the monitor; None: the first one found."""
     channel: str = "main"
     """'main', or 'usb' for a board that is supplied through the USB pass-through"""
     voltage_v: float | None = None
-    """main channel's output; None leaves it as it is"""
+    """output voltage of the main channel; None: unchanged"""
     limit_a: float | None = None
-    """current limit, at power-up and after; None leaves it"""
+    """current limit, at power-up and afterwards; None: unchanged"""
     passthrough: str | None = None
-    """USB pass-through 'on', 'off' or 'auto'; None: on for channel usb, else left"""
+    """USB pass-through 'on', 'off' or 'auto'; None: on for channel usb, else unchanged"""
     supply_v: tuple[float, float] | None = None
     """least and greatest supply voltage of the board"""
 
     def checked(self) -> Model:
-        """The model, once every setting is possible. Raises: BadInput."""
+        """The model, after a check of every setting. Raises: BadInput: an impossible setting."""
         if self.model not in MODELS:
             raise BadInput(f"monsoon: no model '{self.model}'; there are {', '.join(MODELS)}")
         if self.channel not in {"main", "usb"}:
@@ -73,7 +74,7 @@ def _to_stderr(line: str) -> None:
 
 @dataclass(frozen=True)
 class Patience:
-    """Clock, sleep and message of waiting for a device that resets."""
+    """Clock, sleep and message function for waiting until a device has reset."""
 
     clock_s: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
@@ -92,7 +93,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         self._source = source or ProtocolSource()
 
     def _connect(self) -> MeterIdentity:
-        """A device that is not there is waited for: it resets when its last user closes it."""
+        """Connects, and waits for an absent device: a Monsoon resets when its last user closes it."""
         self._device = Reader(self._source)
         code = self._hardware_model()
         if code != self._model.code:
@@ -103,9 +104,9 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         return self._identity()
 
     def _hardware_model(self) -> int:
-        """Connects and asks for it, again and again until the time of a reset is over.
+        """Connects and asks for the hardware model, repeatedly until the time of a reset is over.
 
-        Raises: MeterFault: what the last try met; at once for what no waiting mends.
+        Raises: MeterFault: the fault of the last try; raised at once if waiting cannot help.
         """
         patience, waiting = self._patience, False
         until_s = patience.clock_s() + RESET_LIMIT_S
@@ -130,7 +131,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         return self._get(Opcode.HARDWARE_MODEL, 2)
 
     def configure(self) -> None:
-        """Current limits first, then pass-through, then the voltage: power is applied last.
+        """Sets the current limits, then the pass-through, then the voltage, so that power is applied last.
 
         Raises: MeterFault: the device's voltage calibration is out of tolerance.
         """
@@ -160,12 +161,12 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
         return events
 
     def stop(self) -> list[MeterEvent]:
-        """Stops sampling; gives what was read before. The board stays powered."""
+        """Stops sampling. Returns the events read before. The board stays powered."""
         self._opened().ask("stop")
         return self.read(0.0)
 
     def _check_converter(self) -> None:
-        """Some units left the factory with a wrong voltage calibration and put out far more than what was set."""
+        """Checks the voltage calibration. With a wrong one, some units output far more than was set."""
         if self._model is not HVPM:
             return
         for opcode, (low, high) in DAC_RANGES.items():

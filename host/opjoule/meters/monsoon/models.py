@@ -12,19 +12,19 @@ from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, VOLTAGE, Err
 from opjoule.errors import BadInput
 
 SAMPLE_PERIOD_NS: Final = 200_000
-"""One observation each 200 us, calibration among them."""
+"""One observation every 200 us, including calibration."""
 ADC_STEP_V: Final = 62.5e-6
 GAIN_ERROR_MAX: Final = 0.01
-"""Vendor: +-1 % of the reading ..."""
+"""The vendor states +-1 % of the reading or +-1 mA, whichever is greater, in the coarse range. Here the two add."""
 OFFSET_MAX_A: Final = 1e-3
-"""... or +-1 mA, whichever is greater, in the coarse range; the model here adds the two."""
+"""See GAIN_ERROR_MAX."""
 VOLTAGE_ERROR_MAX: Final = 0.01
-"""The vendor gives no accuracy of the voltage reading; 1 % is taken."""
+"""Assumed: the vendor states no accuracy of the voltage reading."""
 _NOMINAL_SHUNT_OHM: Final = 0.05
 
 
 class Opcode(IntEnum):
-    """Places in the device's memory, for reading and writing."""
+    """Addresses in the device's memory, for reading and writing."""
 
     MAIN_FINE_RESISTOR = 0x02
     MAIN_COARSE_RESISTOR = 0x11
@@ -53,7 +53,7 @@ class Opcode(IntEnum):
 
 PASSTHROUGH: Final = {"off": 0, "on": 1, "auto": 2}
 DAC_RANGES: Final = {Opcode.DAC_LOW: (0xD000, 0xF000), Opcode.DAC_HIGH: (0xC000, 0xD000)}
-"""Outside these a HVPM's output voltage is not what was set (known of some units)."""
+"""Ranges outside which a HVPM's output voltage is not the voltage that was set (known of some units)."""
 
 GetValue = Callable[[int, int, bool], int]
 """(opcode, bytes, signed) -> value from the device's memory."""
@@ -61,7 +61,7 @@ GetValue = Callable[[int, int, bool], int]
 
 @dataclass(frozen=True)
 class ChannelScale:
-    """Current of one channel at its reference, and the raw values' own offsets."""
+    """Current of one channel at its reference, and the offsets of the raw values."""
 
     fine_a: float
     coarse_a: float
@@ -75,13 +75,13 @@ class Model:
 
     name: str
     code: int
-    """as the library's Connect takes it"""
+    """argument of the library's Connect"""
     voltage_v: tuple[float, float]
     """Least and greatest voltage of the main channel."""
     limit_a: float
     """Upper end of the current limit's setting."""
     current_max_a: float
-    """Continuous current of the main channel; a lost sample is bounded by it."""
+    """Continuous current of the main channel; the bound of a lost sample."""
     fine_limit: int
     """Raw values of the fine range count below this."""
     signed: bool
@@ -89,9 +89,10 @@ class Model:
     usb_voltage_scale: float = 2.0
 
     def check_voltage(self, voltage_v: float, supply_v: tuple[float, float] | None) -> None:
-        """Whether the main channel may be set to a voltage; `supply_v`: the board's least and greatest, if known.
+        """Checks that the main channel may be set to a voltage.
 
-        Raises: BadInput: outside the device's range or the board's; power is not applied.
+        `supply_v`: the board's least and greatest supply voltage, if known.
+        Raises: BadInput: the voltage is outside the device's range or the board's; power is not applied.
         """
         low_v, high_v = self.voltage_v
         if supply_v and (high_v < supply_v[0] or low_v > supply_v[1]):
@@ -109,7 +110,7 @@ class Model:
             )
 
     def limit_code(self, limit_a: float) -> int:
-        """The current limit as the device takes it. Raises: BadInput: beyond what can be set."""
+        """The device's code of a current limit. Raises: BadInput: the limit is outside the range of the setting."""
         if not 0 < limit_a <= self.limit_a:
             raise BadInput(
                 f"monsoon: current limit {limit_a:g} A is outside the {self.limit_a:g} A of {self.name}"

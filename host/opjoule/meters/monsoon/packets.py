@@ -6,8 +6,8 @@
     byte 4-57  three observations of 18 bytes; unused ones are padding
 
 An observation: main coarse, main fine, USB coarse, USB fine, aux coarse, aux fine, main voltage, USB voltage, each
-16 bits big endian; a byte of gain and marker bits; a byte whose bits 4 and 5 say what was converted.
-Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document, written anew.
+16 bits big endian; a byte of gain and marker bits; a byte whose bits 4 and 5 state what was converted.
+Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document; the code is this project's own.
 """
 
 from dataclasses import dataclass
@@ -52,7 +52,7 @@ class PacketColumn(IntEnum):
 
 @dataclass(frozen=True)
 class Packets:
-    """Consecutive packets taken apart: n packets with m observations."""
+    """The fields of n consecutive packets with m observations."""
 
     dropped: Int64Array
     """the device's own count of dropped samples, modulo 2^16, shape (n,)"""
@@ -67,7 +67,7 @@ class Packets:
 
 
 def decode(data: bytes) -> Packets:
-    """Takes packets apart. Raises: MeterFault: one is not whole, or says it holds more than three observations."""
+    """Decodes packets. Raises: MeterFault: a packet is not whole, or states more than three observations."""
     if len(data) % PACKET_BYTES:
         raise MeterFault(f"monsoon: {len(data)} bytes are not a whole number of packets of {PACKET_BYTES}")
     packets = np.frombuffer(data, np.uint8).reshape(-1, PACKET_BYTES)
@@ -91,5 +91,5 @@ def decode(data: bytes) -> Packets:
 
 
 def whole_packets(data: bytes) -> bytes:
-    """One read of the connection as whole packets: a short last packet is padded."""
+    """The data of one read as whole packets; a short last packet is padded."""
     return data + bytes(-len(data) % PACKET_BYTES)

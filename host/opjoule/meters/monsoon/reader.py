@@ -1,7 +1,7 @@
-"""Reads a Monsoon in a process of its own, so that nothing else on the host can make its queue overflow.
+"""Reads a Monsoon in a process of its own, so that nothing else on the host can make the device's queue overflow.
 
-The device queues 16 samples (3.2 ms). The process does nothing but read, stamp and pass on; a thread of it sends, so
-that a busy receiver does not stop the reading.
+The device queues 16 samples (3.2 ms). The process only reads, stamps and passes packets on. A separate thread sends
+them, so that a busy receiver does not stop the reading.
 """
 
 import contextlib
@@ -40,13 +40,13 @@ LIBRARY: Final = "the Monsoon library is not installed: .venv/bin/pip install -r
 
 
 MonsoonProtocol = Any
-"""Connection to one device: Monsoon.pmapi.USB_protocol, of which Connect, getValue, sendCommand, startSampling,
-stopSampling, BulkRead and closeDevice are used."""
+"""Connection to one device: Monsoon.pmapi.USB_protocol. Used: Connect, getValue, sendCommand, startSampling,
+stopSampling, BulkRead and closeDevice."""
 
 
 @dataclass(frozen=True)
 class ProtocolSource:
-    """Name of the callable that makes the connection inside the process."""
+    """Name of the callable that opens the connection inside the process."""
 
     module: str = "opjoule.meters.monsoon.reader"
     name: str = "usb_protocol"
@@ -59,15 +59,15 @@ class ProtocolSource:
 
 @dataclass(frozen=True)
 class Batch:
-    """Packets as they came."""
+    """Packets as received."""
 
     data: bytes
     arrival_ns: bytes
-    """int64, one a packet [host_ns]"""
+    """int64, one value a packet [host_ns]"""
 
 
 class Reader:
-    """The process, seen from the host. One thread at a time."""
+    """The host's side of the reader process. Use it from one thread at a time."""
 
     def __init__(self, source: ProtocolSource) -> None:
         context = multiprocessing.get_context("spawn")
@@ -80,9 +80,9 @@ class Reader:
         self._has_answered = False
 
     def ask(self, what: str, *arguments: Any) -> Any:
-        """Has the connection do something and gives its answer; batches on the way are kept.
+        """Sends a request to the connection and returns its answer; batches that come meanwhile are kept.
 
-        Raises: MeterFault: what the library or the device said. MeterGone: the process or the device is gone.
+        Raises: MeterFault: the library or the device reported a fault. MeterGone: the process or the device is gone.
         """
         self._send((what, *arguments))
         limit_s = REPLY_LIMIT_S if self._has_answered else START_LIMIT_S
@@ -106,7 +106,7 @@ class Reader:
         return batches
 
     def close(self) -> None:
-        """Ends the process; it releases the device."""
+        """Ends the process, which releases the device."""
         with contextlib.suppress(OSError, MeterGone):
             self._send(("close",))
         self._process.join(REPLY_LIMIT_S / 5)
@@ -122,7 +122,7 @@ class Reader:
             raise MeterGone("monsoon: its reader process has ended") from None
 
     def _receive(self, timeout_s: float) -> tuple[str, Any]:
-        """The next message, if one comes in time; a batch is kept."""
+        """The next message, if one comes in time. A batch is kept."""
         try:
             if not self._pipe.poll(max(timeout_s, 0)):
                 return "nothing", None
@@ -137,10 +137,10 @@ class Reader:
 
 
 def _serve(pipe: Connection, source: ProtocolSource) -> None:
-    """The process: answers until it is told to close or its host is gone."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the host's; it ends this process in order
+    """Runs in the process: answers requests until it is asked to close or the host is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which ends this process in order
     with contextlib.suppress(OSError):
-        os.nice(-15)  # where it is allowed
+        os.nice(-15)  # if allowed
     gc.disable()
     outbox: queue.SimpleQueue[tuple[str, Any] | None] = queue.SimpleQueue()
     sender = threading.Thread(target=_send_all, args=(pipe, outbox), daemon=True)
@@ -159,7 +159,7 @@ def _send_all(pipe: Connection, outbox: "queue.SimpleQueue[tuple[str, Any] | Non
 
 
 class _Server:
-    """The reader process's own state."""
+    """State inside the reader process."""
 
     def __init__(
         self, pipe: Connection, source: ProtocolSource, outbox: "queue.SimpleQueue[tuple[str, Any] | None]"
@@ -185,7 +185,7 @@ class _Server:
             self._release()
 
     def _answer(self, what: str, arguments: list[Any]) -> None:
-        said = io.StringIO()  # the library prints what it should raise
+        said = io.StringIO()  # the library prints errors instead of raising them
         try:
             with contextlib.redirect_stdout(said):
                 answer = self._do(what, arguments)
@@ -210,7 +210,7 @@ class _Server:
         return self._protocol.stopSampling()
 
     def _read(self) -> bool:
-        """Reads for 0.1 s and passes it on; False once the device is gone."""
+        """Reads for 0.1 s and passes the packets on; False once the device is gone."""
         assert self._protocol is not None
         chunks: list[bytes] = []
         arrivals = array("q")
@@ -242,7 +242,7 @@ class _Server:
 
 
 def _in_words(error: Exception, said: str) -> str:
-    """Words for an error, with the remedy where the library gives none."""
+    """An error in words, with a remedy if the library gives none."""
     if getattr(error, "errno", None) == _FORBIDDEN:
         return PERMISSION
     if isinstance(error, AttributeError | TypeError) and "NoneType" in str(error):
@@ -255,7 +255,7 @@ PRODUCT: Final = 0x0001
 
 
 def usb_protocol() -> MonsoonProtocol:
-    """A connection over USB by PyPI's Monsoon library, which is loaded only here, in the reader's process.
+    """A connection over USB by PyPI's Monsoon library, which is loaded only here, in the reader process.
 
     Raises: MeterFault: the library is missing, no Monsoon is plugged in, or this user may not open it.
     """
@@ -271,7 +271,7 @@ def usb_protocol() -> MonsoonProtocol:
     if not devices:
         raise MeterFault("none is plugged in (USB 2ab9:0001): check its cable and its switch")
     try:
-        for device in devices:  # needs the right to open it; the library takes a refusal for absence
+        for device in devices:  # checks the permission: the library treats a refusal like an absent device
             _ = device.serial_number
     except (usb.core.USBError, ValueError):
         raise MeterFault(PERMISSION) from None

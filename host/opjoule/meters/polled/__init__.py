@@ -1,1 +1,1 @@
-"""Meters that are read over and over: counters and sensors of the operating system."""
+"""Meters that are read repeatedly: counters and sensors of the operating system, and testers that answer requests."""

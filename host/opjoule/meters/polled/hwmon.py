@@ -1,4 +1,4 @@
-"""Sensors that Linux drives itself: INA2xx by hwmon (ina2xx) or industrial I/O (ina2xx-adc), POWER-Z by hwmon."""
+"""Sensors with a Linux driver: INA2xx by hwmon (ina2xx) or industrial I/O (ina2xx-adc), POWER-Z by hwmon."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -22,25 +22,25 @@ RANGE_V: Final = {
     "ina3221": 0.1638,
     **dict.fromkeys(("ina228", "ina237", "ina238"), 0.16384),
 }
-"""Chips that are known, and the shunt voltage at the end of the range that their drivers set.
+"""Known chips -> shunt voltage at the end of the range that their driver sets [V].
 
 Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
 """
 POWERZ: Final = "powerz"
-"""ChargerLAB's USB tester: VBUS is in0, in1 is a CC pin; the current's sign is its direction, as it was plugged in.
+"""ChargerLAB's USB tester. VBUS is in0; in1 is a CC pin. The sign of the current depends on how it is plugged in.
 
 Source: Linux, drivers/hwmon/powerz.c.
 """
 _POWERZ_BOUNDS: Final = replace(km003c_sensor(), current_step_a=1e-3, voltage_step_v=1e-3, seen_fraction=0.05)
 KERNEL_SHUNT_OHM: Final = 0.01
-"""The driver's default (ina2xx.c); the common INA219 breakout carries 0.1."""
+"""The driver's default (ina2xx.c); the common INA219 breakout has 0.1."""
 PERIOD_S: Final = 0.02
-"""A reading over the kernel's I2C driver takes 1 to 2 ms; more often would mostly measure itself."""
+"""A reading over the kernel's I2C driver takes 1 to 2 ms; more frequent readings would mostly measure themselves."""
 
 
 @dataclass(frozen=True)
 class _Files:
-    """Files of current and voltage, and the value of one count of each."""
+    """Files of current and voltage, with the value of one count of each."""
 
     chip: str
     place: Path
@@ -49,16 +49,16 @@ class _Files:
     current_a: float
     voltage_v: float
     shunt_ohm: float | None
-    """What the driver was told; None where it does not say, or has none."""
+    """Shunt set in the driver; None if the driver does not state it or has none."""
 
     @property
     def names(self) -> set[str]:
-        """What a user may call it; empty where it is the only one."""
+        """Names by which a user may select it, the empty one included: it selects an only sensor."""
         return {"", self.chip, self.place.name, str(self.place)}
 
     @property
     def end_a(self) -> float:
-        """The current as the driver gives it at the end of the range [A]; infinite where the shunt is not known."""
+        """The driver's current at the end of the range [A]; infinite if the shunt is not known."""
         if self.chip == POWERZ:
             return _POWERZ_BOUNDS.current_max_a
         return RANGE_V[self.chip] / self.shunt_ohm if self.shunt_ohm else math.inf
@@ -66,22 +66,22 @@ class _Files:
 
 @dataclass(eq=False)
 class HwmonSource(Source):
-    """One sensor of the running board: the value at the moment of the poll, not the mean since the last."""
+    """One sensor of the running board. A reading is the value at the poll, not the mean since the last one."""
 
     wanted: str = ""
     hwmon: Path = HWMON
     iio: Path = IIO
     shunt: Shunt | None = field(default=None, kw_only=True)
-    """The one that is soldered in; currents are corrected where the driver was told another."""
+    """The shunt that is soldered in; currents are corrected if the driver is set to another one."""
     genuine: bool = field(default=False, kw_only=True)
-    """The chip is known to be its maker's."""
+    """True if the chip is known to be the maker's own, not a copy."""
     _files: _Files | None = field(default=None, init=False)
 
     period_s = PERIOD_S
     mean_since_last = False
 
     def open(self) -> MeterIdentity:
-        """Finds the sensor. Raises: MeterFault: there is none. BadInput: several, and none was named."""
+        """Finds the sensor. Raises: MeterFault: there is none. BadInput: several sensors, and none was named."""
         channels = [*_hwmon(self.hwmon), *_iio(self.iio)]
         chosen = [channel for channel in channels if self.wanted in channel.names]
         if not chosen:
@@ -131,12 +131,12 @@ class HwmonSource(Source):
 
     @property
     def _factor(self) -> float:
-        """True current by that of the driver, which divides by the shunt it was told."""
+        """Ratio of the true current to the driver's, which divides by the shunt it is set to."""
         driver_ohm = self._files.shunt_ohm if self._files else None
         return driver_ohm / self.shunt.ohm if driver_ohm and self.shunt else 1.0
 
     def error_bounds(self) -> ErrorBounds:
-        """The INA219 breakout's bounds, with the driver's shunt and steps and what one reading a period sees."""
+        """The INA219 breakout's bounds with the driver's shunt and steps, and with one reading a period."""
         if self._files and self._files.chip == POWERZ:
             return _POWERZ_BOUNDS
         driver_ohm = self._files.shunt_ohm if self._files else None
@@ -157,7 +157,7 @@ class HwmonSource(Source):
 
 
 def _hwmon(root: Path) -> list[_Files]:
-    """Sensors of hwmon drivers: milliamperes and millivolts. Of an INA2xx in1 is the bus and in0 the shunt."""
+    """Sensors of hwmon drivers, in milliamperes and millivolts. For an INA2xx, in1 is the bus and in0 the shunt."""
     channels = []
     for folder in sorted(root.glob("hwmon*")):
         chip = _text(folder / "name")
@@ -188,9 +188,9 @@ def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
         return "the driver does not state its shunt"
     if soldered:
         factor = driver_ohm / soldered.ohm
-        return f"shunt {soldered.ohm:g} ohm; the driver was told {driver_ohm:g}: currents are corrected by {factor:g}"
+        return f"shunt {soldered.ohm:g} ohm; the driver is set to {driver_ohm:g}: currents are corrected by {factor:g}"
     if not math.isclose(driver_ohm, KERNEL_SHUNT_OHM):
-        return f"shunt {driver_ohm:g} ohm, as the driver was told"
+        return f"shunt {driver_ohm:g} ohm, as set in the driver"
     return (
         f"WARNING: the driver assumes a shunt of {driver_ohm:g} ohm, its default. With the usual 0.1 ohm "
         f"(R100) every current is {Shunt.ohm / driver_ohm:g} times too high, with 0.02 ohm (R020) 2 times: "
@@ -199,7 +199,7 @@ def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
 
 
 def _number(path: Path, unit: float) -> float | None:
-    """A positive number in a file, in units of `unit`; None without one. Source: Linux, hwmon/ina2xx.rst."""
+    """A positive number in a file, times `unit`; None if there is none. Source: Linux, hwmon/ina2xx.rst."""
     try:
         value = float(_text(path)) * unit
     except ValueError:

@@ -1,8 +1,8 @@
-"""ChargerLAB's POWER-Z KM003C and KM002C over USB: asked for its present values, up to 1,000 times a second.
+"""ChargerLAB's POWER-Z KM003C and KM002C over USB: asked for their present values up to 1,000 times a second.
 
-Own code for the request that the maker documents and Linux' driver uses (drivers/hwmon/powerz.c): four bytes out, 52
-back. The faster-buffered stream needs an authentication that the maker does not document; it is not used
-(docs/reference/meters.md).
+This is the project's own code for the request that the maker documents and Linux' driver uses
+(drivers/hwmon/powerz.c): four bytes out, 52 back. The faster buffered stream needs an authentication that the maker
+does not document; it is not used (docs/reference/meters.md).
 """
 
 import struct
@@ -21,34 +21,34 @@ MODELS: Final = {
     for product, name in ((0x0063, "POWER-Z KM003C"), (0x0061, "POWER-Z KM002C"))
 }
 RATE_HZ: Final = 1000
-"""An answer takes about 0.6 ms (docs.rs/km003c-lib, device.rs); over this interface 1,000 were counted in a second
-(github.com/chaseleif/km003c)."""
+"""An answer takes about 0.6 ms (docs.rs/km003c-lib, device.rs); 1,000 answers a second were counted over this
+interface (github.com/chaseleif/km003c)."""
 _RATES_HZ: Final = (1, RATE_HZ)
 _GET_DATA, _PUT_DATA, _ADC = 0x0C, 0x41, 0x0001
 _VALUES: Final = struct.Struct("<ii")
-"""VBUS [uV] and IBUS [uA], the latter's sign its direction, at the start of the payload."""
+"""Start of the payload: VBUS [uV] and IBUS [uA]; the sign of IBUS is its direction."""
 _HEADER_BYTES: Final = 8
 _PAYLOAD_BYTES: Final = 44
 ANSWER_S: Final = 0.05
-"""Kernel: 5 ms; the rest is for a busy computer."""
+"""The kernel's driver waits 5 ms; the rest is for a busy computer."""
 UNANSWERED_MAX: Final = 40
-"""Lost answers in a row after which it counts as silent: 2 s."""
+"""Consecutive lost answers after which the tester counts as silent: 2 s."""
 CURRENT_MAX_A: Final = 6.0
 VOLTAGE_MAX_V: Final = 50.0
 
 
 class Km003cSource(Source):
-    """The tester as something to poll: each reading the value that it shows at that moment."""
+    """The tester as a polled source. A reading is the value at that moment."""
 
     mean_since_last = False
     gap_s = 0.02
-    """A computer that is busy asks less often; only a longer silence leaves the current in between unknown."""
+    """A busy computer asks less often; only a longer silence counts as a gap."""
 
     def __init__(self, serial_number: str = "", rate_hz: float = RATE_HZ) -> None:
-        """`serial_number`: empty for the only one that is plugged in. Raises: BadInput: an impossible rate."""
+        """`serial_number`: may be empty if only one tester is plugged in. Raises: BadInput: an impossible rate."""
         least_hz, most_hz = _RATES_HZ
         if not least_hz <= rate_hz <= most_hz:
-            raise BadInput(f"km003c: rate={rate_hz:g}: from {least_hz} to {most_hz} readings a second")
+            raise BadInput(f"km003c: rate={rate_hz:g}: must be {least_hz} to {most_hz} readings a second")
         self.period_s = 1.0 / rate_hz
         self._wanted = serial_number
         self._link: UsbLink | None = None
@@ -58,7 +58,10 @@ class Km003cSource(Source):
         self._counts = {"unanswered": 0, "same_as_before": 0}
 
     def open(self) -> MeterIdentity:
-        """Finds it and reads it once. Raises: MeterFault: absent, forbidden, held, silent, or other answers."""
+        """Finds the tester and reads it once.
+
+        Raises: MeterFault: absent, no permission, held by another program, silent, or unexpected answers.
+        """
         model, self._link = open_usb("km003c", MODELS, self._wanted, VENDOR_CLASS)
         try:
             self._drain()
@@ -76,21 +79,21 @@ class Km003cSource(Source):
             sensors=(SensorIdentity(model.name, 0),),
             voltage_at="at the tester's plug on the board's side",
             notes=(
-                f"asked {1 / self.period_s:.4g} times a second; each reading is of one moment, stamped by this "
-                "computer half-way between question and answer",
+                f"asked {1 / self.period_s:.4g} times a second; each reading is an instantaneous value, stamped by "
+                "this computer half-way between request and answer",
                 "the current counts as positive whichever way round the tester is plugged in",
                 "its error bounds are assumed: the maker's figures could not be checked",
             ),
         )
 
     def read(self) -> Reading | None:
-        """The present values; None if no answer came. Raises: MeterFault: silent, or answers otherwise. MeterGone."""
+        """The present values; None if no answer came. Raises: MeterFault: an unexpected answer. MeterGone: silent."""
         if self._link is None:
             raise MeterFault("km003c: not open")
         self._number = (self._number + 1) % 256
         self._link.write(bytes((_GET_DATA, self._number, _ADC << 1, 0)))
         answer = self._link.read(ANSWER_S)
-        while answer and answer[1] != self._number:  # answers a request that was given up
+        while answer and answer[1] != self._number:  # answer to a request that was given up
             answer = self._link.read(ANSWER_S)
         if not answer:
             self._counts["unanswered"] += 1
@@ -106,27 +109,27 @@ class Km003cSource(Source):
         return Reading(amperes, volts, clipped=amperes >= CURRENT_MAX_A or volts >= VOLTAGE_MAX_V)
 
     def counts(self) -> dict[str, int]:
-        """Requests without an answer, and answers equal to the one before to the microampere and microvolt."""
+        """Requests without an answer, and answers equal to the previous one to the microampere and microvolt."""
         return self._counts
 
     def close(self) -> None:
-        """Gives it back; may be called twice."""
+        """Releases the tester; may be called twice."""
         if self._link is not None:
             self._link.close()
             self._link = None
 
     def error_bounds(self) -> ErrorBounds:
-        """Bounds that are assumed."""
+        """Assumed bounds."""
         return km003c_sensor()
 
     def _drain(self) -> None:
-        """Throws away what an earlier program had asked for."""
+        """Discards answers to requests of an earlier program."""
         while self._link and self._link.read(0.005):
             pass
 
 
 def _values(answer: bytes) -> tuple[int, int]:
-    """VBUS [uV] and IBUS [uA] of one answer. Raises: MeterFault: it is no measurement."""
+    """VBUS [uV] and IBUS [uA] of one answer. Raises: MeterFault: the answer is not a measurement."""
     kind = answer[0] & 0x7F
     held = answer[4] | (answer[5] & 0x7F) << 8 if len(answer) >= _HEADER_BYTES else 0
     if kind != _PUT_DATA or held != _ADC or len(answer) < _HEADER_BYTES + _PAYLOAD_BYTES:
@@ -139,7 +142,7 @@ def _values(answer: bytes) -> tuple[int, int]:
 
 
 def km003c_sensor() -> ErrorBounds:
-    """Assumed bounds: an INA228 on 20 mohm (a KM002C opened by AnandTech, 18944) and its shunt, with room."""
+    """Assumed bounds: an INA228 on 20 mohm (a KM002C opened by AnandTech, 18944) and its shunt, with a margin."""
     return ErrorBounds(
         gain_errors_max={CURRENT: 0.005, VOLTAGE: 0.005},
         current_offset_max_a=2e-3,

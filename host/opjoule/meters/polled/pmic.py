@@ -13,16 +13,16 @@ from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 
 PROGRAM: Final = "vcgencmd"
 PERIOD_S: Final = 0.1
-"""One call starts a process and takes some 5 to 10 ms of one core."""
+"""One call starts a process and takes about 5 to 10 ms of one core."""
 LIMIT_S: Final = 10.0
 GAIN_ERROR_MAX: Final = 0.05
-"""The vendor states none."""
+"""Assumed: the vendor states none."""
 _LINE: Final = re.compile(r"^\s*(\w+?)_([AV])\s+(?:current|volt)\(\d+\)=([-+0-9.eE]+)[AV]\s*$")
 _INPUT: Final = "EXT5V"
 
 
 class PmicSource(Source):
-    """Sum over the chip's rails, as current at the 5 V input. What the USB ports and the fan draw is not in it."""
+    """Sum over the chip's rails, as current at the 5 V input. Excludes the power of the USB ports and the fan."""
 
     period_s = PERIOD_S
     mean_since_last = False
@@ -32,7 +32,7 @@ class PmicSource(Source):
         self._rails: tuple[str, ...] = ()
 
     def open(self) -> MeterIdentity:
-        """Reads it once. Raises: MeterFault: no such program, or no Raspberry Pi 5."""
+        """Reads the chip once. Raises: MeterFault: the program is missing, or this is no Raspberry Pi 5."""
         currents, voltages = self._values()
         self._rails = tuple(sorted(currents.keys() & voltages.keys()))
         if not self._rails or _INPUT not in voltages:
@@ -64,7 +64,7 @@ class PmicSource(Source):
         return Reading(power_w / input_v, input_v)
 
     def error_bounds(self) -> ErrorBounds:
-        """Bounds that are taken, not stated by the vendor."""
+        """Assumed bounds; the vendor states none."""
         return ErrorBounds(
             gain_errors_max={CURRENT: GAIN_ERROR_MAX, VOLTAGE: 0.01},
             current_offset_max_a=5e-3,

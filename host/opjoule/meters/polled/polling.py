@@ -1,7 +1,7 @@
 """Meters that are polled: counters or sensors that the operating system exposes.
 
-Those of the operating system run on the board that they measure, so their own work is part of what they see; it is
-counted and stated.
+Meters of the operating system run on the board that they measure, so that the trace includes the energy of polling. Its
+processor time is counted and reported.
 """
 
 import itertools
@@ -21,9 +21,9 @@ from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterI
 from opjoule.trace.power_trace import Gap
 
 WHOLE_MAX: Final = 2
-"""A poll that is later than this many periods is reported as a gap, although its energy is known."""
+"""Whole periods inside one poll above which they are reported as a gap, although their energy is known."""
 GATHERED_NS: Final = 20_000_000
-"""Readings are handed over together, at most so long after the first one."""
+"""Longest time for which readings are gathered before they are handed over together."""
 ON_BOARD: Final = (
     "runs on the board itself: the trace includes its own cost (losses.link.poll_cpu_us in run.json)"
 )
@@ -40,22 +40,22 @@ class Reading:
 
 
 class Source(ABC):
-    """Something to poll."""
+    """A counter or sensor to poll."""
 
     period_s: float
     mean_since_last: bool
-    """True for a counter: a reading is the mean since the one before; False: the value at this moment"""
+    """True for a counter, whose reading is the mean since the previous one; False: the value at this moment"""
 
     gap_s: float = 0.0
-    """Limit for values of one moment [s]: readings further apart than it and than 1.5 periods have a gap between."""
+    """For instantaneous values: readings further apart than this [s] and than 1.5 periods have a gap between them."""
 
     @abstractmethod
     def open(self) -> MeterIdentity:
-        """Finds it. Raises: MeterFault: absent or forbidden, with the remedy."""
+        """Finds the source. Raises: MeterFault: absent, or no permission; with the remedy."""
 
     @abstractmethod
     def read(self) -> Reading | None:
-        """The present reading; None for the first of a counter, and where none came. Raises: MeterFault."""
+        """The present reading; None for a counter's first reading, or if none came. Raises: MeterFault."""
 
     @abstractmethod
     def error_bounds(self) -> ErrorBounds:
@@ -66,7 +66,7 @@ class Source(ABC):
         return {}
 
     def close(self) -> None:  # most have nothing to release
-        """Releases it; may be called twice."""
+        """Releases the source; may be called twice."""
 
 
 class PolledMeter(Meter):
@@ -81,16 +81,16 @@ class PolledMeter(Meter):
         self._lock = threading.Condition()
         self._events: list[MeterEvent] = []
         self._notified = False
-        """the reader was notified of events, and has not taken them yet"""
+        """True while the reader was notified of events and has not taken them yet"""
         self._first_ns: int | None = None
-        """time of the first event that the reader was not notified of yet"""
+        """time of the first event of which the reader was not notified yet"""
         self._fault: MeterFault | None = None
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._start_ns = 0
         self._last_ns: int | None = None
         self._cell_charge: float | None = None
-        """charge in the present period of the grid so far [A ns]; None if it is not whole"""
+        """charge so far in the current period of the grid [A ns]; None if the period was not covered from its start"""
         self._losses = Losses(link={"polls": 0, "late_polls": 0, "skipped_polls": 0, "poll_cpu_us": 0})
 
     def open(self) -> MeterIdentity:
@@ -116,14 +116,14 @@ class PolledMeter(Meter):
         return _joined(events)
 
     def clock_exchange(self) -> None:
-        """Reads its clock between two readings of the host's: they are the same one."""
+        """Reads the meter clock between two readings of the host's clock; both are the same clock."""
         sent_ns = time.monotonic_ns()
         far_ns = self._clock_ns() - self._start_ns
         with self._lock:
             self._events.append(Exchange(sent_ns, far_ns, far_ns, time.monotonic_ns()))
 
     def stop(self) -> list[MeterEvent]:
-        """Stops polling; gives what was read before."""
+        """Stops polling. Returns the events read before."""
         self._end_thread()
         with self._lock:
             events, self._events = self._events, []
@@ -174,7 +174,7 @@ class PolledMeter(Meter):
             return  # the gap is from the last reading to the next
         last_ns, self._last_ns = self._last_ns, at_ns
         if last_ns is None:
-            # Polling that began inside a period has not seen the whole of it.
+            # If polling began inside a period, the whole period is not known.
             self._cell_charge = None if at_ns % self._period_ns else 0.0
         if reading is None or (last_ns is not None and at_ns <= last_ns):
             return
@@ -187,9 +187,9 @@ class PolledMeter(Meter):
                 self._lock.notify()
 
     def _mean(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
-        """A mean since the last poll, shared out over the periods of a fixed grid: late polls move no energy.
+        """Events of a mean since the last poll, divided over the periods of a fixed grid: late polls move no energy.
 
-        Of whole periods inside one long poll the charge is known, but not the course: they become a gap.
+        If one long poll contains whole periods, their charge is known but not their course: they become a gap.
         """
         if last_ns is None:
             return []
@@ -223,7 +223,7 @@ class PolledMeter(Meter):
         return self._sample(Reading(current_a, voltage_v), cell * self._period_ns + self._period_ns // 2)
 
     def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
-        """A value at this moment; polls that fell out before it are a gap, if it is a long one."""
+        """Events of an instantaneous value; missed polls before it become a gap if the time without a poll was long."""
         sample = self._sample(reading, at_ns)
         slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
         if slots <= 0 or last_ns is None:
@@ -241,7 +241,7 @@ class PolledMeter(Meter):
 
 
 def _joined(events: list[MeterEvent]) -> list[MeterEvent]:
-    """The same events, with consecutive samples as one."""
+    """The same events, with consecutive samples joined into one."""
     joined: list[MeterEvent] = []
     for samples, group in itertools.groupby(events, key=lambda event: isinstance(event, Samples)):
         parts = list(group)

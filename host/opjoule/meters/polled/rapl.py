@@ -1,6 +1,7 @@
-"""Energy counters of the processor (RAPL), as Linux' powercap shows them: no rig at all.
+"""Energy counters of the processor (RAPL) from Linux' powercap; they need no rig.
 
-They cover the processor package (and its memory, where there is such a domain), not the board, its supply or its disks.
+The counters cover the processor package (and its memory, if it has such a domain), but not the board, its supply or its
+disks.
 """
 
 import time
@@ -17,9 +18,9 @@ from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
 
 ROOT: Final = Path("/sys/class/powercap")
 PERIOD_S: Final = 0.01
-"""The counters move about once a millisecond; ten of those steps bound a reading's own error to 10 %."""
+"""The counters are updated about once a millisecond; ten updates a reading bound its own error to 10 %."""
 GAIN_ERROR_MAX: Final = 0.05
-"""No vendor states one; published comparisons find a few per cent."""
+"""Assumed: no vendor states one; published comparisons find a few per cent."""
 POWER_MAX_W: Final = 500.0
 
 
@@ -33,7 +34,7 @@ class _Domain:
     last_uj: int | None = None
 
     def step_uj(self) -> int | None:
-        """Energy since the last call; None for the first. The counter wraps at its range."""
+        """Energy since the last call [uJ]; None for the first call. The counter wraps at its range."""
         try:
             now_uj = int(self.file.read_text())
         except PermissionError:
@@ -48,7 +49,7 @@ class _Domain:
 
 
 class RaplSource(Source):
-    """The sum of all packages and of their memory, as power: written as 1 V and as many amperes as watts."""
+    """Total power of all packages and their memory, recorded as 1 V and as many amperes as watts."""
 
     period_s = PERIOD_S
     mean_since_last = True
@@ -96,7 +97,7 @@ class RaplSource(Source):
         return Reading(energy_uj * 1e3 / (now_ns - last_ns), 1.0)
 
     def error_bounds(self) -> ErrorBounds:
-        """Bounds of power alone; its step is a count a reading."""
+        """Bounds of the power alone; its step is one count a reading."""
         return ErrorBounds.of_power(
             gain_error_max=GAIN_ERROR_MAX,
             step_w=1e-6 / PERIOD_S,
@@ -106,7 +107,7 @@ class RaplSource(Source):
 
 
 def _domain(energy: Path) -> _Domain | None:
-    """A counter that is counted: packages, and memory inside them; a core's is part of its package's."""
+    """The counter at this path if it is used: packages and their memory; a core's counter is part of its package's."""
     folder = energy.parent
     try:
         name = (folder / "name").read_text().strip()

@@ -1,1 +1,1 @@
-"""Our own meter: the firmware's messages over a serial port, turned into samples."""
+"""The project's own meter: the firmware's messages over a serial port, turned into samples."""

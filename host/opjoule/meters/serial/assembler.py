@@ -1,4 +1,4 @@
-"""From decoded frames to meter events: unwrapped time, samples with their gaps, each edge once, faults."""
+"""Turns decoded frames into meter events: unwrapped times, samples with their gaps, each edge once, faults."""
 
 from collections.abc import Mapping
 
@@ -25,9 +25,9 @@ def parse(frame: Frame) -> messages.Message | None:
 
 
 FAR_EDGES = 8
-"""Lost edges beyond which a message waits until the next one, or the meter's own count, confirms it."""
+"""Number of lost edges above which a message waits until the next one, or the meter's own count, confirms it."""
 LEVELS = (0, 1)
-"""Levels of the sync line; a message with another one is damaged, whatever its checksum says."""
+"""Levels of the sync line; a message with another level is damaged, even if its checksum is right."""
 
 
 class Assembler:
@@ -36,7 +36,7 @@ class Assembler:
     def __init__(
         self, ns_per_tick: int, conversions: Mapping[int, ConversionAssembler], anchor_ticks: int = 0
     ) -> None:
-        """Begins; `anchor_ticks`: about now, unwrapped, as a status of the meter gave it."""
+        """`anchor_ticks`: approximate time now, unwrapped, from a status of the meter."""
         self._ns_per_tick = ns_per_tick
         self._conversions = dict(conversions)
         self._ticks = TickUnwrapper()
@@ -51,10 +51,10 @@ class Assembler:
         self._faults: dict[str, int] = {}
 
     def requested(self, token: int, sent_host_ns: int) -> None:
-        """Notes that a clock request with this token left at `sent_host_ns`."""
+        """Records that a clock request with this token was sent at `sent_host_ns`."""
         self._requested[token] = sent_host_ns
         while len(self._requested) > PENDING_REQUESTS:
-            self._requested.pop(next(iter(self._requested)))  # the oldest: its answer was lost
+            self._requested.pop(next(iter(self._requested)))  # the oldest, whose answer was lost
 
     def take(self, message: messages.Message, received_host_ns: int) -> list[MeterEvent]:
         """Events of one message; [] for answers to commands."""
@@ -93,7 +93,7 @@ class Assembler:
         return conversions.take(message, self._ticks.unwrap(message.first_end_ticks))
 
     def _edges(self, message: messages.Edge) -> list[MeterEvent]:
-        """Edges of the message not seen before, oldest first; of one far ahead once the next goes on from it."""
+        """New edges of the message, oldest first. A message far ahead waits until the next one confirms it."""
         if any(level not in LEVELS for level in (message.level, *_previous_levels(message))):
             return self._refuse_edge()
         events: list[MeterEvent] = []
@@ -111,7 +111,7 @@ class Assembler:
         return events + self._new_edges(message)
 
     def _is_far(self, message: messages.Edge, next_edge: int) -> bool:
-        """Whether a message leaves out too many edges, from that of number `next_edge` on."""
+        """Whether a message skips too many edges, counted from edge number `next_edge`."""
         ahead = signed_difference(message.index, next_edge, 16)
         return ahead - len(_previous_levels(message)) > FAR_EDGES
 
@@ -124,7 +124,7 @@ class Assembler:
         ticks = self._ticks.unwrap(message.ticks)
         sent = [(index, ticks, message.level)]
         for i, level in enumerate(_previous_levels(message)):
-            # Earlier than the edge after it, whatever the wraps: edges are less than one wrap apart.
+            # Must be earlier than the following edge after unwrapping: edges are less than one wrap apart.
             ticks -= (ticks - message.previous_ticks[i]) % WRAP
             sent.append((index - 1 - i, ticks, level))
         fresh = [edge for edge in reversed(sent) if edge[0] >= self._next_edge]
@@ -134,7 +134,7 @@ class Assembler:
         return [EdgeEvent(at * self._ns_per_tick, level, number) for number, at, level in fresh]
 
     def _counted_edge(self, edges: int) -> list[MeterEvent]:
-        """An edge that waits, if the meter's own count of edges has just reached it."""
+        """The waiting edge, if the meter's own count of edges has just reached it."""
         waiting = self._waiting_edge
         if waiting is None or signed_difference(edges, waiting.index + 1, 16) != 0:
             return []
@@ -162,7 +162,7 @@ class Assembler:
         events = self._counted_edge(message.edges)
         meter_ticks, own_ticks = status_ticks(message), self._ticks.unwrap(message.ticks)
         if meter_ticks != own_ticks:
-            # Not corrected: stamps must not jump within a trace. A silence of half a wrap (17.9 min) does this.
+            # Not corrected, as stamps must not jump within a trace. Caused by a silence of half a wrap (17.9 min).
             events.append(FaultEvent("wraps_disagree", 1, own_ticks * self._ns_per_tick))
         if message.acquisition == messages.Acquisition.IDLE:
             for sensor, item in enumerate(message.items):
@@ -173,15 +173,15 @@ class Assembler:
 
 
 def _previous_levels(message: messages.Edge) -> list[int]:
-    """Levels of the earlier edges that a message repeats, the latest first."""
+    """Levels of the earlier edges that a message repeats, latest first."""
     return list(message.previous_level[: min(message.previous_count, 3)])
 
 
 def status_ticks(status: messages.Status) -> int:
-    """The meter's time when it made this status, in ticks since its start."""
+    """Meter time of this status, in ticks since the meter's start."""
     return status.tick_wraps * WRAP + status.ticks
 
 
 def fault_name(code: int) -> str:
-    """Name of a fault code, as it stands in the run record."""
+    """Name of a fault code in the run record."""
     return messages.Fault(code).name.lower() if code in messages.Fault._value2member_map_ else f"fault_{code}"

@@ -1,10 +1,10 @@
-"""From the samples messages of one sensor to samples in time, with every lost conversion accounted for.
+"""Turns the samples messages of one sensor into timed samples, with every lost conversion accounted for.
 
-Each frame says how many conversions came before it and the sum of all their codes. So a lost frame shows in
-the next one, and the exact sum of what it held with it: the charge of a gap is known, only its shape is lost.
+Each frame states how many conversions came before it and the sum of all their codes. A lost frame therefore shows in
+the next one, together with the exact sum of its codes: the charge of a gap is known, only its shape is lost.
 
-One damaged frame in 65,536 passes its check sum. So a frame with a jump in its count or time is believed only once
-further frames continue from it.
+One damaged frame in 65,536 passes its checksum. A frame with a jump in its count or time is therefore accepted only
+once further frames continue from it.
 """
 
 from dataclasses import dataclass
@@ -19,21 +19,22 @@ from opjoule.meters.messages import Flag, Pairs, Shunts, Wide
 from opjoule.trace.power_trace import BoolArray, Gap, Int64Array
 
 MISSED_SHARE: Final = 1.5
-"""A distance above this many periods holds conversions that were never read (chip clocks: +-10 %)."""
+"""Distance in periods above which conversions between two others were never read (chip clocks: +-10 %)."""
 BUS_READING_SHARE: Final = 4.0
-"""Most periods between two conversions with a bus reading between them (3 where both take as long)."""
+"""Most periods between two conversions with a bus reading between them (3 if both take equally long)."""
 FASTEST_SHARE: Final = 0.5
-"""Conversions cannot follow each other faster than this part of the period."""
+"""Shortest possible distance of two conversions, as part of the period."""
 CLOCK_TOLERANCE: Final = 0.12
-"""The chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5). A missed conversion is no slow clock."""
+"""Tolerance of the chip's own clock: 532 us nominal, 586 us at most (SBOS448G, 7.5). It is too small for a missed
+conversion to pass as a slow clock."""
 PERIOD_MEMORY: Final = 1024
-"""Conversions over which the measured period is averaged."""
+"""Number of conversions over which the measured period is averaged."""
 FAR_CONVERSIONS: Final = 256
-"""A frame further ahead than this is as far as one that contradicts what came before it."""
+"""A frame further ahead than this is treated like one that contradicts earlier frames."""
 AGREEING_FRAMES: Final = 3
-"""Consecutive frames that agree with each other and are then believed, even if they contradict earlier ones."""
+"""Number of consecutive, agreeing frames that are accepted even if they contradict earlier ones."""
 AGREEING_NEAR: Final = 2
-"""The same if the first frame can follow on earlier ones with some conversions lost."""
+"""The same number if the first frame can follow earlier ones with some conversions lost."""
 SamplesMessage = Pairs | Shunts | Wide
 
 
@@ -48,7 +49,7 @@ class SamplesFrame:
 
     @classmethod
     def of(cls, message: SamplesMessage, first_end_ticks: int) -> Self:
-        """A message taken apart; `first_end_ticks`: its stamp, unwrapped."""
+        """The conversions of a message; `first_end_ticks`: its stamp, unwrapped."""
         items = message.items
         after_first = np.cumsum(items["delta_ticks"].astype(np.int64))
         after_first -= after_first[0]
@@ -80,22 +81,22 @@ class ConversionAssembler:
         self.lost_samples = 0
         self.recovered_samples = 0
         self.refused_frames = 0
-        """Frames that contradict those around them; they were thrown away."""
+        """Frames that were discarded because they contradict the frames around them."""
         self.count_jumps = 0
-        """Times that the meter's count of conversions went on from another figure."""
+        """Number of jumps in the meter's count of conversions."""
         self.sum_mismatches = 0
 
     @property
     def unbelieved_frames(self) -> int:
-        """Frames refused so far, and those that wait for others to bear them out."""
+        """Number of frames refused so far, and of frames waiting for others to confirm them."""
         return self.refused_frames + len(self._waiting)
 
     def begins(self, ticks: int) -> None:
-        """Says about when sampling starts, unwrapped: a first frame far from it waits for others to bear it out."""
+        """`ticks`: approximate start of sampling, unwrapped. A first frame far from it waits to be confirmed."""
         self._start_ticks = ticks
 
     def take(self, message: SamplesMessage, first_end_ticks: int) -> list[MeterEvent]:
-        """Samples of one frame, after the gap that lies before them; `first_end_ticks`: its stamp, unwrapped."""
+        """Samples of one frame, after the gap before them if there is one; `first_end_ticks`: its stamp, unwrapped."""
         if not len(message.items):
             return []
         self._largest_code = 1 << (19 if isinstance(message, Wide) else 15)
@@ -109,7 +110,7 @@ class ConversionAssembler:
         return self._wait(frame)
 
     def _wait(self, frame: SamplesFrame) -> list[MeterEvent]:
-        """Keeps a frame that is not the next to what is known, until enough others agree with it."""
+        """Keeps a frame that does not directly follow the accepted ones until enough other frames agree with it."""
         events: list[MeterEvent] = []
         if self._waiting:
             before = self._waiting[-1]
@@ -123,19 +124,19 @@ class ConversionAssembler:
         return events
 
     def _is_ahead(self, frame: SamplesFrame) -> bool:
-        """Whether what is known leaves room for a frame, however far ahead."""
+        """Whether a frame can come after the accepted ones, however far ahead it is."""
         end_ticks = self._last_end_ticks
         lost = signed_difference(frame.message.first_index, self._next_index, 32)
         return lost >= 0 and (end_ticks is None or self._has_time_for(frame, lost, end_ticks))
 
     def _is_near(self, frame: SamplesFrame) -> bool:
-        """Whether a frame may follow on what is known, if some frames between them were lost."""
+        """Whether a frame can follow the accepted ones if some frames between them were lost."""
         if self._last_end_ticks is None and not self._is_near_start(frame):
             return False
         return self._goes_on(frame, self._next_index, self._last_end_ticks)
 
     def _is_next(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
-        """Whether nothing lies between a conversion `index - 1` that ended at `end_ticks` and the frame."""
+        """Whether a frame directly follows conversion `index - 1`, which ended at `end_ticks`."""
         if frame.message.first_index != index % WRAP:
             return False
         if end_ticks is None:
@@ -145,7 +146,7 @@ class ConversionAssembler:
         return FASTEST_SHARE * self._nominal_ticks <= distance <= most * self._period_ticks
 
     def _goes_on(self, frame: SamplesFrame, index: int, end_ticks: int | None) -> bool:
-        """Whether a frame follows on a conversion `index - 1` that ended at `end_ticks`, and is not far from it."""
+        """Whether a frame comes after conversion `index - 1`, which ended at `end_ticks`, and is not far from it."""
         lost = signed_difference(frame.message.first_index, index, 32)
         if not 0 <= lost <= FAR_CONVERSIONS:
             return False
@@ -176,7 +177,7 @@ class ConversionAssembler:
         return self._fault("frame_refused", self.refused_frames, int(frame.end_ticks[0]))
 
     def _accept(self, frame: SamplesFrame) -> list[MeterEvent]:
-        """Samples of a frame that is believed, after the gap before it."""
+        """Samples of an accepted frame, after the gap before it if there is one."""
         message = frame.message
         events: list[MeterEvent] = []
         lost = signed_difference(message.first_index, self._next_index, 32)
@@ -189,7 +190,7 @@ class ConversionAssembler:
         events += self._before(message, int(frame.end_ticks[0]), int(centre_ns[0]), lost)
         clipped = self._ends.reached(frame.shunt, frame.bus)
         if message.flags & Flag.OVERFLOW and not clipped.any():
-            clipped[:] = True  # the chip's own overflow bit, which the codes do not show
+            clipped[:] = True  # the chip's own overflow bit is set, although the codes are in range
         events += self._samples(frame, centre_ns, clipped)
         self._next_index = first_index + len(frame.shunt)
         self._shunt_sum = message.shunt_sum + int(frame.shunt.sum())
@@ -198,7 +199,7 @@ class ConversionAssembler:
         return events
 
     def _jump(self, frame: SamplesFrame) -> list[MeterEvent]:
-        """Goes on from another count of conversions; only the time says how many were lost before it."""
+        """Continues after a jump in the count of conversions; the number lost before it is estimated from the time."""
         message, end_ticks = frame.message, int(frame.end_ticks[0])
         self.count_jumps += 1
         events: list[MeterEvent] = [self._fault("count_jump", self.count_jumps, end_ticks)]
@@ -214,7 +215,7 @@ class ConversionAssembler:
         return events
 
     def _bus_reading(self, message: SamplesMessage, end_ticks: int) -> list[MeterEvent]:
-        """The bus reading of a frame that brings a new one, made before its first conversion, which ended then."""
+        """The bus reading before the frame's first conversion, which ended at `end_ticks`; empty if it is not new."""
         if isinstance(message, Pairs) or (isinstance(message, Wide) and not self._reads_bus_apart):
             return []
         if isinstance(message, Wide):
@@ -231,9 +232,9 @@ class ConversionAssembler:
         return [BusReading(self._sensor, bus_end_ticks * self._ns_per_tick, reading_v)]
 
     def finish(self, conversions: int, shunt_sum: int, clipped: int, ticks: int) -> list[MeterEvent]:
-        """The gap at the end, from the final sums that the meter states after stop (modulo 2^32).
+        """The gap at the end, from the final sums that the meter sends after stop (modulo 2^32).
 
-        `ticks`: when it stated them, unwrapped; sums for which there was no time are not believed.
+        `ticks`: time of these sums, unwrapped. Sums with more conversions than fit into the time are refused.
         """
         events = self._end_waiting(conversions)
         lost = signed_difference(conversions, self._next_index, 32)
@@ -250,7 +251,7 @@ class ConversionAssembler:
         return [*events, self._lose(gap)]
 
     def _end_waiting(self, conversions: int) -> list[MeterEvent]:
-        """Frames that still wait at the end are believed if the meter's final count has room for them."""
+        """Accepts the frames that still wait at the end if they fit the meter's final count; else refuses them."""
         if not self._waiting:
             return []
         first, last = self._waiting[0], self._waiting[-1]
@@ -278,25 +279,25 @@ class ConversionAssembler:
         return events
 
     def _missed(self, message: SamplesMessage, end_ticks: int, lost: int) -> int:
-        """Conversions before this frame that the meter made and never read."""
+        """Number of conversions before this frame that the sensor made but the meter never read."""
         flagged = bool(message.flags & Flag.MISSED_BEFORE)
         if self._last_end_ticks is None:
             return int(flagged)
         unbroken = isinstance(message, Pairs) or (lost == 0 and not message.flags & Flag.GAP_BEFORE)
         excess = (end_ticks - self._last_end_ticks) / self._period_ticks - (lost + 1)
-        # The measured period is good to better than 1 %, of a long loss too.
+        # The measured period is known to better than 1 %; over a long loss, its error grows with the loss.
         seen = round(excess) if unbroken and excess > MISSED_SHARE - 1 + 0.01 * lost else 0
         return max(seen, int(flagged))
 
     def _mean_lost_a(self, shunt_sum: int, lost: int, bits: int) -> float | None:
-        """Mean current of the lost conversions [A]; None where the wrapped sums leave several answers."""
+        """Mean current of the lost conversions [A]; None if the wrapped sums are ambiguous."""
         if lost <= 0 or lost * self._largest_code >= 1 << (bits - 1):
             return None
         code_sum = signed_difference(shunt_sum, self._shunt_sum, bits)
         return code_sum / lost * self._scale.shunt_lsb_v / self._scale.shunt_ohm
 
     def _lost_clipped(self, clipped: int, lost: int) -> int:
-        """How many of the lost conversions stood at the end of a range, from the meter's running count."""
+        """Number of lost conversions at the end of a range, from the meter's running count."""
         return min(max(signed_difference(clipped, self._clipped, 16), 0), max(lost, 0))
 
     def _gap_before(self, centre_ns: int, lost: int, mean_a: float | None, reason: str, clipped: int) -> Gap:
@@ -307,7 +308,7 @@ class ConversionAssembler:
         return _gap(end_ns - int(lost * period_ns), end_ns, lost, mean_a, reason, clipped)
 
     def _samples(self, frame: SamplesFrame, centre_ns: Int64Array, clipped: BoolArray) -> list[MeterEvent]:
-        """The frame's samples, cut where the distance between two says that conversions were missed."""
+        """The frame's samples, split where the distance between two shows that conversions were missed."""
         events: list[MeterEvent] = []
         steps = np.diff(frame.end_ticks)
         cuts = np.flatnonzero(steps > MISSED_SHARE * self._period_ticks)

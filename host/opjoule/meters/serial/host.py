@@ -1,6 +1,6 @@
-"""Obstacles to a serial meter on this computer: other programs, latency, names and rights.
+"""Obstacles to a serial meter on this computer: other programs, latency, names and permissions.
 
-Read from /sys, /proc, /dev and udev's own files alone; nothing is opened or changed.
+The checks only read /sys, /proc, /dev and udev's own files; no device is opened or changed.
 """
 
 from __future__ import annotations
@@ -12,30 +12,30 @@ from pathlib import Path
 from typing import Final
 
 ROOT = Path("/")
-"""Root of the file system that is looked at."""
+"""Root of the file system that is checked."""
 RULES: Final = "docs/how-to/60-opjoule-meter.rules"
 INSTALL: Final = (
     f"sudo cp {RULES} /etc/udev/rules.d/ && sudo udevadm control --reload && sudo udevadm trigger, "
     "then plug it in again"
 )
 CONVERTERS: Final = frozenset({"2341", "2a03", "1a86", "10c4", "0403", "2e8a"})
-"""USB vendors of the boards and converters that a meter is behind; the same as in the rules."""
+"""USB vendor ids of the boards and converters used for meters; the same as in the udev rules."""
 _RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
-"""Where udev reads its rules; of files of one name the first counts (udev(7))."""
+"""Folders of udev's rules; the first of several files with the same name counts (udev(7))."""
 _LATENCY_LEAST_MS: Final = 1
 _READ_WRITE: Final = 0o6
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """One thing in the meter's way."""
+    """One obstacle, with its remedy."""
 
     detail: str
     remedy: str
 
 
 def serial_obstacles(port: str) -> list[Obstacle]:
-    """Everything that is in the way of the meter on a port like /dev/ttyUSB0, in the order in which it would be met."""
+    """All obstacles to the meter on a port like /dev/ttyUSB0, in the order in which they would be met."""
     root = ROOT
     node = (root / port.lstrip("/")).resolve()
     device = _usb_device(root, node.name)
@@ -48,7 +48,7 @@ def serial_obstacles(port: str) -> list[Obstacle]:
 
 
 def lasting_name(port: str) -> str:
-    """The name under which a port's device is found tomorrow, too; the port itself where there is none."""
+    """The permanent name of a port's device; the port itself if there is none."""
     if not Path(port).name.startswith(("ttyUSB", "ttyACM")):
         return port
     node = (ROOT / port.lstrip("/")).resolve()
@@ -57,7 +57,7 @@ def lasting_name(port: str) -> str:
 
 
 def _usb_device(root: Path, tty: str) -> Path | None:
-    """The USB device's folder in /sys; None for a port that is not there or not on USB."""
+    """The USB device's folder in /sys; None if the port is absent or not on USB."""
     place = root / "sys/class/tty" / tty / "device"
     if not place.exists():
         return None
@@ -65,9 +65,9 @@ def _usb_device(root: Path, tty: str) -> Path | None:
 
 
 def _brltty(root: Path, device: Path | None) -> Obstacle | None:
-    """Claim of brltty on the converter, as a Braille display: the port goes away a second after it came.
+    """The obstacle that brltty takes the converter for a Braille display: the port vanishes a second after it appeared.
 
-    Without a port every converter on the bus is looked at: it may be the one that was taken.
+    If the port is absent, every converter on the bus is checked, because brltty may have taken it.
     """
     candidates = [device] if device else []
     if not device:
@@ -87,7 +87,7 @@ def _brltty(root: Path, device: Path | None) -> Obstacle | None:
 
 
 def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
-    """(file, line) of brltty's rules that are in force, in lower case."""
+    """(file, line in lower case) of brltty's rules that are in force."""
     seen: set[str] = set()
     for folder in _RULE_FOLDERS:
         for path in sorted((root / folder).glob("*brltty*.rules")):
@@ -100,7 +100,7 @@ def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _rights(root: Path, port: str, node: Path) -> Obstacle | None:
-    """Whether this user may open it: as root, as anybody, by an access list of the session, or by its group."""
+    """The obstacle that this user may not open the port: not root, no open mode, access list or group allows it."""
     status = dict(line.split(":", 1) for line in _text(root / "proc/self/status").splitlines() if ":" in line)
     uid = int((status.get("Uid", "") + " 0 0").split()[1])
     groups = {int(number) for number in (status.get("Groups", "") + " " + status.get("Gid", "")).split()}
@@ -146,7 +146,7 @@ def _user(root: Path, uid: int) -> str:
 
 
 def _name(port: str) -> Obstacle | None:
-    """A number that is another one tomorrow, where the device has a name that stays."""
+    """The obstacle that the port's number may change although the device has a permanent name."""
     if (lasting := lasting_name(port)) == port:
         return None
     return Obstacle(
@@ -155,7 +155,7 @@ def _name(port: str) -> Obstacle | None:
 
 
 def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
-    """ModemManager may send AT commands to a port that just came, unless udev's entry of port or device forbids it."""
+    """The obstacle that ModemManager may send AT commands to a new port, as udev's entry does not forbid it."""
     running = any(_text(process_name) == "ModemManager" for process_name in root.glob("proc/[0-9]*/comm"))
     if not running:
         return None
@@ -163,13 +163,11 @@ def _modem_manager(root: Path, tty: str, device: Path) -> Obstacle | None:
         entry = _text(root / "run/udev/data" / f"c{_text(place / 'dev')}").splitlines()
         if "E:ID_MM_DEVICE_IGNORE=1" in entry or "E:ID_MM_PORT_IGNORE=1" in entry:
             return None
-    return Obstacle(
-        "ModemManager runs, and nothing tells it to leave the meter alone (ID_MM_DEVICE_IGNORE)", INSTALL
-    )
+    return Obstacle("ModemManager runs and may disturb the meter (ID_MM_DEVICE_IGNORE is not set)", INSTALL)
 
 
 def _latency(root: Path, tty: str) -> Obstacle | None:
-    """An FTDI converter hands over what it has after so long: it blurs each clock exchange by as much."""
+    """The obstacle that an FTDI converter delays bytes, which blurs each clock exchange by the same time."""
     text = _text(root / "sys/bus/usb-serial/devices" / tty / "latency_timer")
     if not text.isdigit() or int(text) <= _LATENCY_LEAST_MS:
         return None

@@ -14,19 +14,19 @@ from opjoule.meters.serial.wire import FrameReader, LinkCounts, encode_frame, pr
 Answer = TypeVar("Answer", messages.Identity, messages.Ack, messages.Status)
 
 ANSWER_LIMIT_S = 15.0
-"""A meter answers in milliseconds; a simulated one on a busy computer gets its turn after seconds."""
+"""A meter answers in milliseconds; a simulated one on a busy computer may need seconds."""
 RETRY_PERIOD_S = 0.5
-"""Time between repeats of a command while no answer comes: it, or its answer, may have been lost on the line."""
+"""Time after which an unanswered command is repeated: the command or its answer may have been lost on the line."""
 GATHER_S = 0.01
-"""How long bytes are gathered before they are decoded; an answer that is time-stamped is not kept waiting."""
+"""Time for which bytes are gathered before they are decoded; time-stamped answers are decoded at once."""
 
 Command = messages.Configure | messages.Start | messages.Stop
-"""What changes something, and is answered by an Ack."""
+"""Messages that change something and are answered by an Ack."""
 Handler = Callable[[messages.Message, int], None]
 
 
 class SerialLink:
-    """One open port. `handler` gets each message that comes, with the host's time [host_ns]."""
+    """One open port. `handler` is called with each received message and the time of its arrival [host_ns]."""
 
     def __init__(self, path: str, handler: Handler, clock: HostClock) -> None:
         self.path, self._clock = path, clock
@@ -42,11 +42,11 @@ class SerialLink:
         return self._reader.counts
 
     def send(self, message: messages.Message, after: bytes = b"") -> None:
-        """Sends one message, raw bytes before it. Raises: MeterGone."""
+        """Sends the raw bytes `after`, then one message. Raises: MeterGone."""
         self._port.write(after + encode_frame(message, next(self._seq)))
 
     def pump(self, timeout_s: float, gather: bool = False) -> list[messages.Message]:
-        """Reads once and hands out what came. Raises: MeterGone; MeterFault: another protocol version."""
+        """Reads once, hands over and returns the messages. Raises: MeterGone; MeterFault: another protocol version."""
         data = self._port.read(timeout_s, GATHER_S if gather else 0.0)
         received_host_ns = self._clock.now_ns()
         self._bytes += len(data)
@@ -68,7 +68,7 @@ class SerialLink:
         limit_s: float = ANSWER_LIMIT_S,
         wanted: Callable[[Answer], bool] = lambda answer: True,
     ) -> Answer:
-        """Sends a command, again each RETRY_PERIOD_S, until an answer of this kind comes.
+        """Sends a command, repeated every RETRY_PERIOD_S, until an answer of this kind comes.
 
         Raises: MeterFault: none came in `limit_s`, or one of another protocol version. MeterGone.
         """
@@ -116,6 +116,6 @@ class SerialLink:
 
 
 def done(command: Command, ack: messages.Ack) -> bool:
-    """True if the ack says so; a start or stop that came again after a lost ack had been done already."""
+    """True if the ack confirms the command, or shows that a repeated start or stop had been done before."""
     may_repeat = isinstance(command, messages.Start | messages.Stop)
     return ack.result == messages.Result.OK or (may_repeat and ack.result == messages.Result.WRONG_STATE)

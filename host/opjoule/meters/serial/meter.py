@@ -40,11 +40,11 @@ from opjoule.meters.serial.port import is_pseudo_terminal
 from opjoule.meters.serial.sensors import code_ends, default_settings, read_times
 
 IDENTIFY_LIMIT_S = 15.0
-"""An Uno is reset when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
+"""An Uno resets when its port opens and waits up to 2 s in its boot loader; the rest is for a busy computer."""
 LATE_LIMIT_S = 300.0
-"""A simulated meter on a computer that is too slow for it is late; the command to stop comes when its time does."""
+"""Limit for the answer to stop. A simulated meter that lags behind on a slow computer answers once it has caught up."""
 REPLY_LIMIT_S = 0.05
-"""For so long after a clock request bytes are read as they come, so that the reply's arrival is sharp."""
+"""Time after a clock request in which bytes are read as they come, so that the reply's arrival is exact."""
 NS_PER_S = 1_000_000_000
 _CHIP_CODES = frozenset(messages.ChipKind)
 
@@ -60,19 +60,19 @@ class _Sensor(NamedTuple):
 class SerialMeter:
     """A meter on a serial port; see Meter for the contract.
 
-    Samples one or more of its sensors; the first of `sensors` is that of the board's supply and has number 0 in
-    what comes out, the next has 1, and so on.
+    Samples one or more of its sensors. The first of `sensors` is in the board's supply and has number 0 in the events,
+    the next one has number 1, and so on.
     """
 
     path: str
     settings: SensorSettings | None = None
     changes: Mapping[str, Any] = field(default_factory=dict)
-    """Settings in place of those that suit controller and chip."""
+    """Settings that replace the defaults of controller and chip."""
     sensors: tuple[int, ...] = (0,)
     shunts: tuple[Shunt, ...] = (Shunt(),)
-    """Shunts of the sensors in their order; the last one counts for those that follow."""
+    """Shunts of the sensors in their order; the last one also counts for all further sensors."""
     genuine: bool = False
-    """True if the chips are known to be their maker's."""
+    """True if the chips are known to be the maker's own, not copies."""
     clock: HostClock = MONOTONIC
 
     def __post_init__(self) -> None:
@@ -86,10 +86,13 @@ class SerialMeter:
         self._sharp_until_s = 0.0
 
     def open(self) -> MeterIdentity:
-        """Identifies it. Raises: MeterFault: port absent, busy or forbidden; no answer; another protocol version."""
+        """Opens the port and identifies the meter.
+
+        Raises: MeterFault: port absent, busy or without permission; no answer; another protocol version.
+        """
         self._link = SerialLink(self.path, self._take, self.clock)
         try:
-            # A delimiter first for a meter in mid-frame; one left sampling by an earlier host falls silent.
+            # First a delimiter, for a meter in mid-frame. Stop silences a meter left sampling by an earlier host.
             self._link.send(messages.Stop(), after=b"\0")
             self._identity = self._link.ask(messages.Identify(), messages.Identity, IDENTIFY_LIMIT_S)
             return self._describe(self._identity)
@@ -98,9 +101,9 @@ class SerialMeter:
             raise
 
     def configure(self) -> None:
-        """Sends the settings, or those that the meter's firmware does best if none were asked for.
+        """Sends the requested settings, or the best ones for the meter's firmware if none were requested.
 
-        Raises: MeterFault: the meter refuses them. BadInput: its chip has no such setting.
+        Raises: MeterFault: the meter refuses them. BadInput: the chip has no such setting.
         """
         link, identity = self._opened()
         for place in self.sensors:
@@ -124,14 +127,14 @@ class SerialMeter:
             conversions[place] = ConversionAssembler(number, sensor.times, scale, ns_per_tick, ends)
         self._events.clear()
         self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
-        self._reset = None  # answers to repeated identify came before that of the status
+        self._reset = None  # answers to a repeated identify came before the answer to the status
         command = messages.Start()
         self._expect_done(command, link.command(command))
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call.
 
-        Raises: MeterGone; InputEnded; MeterFault: the meter was reset in mid-run, or speaks another version now.
+        Raises: MeterGone; InputEnded; MeterFault: the meter was reset in mid-run, or now has another protocol version.
         """
         link, _ = self._opened()
         if not self._events and self._reset is None and not self._input_ended:
@@ -146,8 +149,8 @@ class SerialMeter:
         return self._handed_out()
 
     def clock_exchange(self) -> None:
-        """Begins a round trip, unless the meter was reset or the line has closed: read() reports that, after the
-        events before it."""
+        """Begins a round trip, unless the meter was reset or the line has closed. read() reports these, after the
+        earlier events."""
         link, _ = self._opened()
         if self._reset is not None or self._input_ended:
             return
@@ -159,7 +162,7 @@ class SerialMeter:
             link.send(messages.Clock(token))
 
     def stop(self) -> list[MeterEvent]:
-        """Stops sampling and waits for the final sums, which tell of frames lost at the end."""
+        """Stops sampling and waits for the final sums, which show frames lost at the end."""
         link, _ = self._opened()
         command = messages.Stop()
         limit_s = LATE_LIMIT_S if is_pseudo_terminal(self.path) else ANSWER_LIMIT_S
@@ -177,11 +180,11 @@ class SerialMeter:
             self._link.close()
 
     def error_bounds(self) -> ErrorBounds:
-        """Error bounds of its first sensor with the present settings: the data sheet's."""
+        """Error bounds of the first sensor with the present settings, from the data sheet."""
         return self._bounds(self.sensors[0])
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
-        """Number, from 1, of each further sensor -> its error bounds, the data sheet's."""
+        """Number (from 1) of each further sensor -> its error bounds, from the data sheet."""
         return {number: self._bounds(place) for number, place in enumerate(self.sensors) if number}
 
     @property
@@ -191,9 +194,9 @@ class SerialMeter:
         return Losses(link=link) if self._assembler is None else self._assembler.losses(link)
 
     def _take(self, message: messages.Message, received_host_ns: int) -> None:
-        """One message from the link."""
+        """Takes one message from the link."""
         if isinstance(message, messages.Identity):
-            self._reset = message  # while running nobody asked for it
+            self._reset = message  # not requested while running
         self._input_ended |= isinstance(message, messages.EndOfInput)
         if self._assembler is not None:
             events = self._assembler.take(message, received_host_ns)
@@ -211,7 +214,7 @@ class SerialMeter:
         return self._link, self._identity
 
     def _configuration(self, identity: messages.Identity, place: int) -> messages.Configure:
-        """Configuration of the meter's sensor number `place`; off if it is not recorded."""
+        """Configuration of the meter's sensor number `place`; switched off if it is not recorded."""
         settings = SensorSettings(mode=messages.Mode.OFF, shunt_range=0, samples_per_frame=1)
         if place in self.sensors:
             settings = self._sensor(identity, place).settings
@@ -221,7 +224,7 @@ class SerialMeter:
         return messages.Configure(place, settings.mode, *adcs, *framed)
 
     def _sensor(self, identity: messages.Identity, place: int) -> _Sensor:
-        """One that is recorded, as it is read. Raises: MeterFault: absent, or unknown. BadInput: no such setting."""
+        """A recorded sensor with its settings. Raises: MeterFault: absent, or unknown. BadInput: no such setting."""
         chip = self._chip(identity, place)
         settings = self.settings or default_settings(identity.controller, chip, len(self.sensors))
         changes = dict(self.changes)
@@ -317,7 +320,7 @@ def _serial(address: Address, wishes: Wishes) -> SerialMeter:
         sensors=sensor_numbers(address.options),
         shunts=shunts(address.options, wishes.stated_in),
         genuine=yes_or_no(GENUINE, address.options),
-        changes=setting_changes(address.options),  # last: it takes all that is left
+        changes=setting_changes(address.options),  # last, because it takes all remaining options
         clock=wishes.clock,
     )
 
@@ -329,7 +332,7 @@ KIND: Final = MeterKind(
     samples="see the firmware",
     sync_input="yes, 0.5 µs",
     runs_on="a microcontroller",
-    # 46.5 mA at 5 V, an Arduino Uno R3 without load (gadgetmakersblog.com, "Arduino power consumption").
+    # 46.5 mA at 5 V for an Arduino Uno R3 without load (gadgetmakersblog.com, "Arduino power consumption").
     draw="about 0.25 W for an Arduino Uno, unknown for other boards",
     on_serial_port=True,
     shunt_of=ShuntOf.USER,

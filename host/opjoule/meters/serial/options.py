@@ -1,4 +1,4 @@
-"""The options in serial:PORT,KEY=VALUE: how the sensor converts."""
+"""The options in serial:PORT,KEY=VALUE, which set how the sensor converts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _RANGES_MV = {
 _CHOICES: dict[str, dict[str, int]] = {
     "mode": {"shunts": Mode.SHUNTS, "pairs": Mode.PAIRS},
     "adc": ADC_CODES,
-    "range": _RANGES_MV,  # of the shunt voltage [mV]; the chip's narrowest that holds it is taken
+    "range": _RANGES_MV,  # shunt voltage [mV]; the chip's narrowest range that covers it is used
 }
 _CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
 _FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
@@ -29,13 +29,13 @@ SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
 PPM_MOST = 5000.0
 SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
-"""Options of a simulated rig's sensor, as a user with a marked breakout would write them."""
+"""Options of a simulated rig's sensor, as a user would write them for a breakout with a marked shunt."""
 
 
 def split_options(rest: str) -> tuple[str, dict[str, str]]:
-    """(port, options) of what follows `serial:`; only a known KEY= after a comma ends the port's name.
+    """(port, options) from the text after `serial:`. Only a known KEY= after a comma ends the port's name.
 
-    Raises: BadInput: a key near to a known one.
+    Raises: BadInput: a key is similar to a known one.
     """
     port, *parts = rest.split(",")
     options: dict[str, str] = {}
@@ -49,9 +49,9 @@ def split_options(rest: str) -> tuple[str, dict[str, str]]:
 
 
 def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
-    """Which of the meter's sensors are recorded, by their places on the bus; the first is that of the board's supply.
+    """Numbers of the recorded sensors, by their places on the bus; the first one is in the board's supply.
 
-    Takes `sensors=0+1` out of the options. Raises: BadInput: not such a list, or a number twice.
+    Takes `sensors=0+1` out of the options. Raises: BadInput: not such a list, or a number occurs twice.
     """
     text = options.pop(SENSORS, "0")
     parts = text.split("+")
@@ -61,12 +61,12 @@ def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
 
 
 def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tuple[Shunt, ...]:
-    """The shunts of the sensors recorded, in their order.
+    """The shunts of the recorded sensors, in their order.
 
     Takes `shunt=0.02` (or `0.02+0.1`), `shunt_tolerance=0.005` (or `0.5%`), `shunt_ppm=75` and `kelvin=yes` out of the
     options.
 
-    Raises: BadInput: no resistance, or one that no shunt has.
+    Raises: BadInput: not a number, or a value that no shunt has.
     """
     origin = _origin(SHUNT in options, TOLERANCE in options, stated_in)
     ohms = [_number(SHUNT, text) for text in options.pop(SHUNT, str(Shunt.ohm)).split("+")]
@@ -77,12 +77,13 @@ def shunts(options: dict[str, str], stated_in: str = "the meter's name") -> tupl
     for ohm in ohms:
         if not SHUNT_LEAST_OHM <= ohm <= SHUNT_MOST_OHM:
             raise BadInput(
-                f"meter option {SHUNT}={ohm:g}: in ohm, {SHUNT_LEAST_OHM:g} to {SHUNT_MOST_OHM:g}; R020 is {SHUNT}=0.02"
+                f"meter option {SHUNT}={ohm:g}: must be {SHUNT_LEAST_OHM:g} to {SHUNT_MOST_OHM:g} ohm; for R020 write "
+                f"{SHUNT}=0.02"
             )
     for tolerance in tolerances:
         if not 0 <= tolerance <= TOLERANCE_MOST:
             raise BadInput(
-                f"meter option {TOLERANCE}={tolerance:g}: at most {TOLERANCE_MOST:g}; 1 % is 0.01 or 1%"
+                f"meter option {TOLERANCE}={tolerance:g}: must be at most {TOLERANCE_MOST:g}; for 1 % write 0.01 or 1%"
             )
     per_k, kelvin = _per_k(options), yes_or_no(KELVIN, options)
     return tuple(
@@ -96,12 +97,12 @@ def _per_k(options: dict[str, str]) -> float:
         return SHUNT_PER_K
     ppm = _number(SHUNT_PPM, options.pop(SHUNT_PPM))
     if not 0 <= ppm <= PPM_MOST:
-        raise BadInput(f"meter option {SHUNT_PPM}={ppm:g}: ppm per kelvin from 0 to {PPM_MOST:g}")
+        raise BadInput(f"meter option {SHUNT_PPM}={ppm:g}: must be 0 to {PPM_MOST:g} ppm per kelvin")
     return ppm * 1e-6
 
 
 def yes_or_no(key: str, options: dict[str, str]) -> bool:
-    """Takes KEY=yes or KEY=no out of the options; no where it is not there. Raises: BadInput: neither."""
+    """Takes KEY=yes or KEY=no out of the options; False if it is absent. Raises: BadInput: another value."""
     text = options.pop(key, "no")
     if text not in ("yes", "no"):
         raise BadInput(f"meter option {key}={text}: write {key}=yes or {key}=no")
@@ -122,9 +123,9 @@ def _number(key: str, text: str) -> float:
 
 
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
-    """What was asked for, by the names of SensorSettings; the rest is left to what suits board and chip.
+    """The requested settings, by the names of SensorSettings; the others keep the defaults of board and chip.
 
-    Takes it out of the options. Raises: BadInput: there is no such value.
+    Takes them out of the options. Raises: BadInput: a value does not exist.
     """
     changes: dict[str, Any] = {}
     for key in list(options):
@@ -135,7 +136,7 @@ def setting_changes(options: dict[str, str]) -> dict[str, Any]:
 def _value(key: str, text: str) -> int:
     if key in _CHOICES:
         if text not in _CHOICES[key]:
-            raise BadInput(f"meter option {key}={text}: there are {', '.join(_CHOICES[key])}")
+            raise BadInput(f"meter option {key}={text}: must be one of {', '.join(_CHOICES[key])}")
         return _CHOICES[key][text]
     if not text.isdigit() or int(text) > 255:
         raise BadInput(f"meter option {key}={text}: must be a whole number from 0 to 255")

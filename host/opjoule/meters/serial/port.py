@@ -1,4 +1,4 @@
-"""The port of a serial meter, and plain words for what goes wrong with it."""
+"""The port of a serial meter, with its errors in plain words."""
 
 import errno
 from pathlib import Path
@@ -15,14 +15,14 @@ READ_BYTES = 1 << 16
 
 
 class SerialPort:
-    """A serial port, opened for this process alone."""
+    """A serial port, opened exclusively for this process."""
 
     def __init__(self, path: str, clock: HostClock) -> None:
         self.path, self._clock = path, clock
         self._port = _open(path)
 
     def read(self, timeout_s: float, gather_s: float = 0.0) -> bytes:
-        """What has arrived; waits up to `timeout_s` for a first byte, then `gather_s` for more. Raises: MeterGone."""
+        """Received bytes; waits up to `timeout_s` for the first one, then `gather_s` for more. Raises: MeterGone."""
         try:
             if not self._clock.wait_readable(self._port, timeout_s):
                 return b""
@@ -33,7 +33,7 @@ class SerialPort:
             raise self._gone(fault) from None
 
     def _arrived(self) -> bytes:
-        """What can be read now, which may be nothing: select() may wake for bytes that a driver drops.
+        """Bytes that can be read now; may be empty, because select() can wake for bytes that a driver drops.
 
         Raises: OSError: the port is gone. Linux answers ioctl() on a port that was hung up with EIO.
         """
@@ -56,7 +56,7 @@ class SerialPort:
             raise self._gone(fault) from None
 
     def close(self) -> None:
-        """Never raises: a pulled cable must not hide what came before."""
+        """Closes the port. Never raises: a pulled cable must not hide an earlier error."""
         try:
             self._port.close()
         except OSError:
@@ -70,13 +70,13 @@ class SerialPort:
 
 
 def ports_present() -> list[str]:
-    """Serial ports of this machine that have hardware behind them, with what it calls itself."""
+    """Serial ports of this computer that have hardware behind them, with the hardware's description."""
     ports = [port for port in list_ports.comports() if port.hwid != "n/a"]
     return [f"{port.device} ({port.description})" for port in sorted(ports, key=lambda port: port.device)]
 
 
 def is_pseudo_terminal(path: str) -> bool:
-    """True where a program, not a meter, is at the other end: the name leads to /dev/pts."""
+    """True if a program, not a meter, is at the other end: the path leads to /dev/pts."""
     return Path(path).resolve().is_relative_to("/dev/pts")
 
 
@@ -108,7 +108,7 @@ def _explain(path: str, fault: OSError) -> MeterFault:
 
 
 def _read_nothing(fault: Exception) -> bool:
-    """True for pyserial's words for a read of nothing after select said readable."""
+    """True for pyserial's error when select() reported data but the read returned none."""
     return "returned no data" in str(fault)
 
 

@@ -1,8 +1,8 @@
-"""Whether a sensor's conversion-ready flag does what the firmware rests on, by a short trial on the sensor itself.
+"""Checks by a short trial on the sensor whether its conversion-ready flag works as the firmware requires.
 
 The firmware reads a conversion when the flag is set, and reading the power register clears it (INA219: SBOS448G,
 8.6.3.2; INA226 and INA228: reading the flag does). If the flag is not cleared, the firmware finds it set at every poll.
-It then reads at the fastest rate that it accepts of a chip, an eighth faster than the data sheet's typical time; no
+It then reads at the fastest rate that it accepts from a chip, an eighth faster than the data sheet's typical time. No
 real chip is that fast. If the flag is never set, there are no samples.
 """
 
@@ -25,7 +25,7 @@ TRIAL_SAMPLES: Final = 3000
 SETTLING: Final = 500
 """Samples at the start that do not count."""
 FASTEST, SLOWEST = 0.885, 1.115
-"""Parts of the typical time: 586 of 532 us at most (SBOS448G, 7.5), as much below, and the meter's clock."""
+"""Limits as parts of the typical time: 586 of 532 us at most (SBOS448G, 7.5), the same below, and the meter's clock."""
 MISSED_MOST: Final = 5
 OTHER_WAY: Final = (
     "use another sensor, or the firmware uno-arduino, which reads by time instead of by the flag"
@@ -38,17 +38,17 @@ class FlagTrial:
 
     samples: int
     period_us: float
-    """median distance of conversions by the flag; nan without samples"""
+    """median distance of conversions by the flag; nan if there are no samples"""
     typical_us: float
     """by the data sheet"""
     missed: int
     """conversions that the meter counted as missed"""
     held: bool
-    """SDA was held low since the meter's start, and clocked free"""
+    """True if SDA was held low after the meter's start and had to be clocked free"""
 
     @property
     def words(self) -> str:
-        """The observation, and the trouble with its consequence."""
+        """The observation, and the fault with its consequence if there is one."""
         seen = f"{self.samples} conversions in a trial"
         if self.samples:
             seen += f", one each {self.period_us:.0f} us (typical {self.typical_us:.0f} us)"
@@ -74,9 +74,9 @@ class FlagTrial:
 
 
 def try_ready_flag(path: str, sensor: int, clock: HostClock = MONOTONIC) -> FlagTrial | None:
-    """Samples one sensor of the meter at a port for a moment, shunt conversions with a bus reading now and then.
+    """Samples one sensor of the meter at a port for a moment: shunt conversions with an occasional bus reading.
 
-    Returns: None where the firmware does not ask the flag. Raises: MeterFault.
+    Returns: None if the firmware does not use the flag. Raises: MeterFault.
     """
     meter = SerialMeter(path, sensors=(sensor,), clock=clock)
     try:
@@ -98,7 +98,7 @@ def try_ready_flag(path: str, sensor: int, clock: HostClock = MONOTONIC) -> Flag
 
 
 def _follow(meter: SerialMeter, clock: HostClock) -> tuple[Float64Array, int]:
-    """Distances of neighbouring samples [us], and how many samples came; ends with the trial or the meter's input."""
+    """(distances of neighbouring samples [us], number of samples); ends with the trial or the meter's input."""
     distances_us = [np.zeros(0)]
     samples = 0
     until_s = now_s(clock) + TRIAL_S

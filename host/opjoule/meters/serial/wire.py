@@ -1,4 +1,4 @@
-"""Frames on the serial line: encode one, decode whatever bytes came.
+"""Frames on the serial line: encodes frames, and decodes received bytes.
 
 Frame = COBS( type u8 | seq u32 | fields | crc16 ) 0x00; the byte grammar is in docs/reference/wire-format.md.
 """
@@ -16,7 +16,7 @@ _REMEMBERED_FRAMES = 64
 
 
 class WireError(ValueError):
-    """Bytes that are not a valid frame; `count` is the one of LinkCounts that it adds to."""
+    """Bytes that are not a valid frame; `count`: name of the count in LinkCounts that it increases."""
 
     def __init__(self, count: str, why: str) -> None:
         super().__init__(why)
@@ -25,7 +25,7 @@ class WireError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame whose CRC is right; the fields are still packed."""
+    """A frame with a valid CRC; the fields are still packed."""
 
     type: int
     seq: int
@@ -42,11 +42,11 @@ class LinkCounts:
     bad_crc: int = 0
     bad_length: int = 0
     lost_frames: int = 0
-    """numbers missing from the sequence (the bad ones among them)"""
+    """numbers missing from the sequence, including bad frames"""
     repeated_frames: int = 0
-    """frames that came twice; the second was thrown away"""
+    """frames that came twice; the second one was discarded"""
     restarts: int = 0
-    """the sequence went back: the meter was reset"""
+    """times that the sequence went back, because the meter was reset"""
 
 
 def crc16(data: bytes) -> int:
@@ -55,7 +55,7 @@ def crc16(data: bytes) -> int:
 
 
 def cobs_encode(data: bytes) -> bytes:
-    """`data` without zeros, without the delimiter.
+    """`data` encoded without zeros; the delimiter is not added.
 
     Source: Cheshire and Baker, Consistent Overhead Byte Stuffing, IEEE/ACM Trans. Networking 7(2), 1999.
     """
@@ -70,7 +70,7 @@ def cobs_encode(data: bytes) -> bytes:
 
 
 def cobs_decode(data: bytes) -> bytes:
-    """The bytes that `cobs_encode` was given. Raises: WireError."""
+    """The bytes before `cobs_encode`. Raises: WireError."""
     out = bytearray()
     at, end = 0, len(data)
     while at < end:
@@ -86,7 +86,7 @@ def cobs_decode(data: bytes) -> bytes:
 
 
 def encode_frame(message: Message, seq: int) -> bytes:
-    """The message as it travels, with its delimiter. Raises: WireError: more items than a frame holds."""
+    """The message as sent, with its delimiter. Raises: WireError: more items than fit into a frame."""
     content = bytes([message.TYPE]) + (seq % _SEQ_SPAN).to_bytes(4, "little") + message.pack()
     content += crc16(content).to_bytes(CRC_BYTES, "little")
     if len(content) > MAX_FRAME_BYTES:
@@ -105,9 +105,9 @@ def decode_frame(stuffed: bytes) -> Frame:
 
 
 class FrameReader:
-    """Cuts the byte stream into frames; what is damaged is dropped and counted, the next 0x00 starts afresh.
+    """Splits the byte stream into frames. Damaged frames are dropped and counted; decoding resumes after the next 0x00.
 
-    Bytes before the first delimiter or valid frame are not counted: the port may open in mid-frame.
+    Bytes before the first delimiter or valid frame are not counted, because the port may open in mid-frame.
     """
 
     def __init__(self) -> None:
@@ -118,11 +118,11 @@ class FrameReader:
         self._recent: deque[bytes] = deque(maxlen=_REMEMBERED_FRAMES)
 
     def feed(self, data: bytes) -> list[Frame]:
-        """The frames that `data` completes, in order; a frame that came twice comes once."""
+        """The frames that `data` completes, in order; a repeated frame is returned once."""
         *chunks, self._rest = (self._rest + data).split(b"\0")
         frames = [frame for chunk in chunks if chunk and (frame := self._take(chunk)) is not None]
         if len(self._rest) > 2 * MAX_FRAME_BYTES:
-            # No delimiter for longer than any frame: keep noise from filling the memory.
+            # No delimiter for longer than any frame: discard, so that noise does not fill the memory.
             self.counts.bad_length += self._in_step
             self._rest = self._rest[-MAX_FRAME_BYTES:]
         return frames
@@ -146,7 +146,7 @@ class FrameReader:
         return frame
 
     def _follow(self, frame: Frame) -> None:
-        """Compares the number of the frame with the one expected."""
+        """Compares the frame's sequence number with the expected one."""
         if self._expected_seq is not None:
             ahead = (frame.seq - self._expected_seq) % _SEQ_SPAN
             if ahead < _SEQ_SPAN // 2:
@@ -157,7 +157,7 @@ class FrameReader:
 
 
 def protocol_version(frame: Frame) -> int | None:
-    """The version that an identity frame states, whatever the rest of its layout; None for other frames."""
+    """The version in an identity frame, whatever the rest of its layout; None for other frames."""
     if frame.type != Identity.TYPE or len(frame.body) < 2:
         return None
     return int.from_bytes(frame.body[:2], "little")
