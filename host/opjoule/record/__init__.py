@@ -1,1 +1,1 @@
-"""One directory a run: what was asked, found, measured and concluded."""
+"""Run records. Each run has a directory with the user's request, the facts found, the measurement and the results."""

@@ -1,4 +1,4 @@
-"""SHA-256 of a record's files: made when a run ends, compared when one is read."""
+"""SHA-256 of a record's files: computed when a run ends, compared when a record is read."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ NOT_COVERED: Final = (
     "simulator-course.csv",
     "simulator-imperfections.json",
 )
-"""Files without a checksum: run.json has its own, notes.json is the user's, report.html and view.cache can be made
-anew, the rest belongs to the simulator."""
+"""Files without a checksum here: run.json has its own, notes.json belongs to the user, report.html and view.cache can
+be made again, and the others belong to the simulator."""
 AT_ONCE: Final = 2
-"""Files that are read at the same time."""
+"""Number of files that are read at the same time."""
 
 
 def checksums(directory: Path, known: Mapping[str, str]) -> dict[str, str]:
-    """SHA-256 of every file of a record but run.json, by its path in it; those in `known` are not read again."""
+    """Path in the record -> SHA-256, for every file that needs one; files in `known` are not read again."""
     files = [path for path in sorted(directory.rglob("*")) if path.suffix != ".tmp" and path.is_file()]
     covered = {
         name: path for path in files if (name := path.relative_to(directory).as_posix()) not in NOT_COVERED
@@ -38,7 +38,7 @@ def checksums(directory: Path, known: Mapping[str, str]) -> dict[str, str]:
 
 
 class FileChecks:
-    """Files compared with their checksums, each at most once; safe from several threads."""
+    """Comparison of files with their checksums, each at most once; thread-safe."""
 
     def __init__(self, directory: Path, known: Mapping[str, str]) -> None:
         self._directory, self._known = directory, known
@@ -54,7 +54,7 @@ class FileChecks:
             threading.Thread(target=lambda: [self.of(name) for name in waiting], name="checksums").start()
 
     def of(self, name: str) -> str | None:
-        """Reason why one file is damaged; None if it is sound or has no checksum."""
+        """Reason why one file counts as damaged; None if it is intact or has no checksum."""
         if name not in self._known:
             return None
         with self._lock:

@@ -1,4 +1,4 @@
-"""A record's directory: fit for a new record, made once, and held by one process at a time."""
+"""A record's directory: checked before a new record, created once, and held by one process at a time."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from opjoule.errors import BadInput
 
 RUN: Final = "run.json"
 RESERVE: Final = "reserve.tmp"
-"""Made by the process that takes the directory for its record; holds the room that run.json may need in the end."""
+"""File created by the process that takes the directory; it reserves the space that run.json may need at the end."""
 RESERVE_BYTES: Final = 1 << 17
-"""More than run.json takes, which is written anew before it replaces the old one."""
+"""Larger than run.json, whose new version is written before it replaces the old one."""
 
 
 def check_out(directory: Path) -> None:
-    """Checks that a directory is fit for a new record: absent or empty, and writable. Raises: BadInput: it is not."""
+    """Checks that a directory can take a new record: absent or empty, and writable. Raises: BadInput: it cannot."""
     try:
         _check_free(directory)
         if directory.exists() and not directory.is_dir():
-            raise BadInput(f"{directory} is a file, a record is a directory: choose another --out")
+            raise BadInput(f"{directory} is a file, but a record needs a directory: choose another --out")
         if directory.is_dir() and any(directory.iterdir()):
-            why = "is not empty, a record has a directory of its own"
+            why = "is not empty, but a record needs a directory of its own"
             raise BadInput(f"{directory} {why}: choose another --out")
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
@@ -35,14 +35,14 @@ def check_out(directory: Path) -> None:
 
 
 def check_folder(directory: Path) -> None:
-    """Checks that a directory is writable or can be made. Raises: BadInput: it is not; says why."""
+    """Checks that a directory is writable or can be created. Raises: BadInput: it is not, with the reason."""
     folders = directory, *directory.absolute().parents
     try:
         there = next((folder for folder in folders if folder.exists()), directory)
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
     if not there.is_dir():
-        raise BadInput(f"{directory} cannot be made: {there} is a file: choose another --out")
+        raise BadInput(f"{directory} cannot be created, because {there} is a file: choose another --out")
     try:
         with TemporaryDirectory(prefix=".opjoule-", dir=there):
             pass
@@ -53,17 +53,17 @@ def check_folder(directory: Path) -> None:
 
 def _check_free(directory: Path) -> None:
     if (directory / RUN).exists():
-        raise BadInput(f"{directory} already holds a run record: choose another --out")
+        raise BadInput(f"{directory} already contains a run record: choose another --out")
 
 
 def free_directory(base: Path, taken: Collection[str] = ()) -> Path:
-    """The first of `base`, `base-2`, `base-3`, ... that is not there and whose name is not taken; it is not made."""
+    """The first of `base`, `base-2`, `base-3`, ... that does not exist and is not in `taken`; it is not created."""
     return next(place for place in _numbered(base) if place.name not in taken and not place.exists())
 
 
 @contextmanager
 def made_directory(base: Path) -> Iterator[Path]:
-    """Makes the first of `base`, `base-2`, ... that does not exist yet; removes it at the end if it stayed empty."""
+    """Creates the first of `base`, `base-2`, ... that does not exist yet; removes it at the end if it stayed empty."""
     base.parent.mkdir(parents=True, exist_ok=True)
     for directory in _numbered(base):
         with suppress(FileExistsError):
@@ -83,7 +83,7 @@ def _numbered(base: Path) -> Iterator[Path]:
 
 
 def take(directory: Path) -> None:
-    """Makes and takes a directory for a new record, as one process can. Raises: BadInput: it is not fit for one."""
+    """Creates a directory and takes it for a new record; only one process can. Raises: BadInput: it is not suitable."""
     _check_free(directory)
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -91,7 +91,7 @@ def take(directory: Path) -> None:
     except OSError as fault:
         why = f"cannot create {directory}: {fault.strerror}"
         if isinstance(fault, FileExistsError) and directory.is_dir():
-            why = f"{directory} was taken by another measurement, or one was killed there"
+            why = f"{directory} is in use by another measurement, or belongs to one that was killed"
         raise BadInput(f"{why}: choose another --out") from None
     try:
         _check_free(directory)  # again: a record may have begun and ended in between
@@ -101,19 +101,22 @@ def take(directory: Path) -> None:
 
 
 def give_up_reserve(directory: Path) -> None:
-    """Frees the room that was kept."""
+    """Frees the reserved space."""
     (directory / RESERVE).unlink(missing_ok=True)
 
 
 @contextmanager
 def held(directory: Path) -> Iterator[None]:
-    """Marks a directory as being written, until block or process ends. Raises: BadInput: another one holds it."""
+    """Marks a directory as being written until the block or the process ends.
+
+    Raises: BadInput: another process holds it.
+    """
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BadInput(f"{directory} is being written: its measurement still runs") from None
+            raise BadInput(f"{directory} is being written: its measurement is still running") from None
         yield
     finally:
         os.close(descriptor)

@@ -1,4 +1,4 @@
-"""What the job of a study told: its phases, and the software that it measured (`raw/run-N.results.jsonl`)."""
+"""Results that the job of a study reported: its phases and the measured software (`raw/run-N.results.jsonl`)."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _OF_PHASE: Final = ("phase", "mark", "cell", "operations", "answer", "not_suppor
 
 @dataclass(frozen=True)
 class Software:
-    """What was measured, by the name and version that it gives itself."""
+    """Measured software, by the name and version that it reports."""
 
     name: str
     stand_in: str = ""
-    """What it stands in for; empty if it is that itself."""
+    """Name of the software that it stands in for; empty if it does not stand in for another."""
 
     def __str__(self) -> str:
         return f"{self.name} (in place of {self.stand_in})" if self.stand_in else self.name
 
 
 def job_results(record: RunRecord) -> tuple[list[dict[str, Any]], tuple[Software, ...]]:
-    """Each phase of each run, and every software once. Raises: RecordFault: a file that no job has written."""
+    """(each phase of each run, each software once). Raises: RecordFault: a file that no job has written."""
     phases: list[dict[str, Any]] = []
     software: dict[Software, None] = {}
     for file in record.raw_files("run-*.results.jsonl"):

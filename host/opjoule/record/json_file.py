@@ -1,4 +1,4 @@
-"""JSON files of a record: read as a whole with a check of their version, and replaced as a whole."""
+"""JSON files of a record: read with a check of their version, and always replaced as a whole."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ DAMAGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticE
 
 
 _STEERS: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""Control characters but newline and tab, and marks of the direction of writing. Source: ECMA-48; Unicode UAX 9."""
+"""Control characters except newline and tab, and marks of the writing direction. Source: ECMA-48; Unicode UAX 9."""
 _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""The same characters in JSON text, where control characters are escaped; matches some harmless escapes, too."""
+"""The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
 
 
 def read_json(path: Path, schema: Schema) -> dict[str, Any]:
-    """Contents of a JSON file that states this schema and version.
+    """Contents of a JSON file with this schema and version.
 
-    Raises: FileNotFoundError. RecordFault: unreadable, or of another schema or an older version. NewerSchema.
+    Raises:
+        FileNotFoundError: there is no such file.
+        RecordFault: it is unreadable, or has another schema or an older version.
+        NewerSchema: it has a newer version.
     """
     try:
         contents = json.loads(path.read_text(encoding="utf-8"))
@@ -53,7 +56,7 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
         raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
     stated = as_value(contents, _Head, path).schema
     if stated.name != schema.name:
-        raise RecordFault(f"{path}: holds '{stated.name}', expected '{schema.name}'")
+        raise RecordFault(f"{path}: contains '{stated.name}', expected '{schema.name}'")
     if stated.version > schema.version:
         raise NewerSchema(path, stated.name, stated.version, schema.version)
     if stated.version < schema.version:
@@ -64,13 +67,13 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
 
 def write_json(path: Path, contents: object) -> None:
     """Replaces a JSON file as a whole: temporary file, fsync, rename, fsync of the directory."""
-    # Bytes of a name that are not UTF-8 become escapes, which JSON reads back.
+    # Bytes of a name that are not valid UTF-8 become escapes, which JSON can read back.
     text = json.dumps(plain(contents), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
     write_whole(path, text.encode("utf-8", errors="backslashreplace"))
 
 
 def as_value(entry: Any, kind: type[T], path: Path) -> T:
-    """Typed value of an entry of a JSON file; further keys are ignored. Raises: RecordFault: names a wrong field."""
+    """Typed value of an entry of a JSON file; unknown keys are ignored. Raises: RecordFault: names a wrong field."""
     try:
         return msgspec.convert(visible(entry), kind, str_keys=True)
     except (*DAMAGE, OpJouleError) as fault:
@@ -79,8 +82,8 @@ def as_value(entry: Any, kind: type[T], path: Path) -> T:
 
 
 def visible(value: Any) -> Any:
-    """The value, maybe a stranger's, with control characters and direction marks escaped in every text."""
-    # Most records have no such character; searching the encoded text takes a tenth of the time.
+    """The value, which may come from a stranger, with control characters and direction marks escaped in every text."""
+    # Most records have no such character; a search of the encoded text takes a tenth of the time.
     return _visible(value) if _MAY_STEER.search(json.dumps(value, ensure_ascii=False, default=str)) else value
 
 
@@ -102,4 +105,4 @@ def _foreign(value: object) -> object:
         return value.item()
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"{type(value).__name__} cannot stand in a JSON file")
+    raise TypeError(f"{type(value).__name__} cannot be written to a JSON file")

@@ -1,4 +1,4 @@
-"""notes.json: what the user wrote about a run. It may change after the run has ended, and no figure rests on it."""
+"""notes.json: the user's notes on a run. It may change after the run has ended; no figure depends on it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from opjoule.record.json_file import Schema, as_value, plain, read_json, write_j
 NOTES: Final = "notes.json"
 NOTES_SCHEMA: Final = Schema("notes", 1)
 LONGEST: Final = 2000
-"""Characters of a note."""
+"""Most characters of a note."""
 _TAG: Final = re.compile(r"[^\W_][\w.:/+-]{0,39}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 
 
 class Notes(Struct, frozen=True):
-    """A line of text and tags; both are empty where the user wrote nothing."""
+    """A line of text and tags; empty if the user wrote none."""
 
     text: str = ""
     tags: tuple[str, ...] = ()
@@ -33,13 +33,13 @@ class Notes(Struct, frozen=True):
         for tag in added:
             if not _TAG.fullmatch(tag):
                 raise BadInput(
-                    f"tag '{tag:.60}': a tag begins with a letter or digit, has at most 40 characters, and holds "
-                    "letters, digits and _ . : / + - alone"
+                    f"tag '{tag:.60}': a tag begins with a letter or digit, has at most 40 characters, and contains "
+                    "only letters, digits and _ . : / + -"
                 )
         return Notes(self.text, tuple(sorted({*self.tags, *added} - {*remove})))
 
     def saying(self, text: str) -> Notes:
-        """The notes with another text, one line without blanks around it. Raises: BadInput: it is too long."""
+        """The notes with another text, on one line and stripped. Raises: BadInput: it is too long."""
         line = _CONTROL.sub(" ", text).strip()
         if len(line) > LONGEST:
             raise BadInput(f"a note has at most {LONGEST} characters, this one has {len(line)}")
@@ -50,7 +50,7 @@ NO_NOTES: Final = Notes()
 
 
 def read_notes(directory: Path) -> Notes:
-    """The notes of a record; empty ones where there is no file. Raises: RecordFault: the file is corrupt."""
+    """The notes of a record; empty notes if there is no file. Raises: RecordFault: the file is corrupt."""
     path = directory / NOTES
     try:
         return as_value(read_json(path, NOTES_SCHEMA), Notes, path)
@@ -59,7 +59,10 @@ def read_notes(directory: Path) -> Notes:
 
 
 def write_notes(directory: Path, notes: Notes) -> None:
-    """Replaces the notes of a record, empty ones by no file. Raises: RecordFault: no record. OSError: unwritable."""
+    """Replaces the notes of a record; empty notes remove the file.
+
+    Raises: RecordFault: this is no record. OSError: it cannot be written.
+    """
     if not (directory / "run.json").is_file():
         raise RecordFault(f"{directory} is not a run record: it has no run.json")
     if notes == NO_NOTES:

@@ -1,4 +1,4 @@
-"""Phases of a measurement on the board clock, and what each is for."""
+"""Phases of a measurement on the board clock, and the role of each."""
 
 from __future__ import annotations
 
@@ -8,30 +8,30 @@ from enum import StrEnum
 from typing import Final
 
 RUN: Final = "run"
-"""Name of the phase that every study gives to its work."""
+"""Name of the phase of the work in every study."""
 SIGNATURE: Final = "signature"
-"""Phase and files of the load signature."""
+"""Name of the phase and of the files of the load signature."""
 
 
 class Role(StrEnum):
     """Purpose of a phase; the energies follow from it (docs/method/energy.md)."""
 
     PREPARE = "prepare"
-    """Makes what the work needs; no figure rests on it."""
+    """Prepares the work, for example its data; no figure depends on it."""
     BASELINE = "baseline"
     """Idle power, before and after the work."""
     WORK = "work"
     """The measured work, one phase a repeat. It may mark phases of its own inside."""
     BLOCKS = "blocks"
-    """The same work in randomised blocks, once. Only the power of the kinds of operation may rest on it."""
+    """The same work in randomised blocks, once. Only the power of the kinds of operation may depend on it."""
     DRAIN = "drain"
-    """Begun work finishes: writes, background work, the medium's tail."""
+    """Started work finishes: writes, background work, the medium's tail."""
     CONTROL = "control"
-    """A run without the measured work, or a signal for the clocks: it shows what the measuring itself costs."""
+    """A run without the measured work, which shows the cost of measuring itself, or a signal for the clocks."""
 
 
 WORKED: Final = (Role.WORK, Role.BLOCKS)
-"""Roles of the phases that do what is measured."""
+"""Roles of the phases that contain the measured work."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Phase:
     end_board_ns: int
     operations: int = 0
     lead_in_s: float = 0.0
-    """At its start, left out where the phase's power is taken: a board comes to rest first [s]."""
+    """Time at its start in which the board comes to rest [s]; left out of the phase's power."""
     role: Role = field(kw_only=True)
 
     @property
@@ -60,7 +60,7 @@ class Phase:
 
 @dataclass(frozen=True)
 class Cycle:
-    """The phases that the figures of one repeat rest on."""
+    """The phases from which the figures of one repeat are computed."""
 
     work: Phase
     drain: Phase | None
@@ -85,14 +85,14 @@ def worked_repeats(phases: Sequence[Phase]) -> list[int]:
 
 
 def blocks_repeat(phases: Sequence[Phase]) -> int | None:
-    """Number under which the work in randomised blocks stands; None where there was none."""
+    """Repeat number of the work in randomised blocks; None if there was none."""
     return next((phase.repeat for phase in phases if phase.role is Role.BLOCKS), None)
 
 
 def whole_repeats(phases: Sequence[Phase], traced_until_board_ns: int) -> list[Phase]:
     """The phases of an interrupted measurement, without those of an unfinished repeat.
 
-    A repeat has come to its end when the baseline after its work, or whatever follows that, is in the trace.
+    A repeat is finished if the trace contains the baseline after its work, or a later phase.
     """
     traced = [phase for phase in phases if phase.end_board_ns <= traced_until_board_ns]
     if not traced:

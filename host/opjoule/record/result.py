@@ -15,9 +15,9 @@ from opjoule.record.json_file import Schema, as_value, read_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"
-"""In the warning of a run from which nothing can be concluded."""
+"""Part of the warning of a run from which nothing can be concluded."""
 NUMBER_MAX: Final = 1e300
-"""No quantity comes near it; a damaged file may."""
+"""Limit for the check of a damaged file; no quantity comes near it."""
 _STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
 
 
@@ -25,9 +25,9 @@ class StatedAlignment(Struct, frozen=True):
     """`alignment` without its numbers."""
 
     method: str | None = None
-    """Evidence that the map is made from."""
+    """Evidence from which the clock map is made."""
     map: str = ""
-    """Key among the clock maps of run.json."""
+    """Name of the map among the clock maps of run.json."""
     checks: tuple[Check, ...] = ()
 
 
@@ -35,7 +35,7 @@ class StatedTimebase(Struct, frozen=True):
     """`timebase` without its numbers."""
 
     clock: str = "meter"
-    """Clock that gave the seconds: board, host or meter."""
+    """Clock from which the seconds come: board, host or meter."""
 
 
 class RepeatValues(Struct, frozen=True):
@@ -45,27 +45,27 @@ class RepeatValues(Struct, frozen=True):
     unit: str
     values: tuple[float, ...]
     standard_deviation: float | None
-    """None for one repeat."""
+    """None if there is only one repeat."""
 
 
 class Conclusion(Struct, frozen=True):
-    """Contents of result.json: numbers by path, as the table of quantities names them; the rest as typed values."""
+    """Contents of result.json: numbers by their paths in the table of quantities, everything else as typed values."""
 
     schema: Schema = RESULT_SCHEMA
     simulated: bool = False
     repeats: int | None = None
     warnings: tuple[str, ...] = ()
-    """Lines that stand above the figures."""
+    """Lines shown above the figures."""
     alignment: StatedAlignment | None = None
     timebase: StatedTimebase = StatedTimebase()
     by_repeat: dict[str, RepeatValues] = {}
     """Path of a quantity -> its values repeat by repeat."""
     numbers: Mapping[str, Any] = {}
-    """The whole of the file; empty where there is none."""
+    """The whole file; empty if there is none."""
 
     @property
     def too_short(self) -> bool:
-        """True if its own warnings say that nothing can be concluded from so short a run."""
+        """True if its warnings state that the run was too short for any conclusion."""
         return any(map(says_too_short, self.warnings))
 
 
@@ -75,7 +75,7 @@ def says_too_short(line: str) -> bool:
 
 
 def stand_in_words(software: str, name: str) -> str:
-    """The warning of a run in which other software answered in the place of `name`."""
+    """The warning of a run in which other software was measured in place of `name`."""
     return f"{software} stands in for {name}: these are not {name}'s figures"
 
 

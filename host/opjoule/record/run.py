@@ -1,4 +1,4 @@
-"""Typed value of run.json: the fields that readers rely on, with their units. Other keys are kept and not read."""
+"""Typed form of run.json: the fields that readers use, with their units. Other keys are kept but not read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Status = Literal["partial", "complete", "failed"]
 
 
 class AskedFor(Struct, frozen=True):
-    """Options of the user that are shown again."""
+    """Options of the user that are shown in reports."""
 
     study: str | None = None
     db: str | None = None
@@ -27,10 +27,10 @@ class AskedFor(Struct, frozen=True):
     records: int | None = None
     operations: int | None = None
     seconds: int | float | None = None
-    """Length of a run or of a recording [s]; None where something else ends it."""
+    """Length of a run or of a recording [s]; None if something else ends it."""
     threads: int | None = None
     design: bool | None = None
-    """In randomised blocks of changing mix."""
+    """True for randomised blocks of changing mix."""
     properties: tuple[str, ...] = ()
     command: str | tuple[str, ...] | None = None
     meter: str | None = None
@@ -47,7 +47,7 @@ class Generator(Struct, frozen=True):
 
 
 class DeviceFacts(Struct, frozen=True):
-    """Facts of the board that are read; the record has more, which a report shows."""
+    """Facts of the board that the code reads; the record contains more, which a report shows."""
 
     connection: str | None = None
     model: str | None = None
@@ -68,7 +68,7 @@ class MeterSensor(Struct, frozen=True):
 
 
 class MeterFacts(Struct, frozen=True):
-    """The meter, as it named itself."""
+    """The meter's own description."""
 
     kind: str | None = None
     board: str | None = None
@@ -76,11 +76,11 @@ class MeterFacts(Struct, frozen=True):
     firmware_version: str | None = None
     sensors: tuple[MeterSensor, ...] = ()
     voltage_at: str = ""
-    """Point at which it reads the voltage; empty if it does not."""
+    """Point at which it reads the voltage; empty if it does not read it."""
 
 
 class SupplyFacts(Struct, frozen=True):
-    """The path from supply to board, as far as the check of the supply needs it."""
+    """The facts about the path from supply to board that the check of the supply needs."""
 
     least_voltage_v: float | None = None
     """The board's limit [V]."""
@@ -91,14 +91,14 @@ class Simulation(Struct, frozen=True):
     """Settings of the simulated rig."""
 
     load_step_s: float = 0.0
-    """Length of the steps in which the simulated load follows the board [s]."""
+    """Length of the steps in which the simulated load follows the board's activity [s]."""
 
 
 class Imported(Struct, frozen=True):
     """Origin of a trace that another program recorded."""
 
     voltage_stated: bool = False
-    """The user stated the voltage, nothing measured it."""
+    """True if the user stated the voltage and nothing measured it."""
 
 
 class StorageSensor(Struct, frozen=True):
@@ -119,21 +119,21 @@ class Found(Struct, frozen=True):
     started_utc: str | None = None
     ended_utc: str | None = None
     cores: int | None = None
-    """Processors of the board; None for a trace on its own."""
+    """Number of the board's processors; None for a trace on its own."""
     storage: str | None = None
     storage_sensor: StorageSensor | None = None
     generator: Generator | None = None
     kept_database: str | None = None
-    """Database from which each repeat's was copied; None if it was loaded."""
+    """Database that was copied for each repeat; None if each repeat loaded its own."""
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()
     supply: SupplyFacts = SupplyFacts()
     simulation: Simulation = Simulation()
     imported: Imported = Imported()
     calibrations: dict[str, str] = {}
-    """Sensor -> its calibration: date and reference."""
+    """Sensor -> date and reference of its calibration."""
     warnings: tuple[str, ...] = ()
-    """Lines that stand above the figures."""
+    """Lines shown above the figures."""
 
 
 class KindSummary(Struct, frozen=True):
@@ -156,13 +156,13 @@ class LoaderSummary(Struct, frozen=True):
     by_kind: dict[str, KindSummary] = {}
     settings: dict[str, str] = {}
     mix_blocks: int | None = None
-    """Randomised blocks of a changing mix that the run had; None for one mix throughout."""
+    """Number of randomised blocks of changing mix in the run; None if the mix was constant."""
     workload: dict[str, str] = {}
     """The properties that were in effect."""
 
 
 class PlannedStudy(Struct, frozen=True):
-    """The part of a plan's study that any reader understands; the study itself reads the rest."""
+    """The part of a plan's study that every reader understands; the study itself reads the rest."""
 
     name: str = ""
     called: str = ""
@@ -172,7 +172,7 @@ class PlannedStudy(Struct, frozen=True):
     cell: dict[str, str] = {}
     """Axis -> value."""
     parts: tuple[dict[str, str | tuple[int, ...]], ...] = ()
-    """Values that its job varies itself, with the counts."""
+    """Values that the study's job varies itself, with the counts."""
 
 
 class Planned(Struct, frozen=True):
@@ -187,14 +187,14 @@ class LeastVoltageFound(Struct, frozen=True):
     """The least voltage of the whole trace."""
 
     value: float | None = None
-    """[V]; None where the meter does not measure it."""
+    """[V]; None if the meter does not measure the voltage."""
     u: float | None = None
     """Expanded uncertainty (k = 2) [V]."""
     unit: str = "V"
     where: str = ""
     at_meter_ns: int | None = None
     at_s: float | None = None
-    """Into the trace [s]."""
+    """Time from the start of the trace [s]."""
     phase: str = ""
     limit_v: float | None = None
     """Least voltage that the board allows [V]."""
@@ -214,7 +214,7 @@ class UntilOutcome(Struct, frozen=True):
 
 
 class GateOutcome(Struct, frozen=True):
-    """The board's state: which limits the run broke, a line each."""
+    """The board's state: the limits that the run broke, one line each."""
 
     broken: tuple[str, ...] = ()
 
@@ -225,51 +225,51 @@ class Run(Struct, frozen=True):
     schema: Schema
     status: Status
     simulated: bool
-    """Any number of the run comes from the simulated rig."""
+    """True if any number of the run comes from the simulated rig."""
     asked: AskedFor = AskedFor()
     found: Found = Found()
     faults: tuple[str, ...] = ()
     """Faults, one line each."""
     sensor: ErrorBounds | None = None
-    """Error bounds of the meter; None where they are not known."""
+    """Error bounds of the meter; None if they are not known."""
     further_sensors: dict[int, ErrorBounds] = {}
-    """Number, from 1 -> error bounds of a sensor besides that of the board's supply."""
+    """Number (from 1) -> error bounds of each sensor besides the one in the board's supply."""
     plan: Planned = Planned()
     plan_sha256: str = ""
     phases: tuple[Phase, ...] = ()
     marked_phases: tuple[Phase, ...] = ()
-    """Phases that the work marked inside its own."""
+    """Phases that the work marked inside its own phase."""
     clock_maps: dict[str, ClockMap] = {}
-    """Every map that could be made, by its evidence."""
+    """Every clock map that could be made, by its evidence."""
     clock_map_used: str | None = None
-    """Name of the map that the result rests on."""
+    """Name of the clock map used for the result."""
     signature: Mapping[str, float] = {}
     """Quality of the load signature's fit: peak and rival (1), step_w (W), lag_ns (ns)."""
     capture: Mapping[str, Any] = {}
     """Samples and losses of the meter."""
     loader: dict[str, LoaderSummary] = {}
-    """By the tag of the phase, as "run-1"."""
+    """Loader summaries by the tag of their phase, for example "run-1"."""
     state: GateOutcome = GateOutcome()
     least_voltage: LeastVoltageFound = LeastVoltageFound()
     withheld: dict[str, str] = {}
     """Group of figures -> the first fault that makes them wrong."""
     clocks_checked: bool = False
-    """The rates of the clocks were checked against their bounds when the run ended."""
+    """True if the rates of the clocks were checked against their bounds when the run ended."""
     until_u: UntilOutcome | None = None
     checksums: dict[str, str] | None = None
     """SHA-256 of every other file; None until the run has ended."""
     damaged: dict[str, str] = {}
-    """Reason for each raw file of a killed run that is damaged."""
+    """Reason for each damaged raw file of a killed run."""
     digest: str = ""
     """SHA-256 of everything else in run.json."""
 
     @property
     def summary(self) -> LoaderSummary:
-        """The loader's of the first run, or of the first load."""
+        """The loader's summary of the first run, or of the first load."""
         return self.loader.get("run-1") or self.loader.get("load-1") or LoaderSummary()
 
     @property
     def database(self) -> str:
-        """Name and version, the loader's or the system of the study; empty without one."""
+        """Name and version of the loader's database or of the study's system; empty if there is none."""
         name = self.summary.database or self.plan.study.cell.get("system")
         return f"{name} {self.summary.database_version or ''}".strip() if name else ""

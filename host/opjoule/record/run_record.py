@@ -1,9 +1,9 @@
-"""The run record: one directory a run, whose run.json is true at every moment.
+"""The run record: one directory a run, whose run.json is correct at every moment.
 
-run.json is written with status "partial" before anything else happens, and only ever replaced as a whole
-(temporary file, fsync, rename), so that a crash at any moment leaves the last true state.
-It carries a checksum of its own, and at the end those of all other files: what was changed afterwards is told, and no
-figure is taken from it. Every file of the record is listed in docs/reference/run-record.md.
+run.json is written with status "partial" before anything else happens. It is always replaced as a whole (temporary
+file, fsync, rename), so that a crash leaves the last correct state. It contains its own checksum and, at the end, the
+checksums of all other files. A file that was changed afterwards is reported, and no figure is taken from it. Every file
+of the record is listed in docs/reference/run-record.md.
 """
 
 from __future__ import annotations
@@ -35,20 +35,20 @@ class RunRecord:
     """A run's directory and its run.json."""
 
     def __init__(self, directory: Path, document: dict[str, Any]) -> None:
-        """Raises: RecordFault: the document holds what no run writes."""
+        """Raises: RecordFault: the document has content that no run writes."""
         self.directory = directory
         self.document = document
-        """All of run.json, unknown keys included; changed through `update` alone."""
+        """All of run.json, including unknown keys; changed only through `update`."""
         self._checks: FileChecks | None = None
         self._known: dict[str, str] = {}
-        """SHA-256 of files that do not change any more: raw ones of a closed run, and those that are written whole."""
+        """SHA-256 of files that no longer change: raw files of a closed run, and files that are written as a whole."""
         self._run = self._read()
 
     @classmethod
     def create(cls, directory: Path, asked: Mapping[str, Any], *, simulated: bool) -> RunRecord:
-        """A new record with status "partial"; simulated if any of its numbers comes from the simulated rig.
+        """A new record with status "partial"; `simulated`: any of its numbers comes from the simulated rig.
 
-        Raises: BadInput: another record has the directory, or is about to; raw data is never overwritten.
+        Raises: BadInput: another record has, or has just taken, the directory; raw data is never overwritten.
         """
         take(directory)
         head = {"schema": plain(RUN_SCHEMA), "status": "partial", "simulated": simulated}
@@ -58,7 +58,7 @@ class RunRecord:
         except BaseException:
             give_up_reserve(directory)
             raise
-        # Room in which run.json can still say why a run ended when its medium is full; some file systems have none.
+        # Space in which run.json can still state why a run ended on a full medium; some file systems offer none.
         with (directory / RESERVE).open("r+b") as file, suppress(OSError):
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
         return record
@@ -73,7 +73,7 @@ class RunRecord:
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
         if document.get(DIGEST) != _digest(document):
             raise RecordFault(
-                f"{path}: changed since the run wrote it: its checksum does not match; "
+                f"{path}: changed since the run wrote it (its checksum does not match): "
                 "no figure is taken from this record"
             )
         return cls(directory, visible(document))
@@ -103,7 +103,7 @@ class RunRecord:
         return self.directory / name
 
     def update(self, **entries: object) -> None:
-        """Sets entries of run.json, a mapping merged into the existing one. Raises: TypeError: no such field."""
+        """Sets entries of run.json; a mapping is merged into the existing one. Raises: TypeError: no such field."""
         if unknown := entries.keys() - set(Run.__struct_fields__):
             raise TypeError(f"run.json has no {', '.join(sorted(unknown))}")
         for key, value in plain(entries).items():
@@ -113,10 +113,10 @@ class RunRecord:
         self._write()
 
     def add_fault(self, line: str, withholds: Sequence[str] = ()) -> None:
-        """Adds a line to the faults, which withholds some groups of figures (evaluation/faults.py).
+        """Adds a line to the faults; `withholds`: groups of figures that it makes wrong (evaluation/faults.py).
 
-        On a full medium it takes the room that was kept for it; where it cannot be written at all, it waits for the
-        next writing, and that one raises.
+        On a full medium, the line is written into the reserved space. If it cannot be written at all, it is kept for
+        the next write, which then raises.
         """
         self.document["faults"] = [*self.faults, line]
         for group in withholds:
@@ -130,7 +130,7 @@ class RunRecord:
                 self._write()
 
     def add_warning(self, line: str) -> None:
-        """Adds a line that readers must see above the figures; it withholds none of them."""
+        """Adds a line to be shown above the figures; it withholds none of them."""
         self.update(found={"warnings": [*self.run.found.warnings, line]})
 
     @property
@@ -139,56 +139,56 @@ class RunRecord:
         return self._run.withheld
 
     def written(self, *paths: Path) -> None:
-        """Takes the SHA-256 of files that are whole and will not change: `finish` has less to read then."""
+        """Computes the SHA-256 of complete files that will not change; `finish` then has less to read."""
         for path in paths:
             self._known[path.relative_to(self.directory).as_posix()] = file_sha256(path)
 
     def finish(self, status: Status) -> None:
-        """The last word on the run: final status and the SHA-256 of every file; none of them changes from then on."""
+        """Writes the final status and the SHA-256 of every file; none of these files may change afterwards."""
         if status not in get_args(Status):
             raise ValueError(f"status '{status}' is none of {', '.join(get_args(Status))}")
         give_up_reserve(self.directory)
         self.document.pop("checksums", None)
         self._checks = FileChecks(self.directory, {})
         known = checksums(self.directory, self._known)
-        on_the_medium(self.directory / name for name in known)  # before run.json says that they are there
+        on_the_medium(self.directory / name for name in known)  # before run.json states that they exist
         self.update(checksums=known, status=status)
 
     @property
     def is_finished(self) -> bool:
-        """False while the run is going on, and after its program was killed."""
+        """False while the run is in progress, and after its program was killed."""
         return self._run.checksums is not None
 
     def verify(self) -> list[str]:
-        """One line for each file that is missing or differs from its checksum, or last seal, now."""
+        """One line for each file that is now missing or differs from its checksum or last seal."""
         self._checks = None
         return self.altered
 
     @property
     def altered(self) -> list[str]:
-        """Damaged files; those of a finished run as they were when they were first checked."""
+        """Damaged files. The files of a finished run are checked only once."""
         if self.is_finished:
             return list({**self._checked().all(), **self._run.damaged}.values())
         return changed_since_sealed(self.directory)
 
     def intact(self, name: str) -> Path:
-        """Path of a file as the run left it. Raises: RecordFault: it was changed since, or is missing."""
+        """Path of a file that is unchanged since the run. Raises: RecordFault: it was changed, or is missing."""
         for file in (name, f"raw/{SEALS}") if name.startswith("raw/") else (name,):
             if problem := self._run.damaged.get(file) or self._checked().of(file):
                 raise RecordFault(f"{problem}; no figure is taken from it")
         return self.directory / name
 
     def check_beside(self) -> None:
-        """Begins to compare all files with their checksums in background threads, so that later checks wait less."""
+        """Begins to compare all files with their checksums in background threads, to shorten later checks."""
         self._checked().begin()
 
     def raw_files(self, pattern: str) -> list[Path]:
-        """Raw files by a pattern, in order. Raises: RecordFault: one was changed since it was recorded."""
+        """Raw files that match a pattern, in order. Raises: RecordFault: one was changed since it was recorded."""
         paths = sorted((self.directory / "raw").glob(pattern))
         return [self.intact(path.relative_to(self.directory).as_posix()) for path in paths]
 
     def close_raw(self) -> None:
-        """Ends the raw files of a run that was killed at their last seals; damage and losses become faults."""
+        """Cuts the raw files of a killed run at their last seals; damage and losses become faults."""
         closed = close_unfinished(self.directory)
         self.update(damaged=closed.damaged)
         self._known, self._checks = {**self._known, **closed.sha256}, None
@@ -196,7 +196,7 @@ class RunRecord:
             self.add_fault(line)
 
     def _checked(self) -> FileChecks:
-        """The files against their checksums; looked at once."""
+        """Comparison of the files with their checksums; made once."""
         if self._checks is None:
             self._checks = FileChecks(self.directory, self._run.checksums or {})
         return self._checks
@@ -213,7 +213,7 @@ class RunRecord:
 
 @contextmanager
 def reading(directory: Path) -> Iterator[None]:
-    """Context for reading a record: damaged content raises RecordFault with one line, not a traceback."""
+    """Context for reading a record: damaged content raises RecordFault with one line instead of a traceback."""
     try:
         yield
     except DAMAGE as fault:
@@ -227,13 +227,13 @@ def reading(directory: Path) -> Iterator[None]:
 
 
 def with_digest(contents: Mapping[str, Any]) -> dict[str, Any]:
-    """A run.json that was changed on purpose, with its checksum made anew."""
+    """The contents of a run.json that was changed on purpose, with a new checksum."""
     return {**contents, DIGEST: _digest(contents)}
 
 
 def _digest(contents: Mapping[str, Any]) -> str:
-    """SHA-256 of everything but the digest itself, in one writing."""
+    """SHA-256 of everything but the digest itself, in one fixed notation."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
-    as_read = json.loads(json.dumps(rest))  # as when read: keys are text, tuples are lists
+    as_read = json.loads(json.dumps(rest))  # same types as when read: keys are text, tuples are lists
     text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()

@@ -1,7 +1,8 @@
-"""Seals: while a run goes on, what its raw files hold so far is sealed about once a second.
+"""Seals of the raw files: during a run, their current contents are sealed about once a second.
 
-raw/seals.csv has one line a seal: the file's name, how many bytes it held, and the SHA-256 of exactly those. Raw files
-only grow, so that a seal stays true; of a run that was killed the last ones tell sound bytes from changed ones.
+raw/seals.csv has one line a seal: the file's name, its number of bytes, and the SHA-256 of exactly these bytes. Raw
+files only grow, so that a seal stays valid. After a run was killed, the last seals distinguish intact bytes from
+changed ones.
 """
 
 from __future__ import annotations
@@ -25,14 +26,14 @@ if TYPE_CHECKING:
 SEALS: Final = "seals.csv"
 PERIOD_S: Final = 1.0
 UNSEALED: Final = "unsealed"
-"""Folder under raw/ for what a killed run had written after its last seal."""
+"""Folder under raw/ for the bytes that a killed run had written after its last seal."""
 _HEAD: Final = "name,bytes,sha256\n"
 _PASSED_OVER: Final = (".part", ".tmp")
 _CHUNK_BYTES: Final = 1 << 20
 
 
 class SealWatch:
-    """A thread that seals every raw file that has grown; raw data is never overwritten: FileExistsError."""
+    """A thread that seals every raw file that has grown. Raises: FileExistsError: raw data is never overwritten."""
 
     def __init__(self, directory: Path) -> None:
         self._raw = directory / "raw"
@@ -46,11 +47,11 @@ class SealWatch:
         self._thread = threading.Thread(target=self._run, name="seal-watch", daemon=True)
 
     def start(self) -> None:
-        """Begins at once."""
+        """Starts the thread."""
         self._thread.start()
 
     def seal(self) -> None:
-        """Seals what the files hold now. Raises: OSError: the medium is full or gone."""
+        """Seals the current contents of the files. Raises: OSError: the medium is full or gone."""
         with self._lock:
             for path in _raw_files(self._raw):
                 self._seal(path)
@@ -58,7 +59,7 @@ class SealWatch:
                 self._file.flush()
 
     def stop(self) -> None:
-        """A last seal; from then on the raw files do not change."""
+        """Makes a last seal; the raw files may not change afterwards."""
         self._ended.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -100,18 +101,18 @@ _NOTHING: Final = _Seal(0, hashlib.sha256().hexdigest())
 
 @dataclass(frozen=True)
 class Closed:
-    """The raw files of a killed run after they were made to end with their last seals."""
+    """The raw files of a killed run after they were cut at their last seals."""
 
     said: list[str] = field(default_factory=list)
-    """One line for each file that was cut off, and one for what came after the last seals."""
+    """One line for each file that was cut off, and one for the bytes after the last seals."""
     damaged: dict[str, str] = field(default_factory=dict)
     """Reason why a file is damaged (changed since it was recorded, or missing), by its path in the record."""
     sha256: dict[str, str] = field(default_factory=dict)
-    """Hash of each sound file, by its path in the record."""
+    """Hash of each intact file, by its path in the record."""
 
 
 def close_unfinished(directory: Path) -> Closed:
-    """Makes the raw files of a killed run end with their last seals; what came after moves to raw/unsealed/."""
+    """Cuts the raw files of a killed run at their last seals; later bytes move to raw/unsealed/."""
     raw, unsealed_bytes = directory / "raw", 0
     try:
         seals = _read(raw / SEALS)
@@ -140,7 +141,7 @@ def close_unfinished(directory: Path) -> Closed:
 
 
 def changed_since_sealed(directory: Path) -> list[str]:
-    """One line for each file of an unfinished run that differs from its last seal; a shorter one is cut off."""
+    """One line for each file of an unfinished run that differs from its last seal; a shorter file was cut off."""
     raw, lines = directory / "raw", []
     try:
         seals = _read(raw / SEALS)
@@ -170,7 +171,7 @@ def _raw_files(raw: Path) -> list[Path]:
 
 
 def _read(path: Path) -> dict[str, list[_Seal]]:
-    """The seals of each file in the order of their making; a torn last line is left out."""
+    """The seals of each file in the order in which they were made, without an incomplete last line."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -195,9 +196,9 @@ def _fields(path: Path, number: int, line: str) -> tuple[str, int, str]:
 
 
 def _sound(path: Path, seals: list[_Seal]) -> _Seal:
-    """The last seal that the file is long enough for. Raises: RecordFault: what it covers has changed.
+    """The last seal for which the file is long enough. Raises: RecordFault: the bytes under the seal have changed.
 
-    A file whose end is zeros is taken to be cut off there: a loss of power leaves blocks that were never written so.
+    A file that ends in zeros counts as cut off there: after a loss of power, blocks that were never written are zeros.
     """
     try:
         size = path.stat().st_size
@@ -234,7 +235,7 @@ def _without_zeros(path: Path, size: int) -> int:
 
 
 def _cut(raw: Path, name: str, length: int) -> int:
-    """Moves what stands after `length` bytes of a file to raw/unsealed/; returns how many bytes that were."""
+    """Moves the bytes after the first `length` of a file to raw/unsealed/; returns their number."""
     path, tail = raw / name, raw / UNSEALED / name
     behind = path.stat().st_size - length
     if behind > 0:

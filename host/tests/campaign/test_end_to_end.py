@@ -127,7 +127,7 @@ def test_a_record_is_never_overwritten(leveldb):
     before = (out / "run.json").read_bytes()
     ended = measure(out, "--db", "leveldb")
     assert ended.returncode == 2
-    assert "already holds a run record" in ended.stderr
+    assert "already contains a run record" in ended.stderr
     assert (out / "run.json").read_bytes() == before
 
 

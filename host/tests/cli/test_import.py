@@ -107,7 +107,7 @@ def test_any_table_by_a_small_mapping(tmp_path):
     assert (trace.current_a[0], trace.voltage_v[0]) == pytest.approx((0.6, 5.1))
     with pytest.raises(BadInput, match="no column with a unit of time"):
         import_csv(path, {})
-    with pytest.raises(BadInput, match="names no unit of current"):
+    with pytest.raises(BadInput, match="has no unit of current"):
         import_csv(path, mapping | {"current": "board"})
     with pytest.raises(BadInput, match="no column 'amps'"):
         import_csv(path, mapping | {"current": "amps:A"})
@@ -157,7 +157,7 @@ def test_the_command_makes_a_record_that_the_report_reads(tmp_path):
     assert contents["found"]["imported"]["sensor"] == "monsoon-hvpm"
     assert contents["status"] == "complete"
     again = command(path, "--out", out)
-    assert again.returncode == 2 and "already holds" in again.stderr
+    assert again.returncode == 2 and "already contains" in again.stderr
     reported = subprocess.run(
         [sys.executable, "-m", "opjoule.cli.start", "report", str(out)],
         capture_output=True,

@@ -46,7 +46,7 @@ def test_an_update_that_dies_half_way_leaves_the_old_state(record, monkeypatch):
 
 
 def test_a_record_is_never_overwritten(record):
-    with pytest.raises(BadInput, match="already holds a run record"):
+    with pytest.raises(BadInput, match="already contains a run record"):
         RunRecord.create(record.directory, {}, simulated=False)
 
 
