@@ -1,7 +1,7 @@
-"""Traces that other programs have recorded, read from their CSV exports.
+"""Import of traces that other programs have recorded and exported as CSV.
 
-PowerTool (Monsoon), PyMonsoon, nRF Connect Power Profiler (PPK2), Joulescope, and any table whose columns can be named.
-Units come from the header or from the user, never from a guess.
+Supported are PowerTool (Monsoon), PyMonsoon, nRF Connect Power Profiler (PPK2), Joulescope, and any table whose columns
+can be named. Units come from the header or from the user and are never guessed.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from opjoule.errors import BadInput
 from opjoule.trace.power_trace import Float64Array, Gap, Int64Array
 
 GAP_STEPS: Final = 1.5
-"""A distance of more than this many periods holds samples that are not in the file."""
+"""Distance of two rows, in periods, above which samples are missing between them."""
 ROWS_MAX: Final = 1e9
-"""Rows, missing ones among them, that a trace may have."""
+"""Largest number of rows of a trace, including missing ones."""
 MISSING: Final = "missing in the imported file"
 LOST_ROWS_MAX: Final = 1_000_000
-"""Rows in a row that count as missing; a longer stretch is a pause of the recording."""
+"""Most consecutive rows that count as missing; a longer stretch is a pause of the recording."""
 PAUSE: Final = "pause in the imported file"
 VOLTAGE_MAX_V: Final = 1000.0
 CURRENT_MAX_A: Final = 1000.0
-"""No board's supply comes near these: a column of another unit does."""
+"""Limits that no board's supply comes near; a value beyond them shows a column in another unit."""
 UNITS: Final[dict[str, dict[str, float]]] = {
     "time": {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9},
     "current": {"A": 1.0, "mA": 1e-3, "uA": 1e-6, "nA": 1e-9},
@@ -39,42 +39,42 @@ UNITS: Final[dict[str, dict[str, float]]] = {
 """Role -> unit -> factor to the base unit."""
 HEAD_LINES: Final = 60
 LINE_MAX: Final = 1 << 16
-"""Letters of a line."""
+"""Most characters of a line."""
 _BRACKETED: Final = re.compile(r"[(\[]\s*([^)\]]+?)\s*[)\]]\s*$")
 _DECIMAL_COMMA: Final = re.compile(r"(?:^|[;\t])\s*\"?(-?[0-9]+,[0-9]+)\"?\s*(?=[;\t]|$)")
 _SUFFIX: Final = re.compile(r"_([A-Za-zµμ]+)$")
 _JOULESCOPE: Final = {"time": "s", "current": "A", "voltage": "V", "power": "W"}
-"""The Joulescope's own exports name no units: they are the base units."""
+"""The Joulescope's own exports state no units; they use the base units."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column that is used."""
+    """A column that is read."""
 
     index: int
     name: str
     factor: float
-    """to s, A, V or W"""
+    """factor to s, A, V or W"""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """How a file is read."""
+    """Format of a file, and its columns to read."""
 
     kind: str
     """'powertool', 'pymonsoon', 'ppk2', 'joulescope' or 'csv'"""
     separator: str
     header_line: int
-    """lines before the first row of data, the header among them"""
+    """number of lines before the first row of data, including the header"""
     columns: dict[str, Column]
     """role -> column"""
     width: int
 
 
 def find_layout(path: Path, mapping: Mapping[str, str]) -> Layout:
-    """The layout of a file; `mapping`: role -> NAME or NAME:UNIT, for what the header does not say.
+    """The layout of a file; `mapping`: role -> NAME or NAME:UNIT, for columns or units missing in the header.
 
-    Raises: BadInput: unreadable, no header, a column that is not there, or a unit that nobody names.
+    Raises: BadInput: unreadable, no header, a missing column, or a unit stated neither by the header nor by the user.
     """
     lines = _head(path)
     for number, line in enumerate(lines):
@@ -89,15 +89,15 @@ def find_layout(path: Path, mapping: Mapping[str, str]) -> Layout:
 
 
 def _why_none(path: Path, lines: list[str]) -> str:
-    """Words for a file without a header: a decimal comma is the usual reason."""
+    """Error message for a file without a header; a decimal comma is the usual reason."""
     for number, line in enumerate(lines, start=1):
         if (";" in line or "\t" in line) and (match := _DECIMAL_COMMA.search(line)):
             return f"{path}: line {number}: '{match.group(1)}' has a decimal comma: export it with a decimal point"
-    return f"{path}: no header line with columns above numbers in its first {HEAD_LINES} lines"
+    return f"{path}: no header line followed by a line of numbers in its first {HEAD_LINES} lines"
 
 
 def _head(path: Path) -> list[str]:
-    """The first lines of the file. Raises: BadInput: it is not text, cannot be read, or has a line without end."""
+    """The first lines of the file. Raises: BadInput: it cannot be read, or has a line that is too long."""
     try:
         if path.exists() and not path.is_file():
             raise BadInput(f"{path}: not a file: give the CSV file that the other program wrote")
@@ -117,7 +117,7 @@ def _columns(
     chosen = {role: _mapped(path, role, text, names) for role, text in mapping.items()}
     for index, name in enumerate(names):
         role, factor = _role(name, bare_units=bare_units)
-        # The main channel counts if there are several, else the first one.
+        # If there are several channels, the main channel counts, else the first one.
         better = role not in chosen or ("main" in name.lower() and "main" not in chosen[role].name.lower())
         if role and factor and role not in mapping and better:
             chosen[role] = Column(index, name, factor)
@@ -131,7 +131,7 @@ def _columns(
 
 
 def _role(name: str, *, bare_units: bool) -> tuple[str, float]:
-    """Role and factor of a column by the unit in its name; empty and 0 if it names none."""
+    """(role, factor) of a column from the unit in its name; ("", 0.0) if the name has no unit."""
     if bare_units and (unit := _JOULESCOPE.get(name.lower())):
         return name.lower(), UNITS[name.lower()][unit]
     match = _BRACKETED.search(name) or _SUFFIX.search(name)
@@ -151,7 +151,7 @@ def _factor(units: Mapping[str, float], text: str) -> float | None:
 
 def _mapped(path: Path, role: str, text: str, names: list[str]) -> Column:
     if role not in UNITS:
-        raise BadInput(f"--columns {role}={text}: there are {', '.join(UNITS)}")
+        raise BadInput(f"--columns {role}={text}: unknown role, known are {', '.join(UNITS)}")
     name, _, unit = text.rpartition(":") if text not in names and ":" in text else (text, "", "")
     if name not in names:
         raise BadInput(f"{path}: no column '{name}'; there are {', '.join(names)}")
@@ -159,7 +159,7 @@ def _mapped(path: Path, role: str, text: str, names: list[str]) -> Column:
     if not factor:
         known = ", ".join(UNITS[role])
         raise BadInput(
-            f"--columns {role}={text}: column '{name}' names no unit of {role}; write {role}={name}:UNIT with {known}"
+            f"--columns {role}={text}: column '{name}' has no unit of {role}; write {role}={name}:UNIT with {known}"
         )
     return Column(names.index(name), name, factor)
 
@@ -178,7 +178,7 @@ def _kind(names: list[str], line: str) -> str:
 
 
 def is_number(text: str) -> bool:
-    """Is this a number as programs write it, with a point?"""
+    """Whether a text is a number with a decimal point."""
     try:
         float(text)
     except ValueError:
@@ -196,9 +196,9 @@ class ImportedTrace:
     current_a: Float64Array
     voltage_v: Float64Array
     notes: list[str] = field(default_factory=list)
-    """what had to be assumed, for the record"""
+    """assumptions made, for the record"""
     voltage_stated: bool = False
-    """the voltage is what the user said, not what was measured"""
+    """True if the voltage was stated by the user, not measured"""
 
     def parts(self) -> Iterator[Gap | slice]:
         """Stretches of samples, and the gaps between them, in order."""
@@ -223,11 +223,12 @@ def _gap(last_ns: int, next_ns: int, period_ns: int) -> Gap:
 
 
 def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = None) -> ImportedTrace:
-    """Reads a trace; `supply_v`: the voltage where the file has none.
+    """Reads a trace.
 
     Args:
-        mapping: role (time, current, voltage, power) -> NAME or NAME:UNIT, for what the header does not say.
-    Raises: BadInput: unreadable, without a unit or a voltage, or with time that goes back.
+        mapping: role (time, current, voltage, power) -> NAME or NAME:UNIT, for columns or units missing in the header.
+        supply_v: supply voltage [V], used if the file has none.
+    Raises: BadInput: the file is unreadable, lacks a unit or a voltage, or its time goes back.
     """
     layout = find_layout(path, mapping)
     values = _read(path, layout)
@@ -258,7 +259,7 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
 def _check_range(
     path: Path, layout: Layout, role: str, values: Float64Array, least: float, most: float
 ) -> None:
-    """Raises BadInput for a number that no supply of a board has; names its line."""
+    """Checks the values of a role. Raises: BadInput: a number that no board's supply has; names its line."""
     wrong = (values < least) | (values > most)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -270,7 +271,7 @@ def _check_range(
 
 
 def _first_bad(path: Path, layout: Layout) -> str:
-    """Words for the first cell that is no number, with its line."""
+    """Description of the first cell that is not a number, with its line."""
     wanted = {column.index: column.name for column in layout.columns.values()}
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         for number, line in enumerate(file, start=1):
@@ -288,7 +289,7 @@ def _first_bad(path: Path, layout: Layout) -> str:
 
 
 def _read(path: Path, layout: Layout) -> dict[str, Float64Array]:
-    """Columns in base units."""
+    """Role -> column in base units."""
     names = [f"c{index}" for index in range(layout.width)]
     wanted = {role: names[column.index] for role, column in layout.columns.items()}
     try:
@@ -311,9 +312,9 @@ def _read(path: Path, layout: Layout) -> dict[str, Float64Array]:
 
 
 def _sound_time(path: Path, layout: Layout, time_s: Float64Array, notes: list[str]) -> Float64Array:
-    """Times that increase: PyMonsoon's are made anew, any other file's must be right."""
+    """Increasing times: PyMonsoon's are computed from the row numbers, other files' are checked."""
     if layout.kind == "pymonsoon":
-        # Its column Time(ms) holds seconds, and all rows of a packet share one stamp of the host.
+        # Its column Time(ms) contains seconds, and all rows of a packet share one stamp of the host.
         span_s = (time_s[-1] - time_s[0]) / layout.columns["time"].factor
         shared = "several rows of the file share one time stamp, and lost rows do not show"
         notes.append(f"time from the row number: {shared}")

@@ -1,13 +1,14 @@
-"""The trace while it is recorded: append-only Arrow streams that survive kill -9, and parquet at the end.
+"""The files of a trace: append-only Arrow streams that survive kill -9 while it is recorded, parquet at the end.
 
     raw/power.arrows  raw/gaps.arrows  raw/edges.arrows     appended about once a second, never rewritten
     power.parquet     gaps.parquet     edges.parquet        made from them at the end: tmp, fsync, rename
 
-A meter that converts the voltage only now and then has bus.arrows and bus.parquet too. The voltages of its power.arrows
-are held from reading to reading; those of power.parquet, and of `read_trace`, follow the supply's load line.
+A meter that converts the voltage only occasionally also has bus.arrows and bus.parquet. The voltages of its
+power.arrows are held from reading to reading. The voltages of power.parquet and of `read_trace` follow the supply's
+load line.
 
-Sensors besides the one of the board's supply, which has number 0, have files of their own: power-1, gaps-1.
-`read_trace` takes the parquet files where they exist and the streams otherwise.
+The sensor in the board's supply has number 0. Further sensors have files of their own: power-1, gaps-1. `read_trace`
+uses the parquet files if they exist, else the streams.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ TABLES = {
     "bus": (schemas.BUS, schemas.BUS_VERSION),
 }
 ALWAYS = ("power", "gaps", "edges")
-"""Tables that every trace has, empty ones too."""
+"""Tables that every trace has, even if they are empty."""
 
 
 def _files(directory: Path, name: str, sensor: int) -> tuple[Path, Path]:
-    """One sensor's parquet file and stream of a table."""
+    """(parquet file, stream) of one table of one sensor."""
     stem = f"{name}-{sensor}" if sensor else name
     return directory / f"{stem}.parquet", directory / "raw" / f"{stem}.arrows"
 
@@ -66,12 +67,12 @@ class AppendStream:
             self._file.flush()
 
     def append(self, columns: list[Any]) -> None:
-        """Rows of the schema's columns, to wait for `flush`."""
+        """Adds rows, given as the schema's columns; they wait for `flush`."""
         arrays = [pa.array(column, field.type) for column, field in zip(columns, self._schema, strict=True)]
         self._waiting.append(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
 
     def flush(self) -> None:
-        """Hands what waits to the kernel. Raises: OSError: the medium is full or gone."""
+        """Hands the waiting rows to the kernel. Raises: OSError: the medium is full or gone."""
         with naming(self._path):
             if self._waiting:
                 table = pa.Table.from_batches(self._waiting).combine_chunks()
@@ -80,7 +81,7 @@ class AppendStream:
             self._file.flush()
 
     def close(self) -> None:
-        """Ends the stream and waits until the medium has it. Raises: OSError: as `flush`; the file is closed."""
+        """Ends the stream and waits until it is on the medium. Raises: OSError: as `flush`; the file is then closed."""
         with naming(self._path):
             try:
                 self.flush()
@@ -108,7 +109,7 @@ class TraceJournal:
         self._flushed_s = time.monotonic()
         self._last_meter_ns: dict[int, int] = {}
         self.samples = 0
-        """Rows of samples appended, lost ones not counted."""
+        """Number of appended samples, without lost ones."""
         self.lost_samples = 0
 
     def append_samples(
@@ -119,11 +120,11 @@ class TraceJournal:
         sensor: int = 0,
         clipped: npt.NDArray[np.bool_] | None = None,
     ) -> None:
-        """Good samples, after everything appended before of the same sensor; each array has shape (n,).
+        """Appends good samples, later than everything appended before for the same sensor; arrays of shape (n,).
 
         Args:
             meter_ns: centre of the current conversion [ns], increasing.
-            clipped: at the end of the meter's range; None: none is.
+            clipped: True at the end of the meter's range; None: no sample is.
         Raises: ValueError: a stamp is not later than the one before it.
         """
         self._check_order(meter_ns, sensor)
@@ -134,7 +135,7 @@ class TraceJournal:
         self._flush_when_due()
 
     def append_gap(self, gap: Gap, sensor: int = 0) -> None:
-        """A gap, and one NaN row for each of its lost samples; call it before the samples that follow it."""
+        """Appends a gap, with one NaN row for each lost sample; call it before the samples after the gap."""
         lost_ns = gap.lost_centres_ns()
         self._check_order(lost_ns, sensor)
         nothing = np.full(lost_ns.size, np.nan)
@@ -144,32 +145,32 @@ class TraceJournal:
         self._flush_when_due()
 
     def append_bus(self, meter_ns: int, voltage_v: float, sensor: int = 0) -> None:
-        """A reading of the voltage between two samples, its end on the meter's clock."""
+        """Appends a voltage reading between two samples; `meter_ns`: its end on the meter's clock."""
         self._stream("bus", sensor).append([[meter_ns], [voltage_v]])
         self._flush_when_due()
 
     def append_edge(self, meter_ns: int, level: int, index: int) -> None:
-        """One edge of the sync line; `index` counts edges since the meter's start."""
+        """Appends one edge of the sync line; `index`: number of the edge since the meter's start."""
         self._stream("edges").append([[meter_ns], [level], [index]])
         self._flush_when_due()
 
     def flush(self) -> None:
-        """Hands every waiting row to the kernel: it survives a kill of this process.
+        """Hands every waiting row to the kernel, so that it survives a kill of this process.
 
-        The currents come last, so that whoever reads a running journal finds the voltages up to its last current.
+        The currents are written last, so that a reader of a running journal finds the voltages up to its last current.
         """
         for stream in reversed(self._streams.values()):
             stream.flush()
         self._flushed_s = time.monotonic()
 
     def close(self) -> None:
-        """Ends the streams, once they are on the medium. Raises: OSError: the first that cannot be; all are closed."""
+        """Ends all streams and waits until they are on the medium. Raises: OSError: the first error; all are closed."""
         with ExitStack() as closing:
             for stream in self._streams.values():
                 closing.callback(stream.close)
 
     def _stream(self, name: str, sensor: int = 0) -> AppendStream:
-        """The stream of one table; made when a further sensor first needs it."""
+        """The stream of one table; created when a further sensor first needs it."""
         key = name, sensor
         if key not in self._streams:
             _, path = _files(self._directory, name, sensor)
@@ -191,21 +192,21 @@ class TraceJournal:
 
 @dataclass(frozen=True)
 class SyncEdges:
-    """Edges of the sync line as the meter saw them, each array of shape (n,)."""
+    """Edges of the sync line recorded by the meter, each array of shape (n,)."""
 
     meter_ns: npt.NDArray[np.int64]
     level: npt.NDArray[np.int8]
     index: npt.NDArray[np.int64]
-    """Number of the edge since the meter's start; a repeated number is the same edge again."""
+    """Number of the edge since the meter's start; a repeated number means the same edge."""
 
 
 def read_trace(
     directory: Path, sensor: int = 0, also: Callable[[pa.RecordBatch], None] | None = None
 ) -> PowerTrace:
-    """The power trace of one sensor of a run directory, up to the last flush of a run that was killed.
+    """The power trace of one sensor of a run directory; for a killed run, up to its last flush.
 
-    `also` is given every batch of samples as it was read.
-    Raises: RecordFault: no trace in the directory, or one that is corrupt.
+    `also`: called with every batch of samples that is read.
+    Raises: RecordFault: the directory has no trace, or the trace is corrupt.
     """
     try:
         meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor, also)
@@ -219,7 +220,7 @@ def read_trace(
 
 
 def read_edges(directory: Path) -> SyncEdges:
-    """The sync edges of a run directory; none is not an error."""
+    """The sync edges of a run directory; may be empty."""
     table = _table(directory, "edges")
     meter_ns, level, index = (table.column(name).to_numpy() for name in ("meter_ns", "level", "index"))
     return SyncEdges(meter_ns, level, index)
@@ -234,11 +235,11 @@ def further_numbers(directory: Path) -> list[int]:
 def to_parquet(
     directory: Path, read: PowerTrace | None = None, made_before: Collection[Path] = ()
 ) -> list[Path]:
-    """Makes power.parquet, gaps.parquet and edges.parquet, of every sensor, from the streams, which stay.
+    """Makes power.parquet, gaps.parquet and edges.parquet of every sensor from the streams, which stay.
 
     Args:
-        read: the trace of sensor 0 by `read_trace`, if at hand; used where its voltages are not those of the stream.
-        made_before: files that are there already, of these streams.
+        read: trace of sensor 0 from `read_trace`, if available; used if its voltages differ from the stream's.
+        made_before: files that were already made from these streams.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
@@ -263,12 +264,12 @@ def _power_parts(trace: PowerTrace) -> Iterator[pa.Table]:
 
 
 def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
-    """The batches of an Arrow stream file, up to a torn last one; none from a file that ends within its schema.
+    """The batches of an Arrow stream file without an incomplete last one; empty if the file ends inside its schema.
 
-    Raises: RecordFault: the stream's schema is not readable, or not one of `name` that this program reads.
+    Raises: RecordFault: the stream's schema is not readable, or is not a version of `name` that this program reads.
     """
     if _has_torn_head(path):
-        return  # killed between making the file and the end of its first write
+        return  # the writer was killed between creating the file and the end of its first write
     with pa.OSFile(str(path), "rb") as source:
         try:
             reader = pa.ipc.open_stream(source)
@@ -285,7 +286,7 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
 
 
 def _has_torn_head(path: Path) -> bool:
-    """Does the file end before its schema does? Source: Arrow Columnar Format, "Encapsulated message format"."""
+    """Whether the file ends inside its schema. Source: Arrow Columnar Format, "Encapsulated message format"."""
     with path.open("rb") as file:
         head = file.read(8)
     begins = head[:4] == b"\xff\xff\xff\xff"[: len(head)]
@@ -295,7 +296,7 @@ def _has_torn_head(path: Path) -> bool:
 def _samples(
     directory: Path, sensor: int, also: Callable[[pa.RecordBatch], None] | None = None
 ) -> list[npt.NDArray[Any]]:
-    """The columns of the samples, filled in batch by batch: nothing is held twice. Raises: as read_trace()."""
+    """The columns of the samples, filled batch by batch to save memory. Raises: as read_trace()."""
     parquet, stream = _files(directory, "power", sensor)
     if parquet.exists():
         rows, batches = _parquet_batches(parquet, "power")
@@ -336,7 +337,7 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
 
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
-    """Raises RecordFault for a parquet file that cannot be read."""
+    """Context in which a parquet file that cannot be read raises RecordFault."""
     try:
         yield
     except (pa.ArrowException, ValueError, OSError) as fault:

@@ -1,4 +1,4 @@
-"""The one writer of Parquet files: whole or absent, in row groups."""
+"""The writer of all Parquet files: a file is complete or absent, and written in row groups."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from opjoule.files import rewriting
 
 ROW_GROUP_ROWS: Final = 1 << 20
 LOOKED_AT: Final = 1 << 14
-"""Values that are sampled to decide whether a column gets a dictionary."""
+"""Number of values examined to decide whether a column gets a dictionary."""
 
 
 def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> None:
-    """Writes a Parquet file part by part under a temporary name, then renames it: it is whole or absent.
+    """Writes a Parquet file part by part under a temporary name, then renames it, so that it is complete or absent.
 
     Small parts are joined until they fill a row group.
     """
@@ -30,7 +30,7 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
     encoding = {
         "compression": "zstd",
         "compression_level": 1,
-        # stamps rise by about the same from row to row: a dictionary of them is tried in vain
+        # stamps rise by about the same from row to row, so that a dictionary does not help
         "column_encoding": dict.fromkeys(stamps, "DELTA_BINARY_PACKED"),
         "use_dictionary": [name for name in others if all(_repeats(part[name]) for part in first)],
     }
@@ -46,6 +46,6 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether a column's first values come back often enough for a dictionary of them; a noisy current's do not."""
+    """Whether a column's first values repeat often enough for a dictionary; a noisy current's do not."""
     some = column.slice(0, LOOKED_AT)
     return bool(pa.types.is_dictionary(column.type) or pc.count_distinct(some).as_py() <= len(some) / 4)

@@ -1,4 +1,4 @@
-"""power.parquet, written beside the reading of its journal: what is read once makes the trace and the file."""
+"""power.parquet, written while its journal is read, so that the journal is read only once for trace and file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from opjoule.trace import schemas
 from opjoule.trace.parquet_file import write_parquet
 
 WAITING: Final = 64
-"""Batches of a second that may wait for the file."""
+"""Most batches (of one second each) that may wait for the file."""
 
 
 class PowerFile:
-    """Takes batches from one thread and writes them in another one; a trace that ends in a fault leaves no file."""
+    """Takes batches from one thread and writes them in another. A trace that ends in a fault leaves no file."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "power.parquet"
@@ -26,29 +26,29 @@ class PowerFile:
 
     @classmethod
     def of(cls, directory: Path) -> PowerFile | None:
-        """Power file to make for a record whose trace is in its journal, voltages included; None for any other."""
+        """The file to write for a record whose journal contains the whole trace with its voltages; None for others."""
         raw = directory / "raw"
         read_otherwise = (directory / "power.parquet").exists() or (raw / "bus.arrows").exists()
         return cls(directory) if (raw / "power.arrows").exists() and not read_otherwise else None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """The next rows; waits while many are waiting."""
+        """Takes the next rows; blocks while too many batches are waiting."""
         self._coming.put(batch)
 
     def end(self, *, whole: bool) -> None:
-        """No more rows come; without all of them nothing is kept."""
+        """Ends the rows; the file is kept only if `whole`, i.e. if all rows came."""
         self._whole = whole
         self._coming.put(None)
 
     def write(self) -> list[Path]:
-        """Writes until the end; the file that was made, or none. Raises: OSError: the medium is full or gone."""
+        """Writes until the end. Returns: the file, if one was made. Raises: OSError: the medium is full or gone."""
         tables = self._tables()
         try:
             write_parquet(self._path, schemas.POWER, tables)
         except _NotWhole:
             return []
         finally:
-            for _ in tables:  # whoever reads does not wait for a file that cannot be written
+            for _ in tables:  # the reader must not wait for a file that cannot be written
                 pass
         return [self._path]
 
@@ -66,4 +66,4 @@ class PowerFile:
 
 
 class _NotWhole(Exception):
-    """Not all of the trace could be read."""
+    """The trace could not be read completely."""

@@ -1,4 +1,4 @@
-"""Mean power of the trace so far in blocks of a tenth of a second, for decisions while it is being recorded."""
+"""Mean power of the trace so far in blocks of 0.1 s, for decisions during the recording."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ BLOCKS_PER_SECOND: Final = 1_000_000_000 // BLOCK_NS
 
 
 class PowerHistory:
-    """Block means of the power, kept while samples come in.
+    """Block means of the power, updated as samples arrive.
 
-    One thread adds, any other may read: only blocks that are complete are given out.
+    One thread adds samples; any other may read, as only complete blocks are returned.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,7 @@ class PowerHistory:
         self._count = 0
 
     def add(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
-        """Takes samples in order of time: meter_ns and power [W], shape (n,)."""
+        """Takes samples in order of time; `meter_ns` and `power_w` have shape (n,)."""
         if meter_ns.size == 0:
             return
         blocks = meter_ns // BLOCK_NS
@@ -38,7 +38,7 @@ class PowerHistory:
             self._count += int(end - start)
 
     def _to_block(self, block: int) -> None:
-        """Closes the block before; blocks without a sample are NaN."""
+        """Completes the blocks before `block`; blocks without a sample are NaN."""
         if block == self._block:
             return
         if self._block < 0:
@@ -54,14 +54,14 @@ class PowerHistory:
         return (self._first_block + len(self._mean_w)) * BLOCK_NS if self._mean_w else 0
 
     def blocks_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
-        """Means [W] of the complete blocks inside a stretch, those without a sample left out; shape (m,)."""
+        """Means [W] of the complete blocks inside a stretch, without empty blocks; shape (m,)."""
         blocks = self._all_blocks_w(start_meter_ns, end_meter_ns)
         return blocks[np.isfinite(blocks)]
 
     def seconds_w(self, start_meter_ns: int, end_meter_ns: int) -> Float64Array:
         """Means [W] of the whole seconds inside a stretch, counted back from its end; shape (s,).
 
-        A slow meter leaves some blocks of a second empty: they are left out of its mean. NaN where all are empty.
+        Empty blocks, as from a slow meter, are left out of the mean. A second with only empty blocks is NaN.
         """
         blocks_w = self._all_blocks_w(start_meter_ns, end_meter_ns)
         whole = blocks_w.size // BLOCKS_PER_SECOND

@@ -38,7 +38,7 @@ class Gap:
     """Integral of the current over the whole stretch [C], from the meter's running sums; None if unknown."""
     reason: str
     clipped_samples: int = 0
-    """How many of the lost samples were at the end of the meter's range: the charge is then a lower bound."""
+    """Number of lost samples at the end of the meter's range; if above 0, the charge is a lower bound."""
 
     def __post_init__(self) -> None:
         if self.end_meter_ns <= self.start_meter_ns:
@@ -59,7 +59,7 @@ class Gap:
         mean_current_a: float | None = None,
         clipped_samples: int = 0,
     ) -> Gap:
-        """The gap between the centres of two good samples that lost `lost_samples` evenly spaced conversions."""
+        """The gap between the centres of two good samples, with `lost_samples` evenly spaced conversions lost."""
         half_period_ns = (next_good_ns - last_good_ns) // (2 * (lost_samples + 1))
         start_ns, end_ns = last_good_ns + half_period_ns, next_good_ns - half_period_ns
         charge_c = None if mean_current_a is None else mean_current_a * (end_ns - start_ns) * 1e-9
@@ -67,7 +67,7 @@ class Gap:
 
     def lost_centres_ns(self) -> Int64Array:
         """Interpolated centres of the lost conversions [meter_ns], shape (lost_samples,)."""
-        # In floating point, exact to 1 ns for 100 days: the integers' product leaves 64 bits after 40 min at 1 kHz.
+        # Floating point is exact to 1 ns for 100 days; the product of integers overflows 64 bits after 40 min at 1 kHz.
         middle = np.arange(self.lost_samples, dtype=np.float64) + 0.5
         after_ns = np.floor(middle * (self.duration_ns / max(self.lost_samples, 1)))
         return self.start_meter_ns + after_ns.astype(np.int64)
@@ -83,16 +83,16 @@ class PowerTrace:
     meter_ns: Int64Array
     """Centre of each current conversion [ns], int64, shape (n,), strictly increasing."""
     current_a: Float64Array
-    """Mean current of the conversion [A], float64, shape (n,); NaN where the conversion was lost."""
+    """Mean current of the conversion [A], float64, shape (n,); NaN for a lost conversion."""
     voltage_v: Float64Array
-    """Supply voltage [V], float64, shape (n,); NaN where the conversion was lost."""
+    """Supply voltage [V], float64, shape (n,); NaN for a lost conversion."""
     gaps: tuple[Gap, ...] = field(default=())
     """Stretches without samples, in order of time, not overlapping."""
     clipped: BoolArray = field(default_factory=lambda: np.zeros(0, np.bool_))
-    """True where current or voltage stood at the end of the meter's range: the true power was that or more. bool,
-    shape (n,); all False if it is not given."""
+    """True where current or voltage was at the end of the meter's range, so that the true power may be higher. bool,
+    shape (n,); all False if not given."""
     bus: BusReadings | None = None
-    """Readings of the voltage, where it is not converted with each current."""
+    """Voltage readings, if the voltage is not converted with each current."""
 
     def __post_init__(self) -> None:
         if not self.clipped.size:
@@ -141,15 +141,15 @@ class PowerTrace:
 
     @cached_property
     def supply(self) -> SupplyLine | None:
-        """The supply's load line; None if each current has its own voltage, or if there are too few readings."""
+        """The supply's load line; None if each current has its own voltage or there are too few readings."""
         return fit_supply_line(self.bus, self.meter_ns, self.current_a) if self.bus else None
 
     def on_supply_line(self) -> PowerTrace:
-        """The trace with the voltages of its load line in place of held ones; itself if it has none."""
+        """The trace with the voltages of its load line instead of held ones; unchanged if it has no load line."""
         if self.supply is None:
             return self
         drawn = replace(self, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
-        drawn.__dict__["supply"] = self.supply  # the same readings and currents: the same line
+        drawn.__dict__["supply"] = self.supply  # the same readings and currents give the same line
         return drawn
 
     def corrected(
@@ -161,11 +161,11 @@ class PowerTrace:
         *,
         overwrite: bool = False,
     ) -> PowerTrace:
-        """The trace with every current and voltage as offset + gain * value; its load line moves along.
+        """The trace with every current and voltage replaced by offset + gain * value, and its load line accordingly.
 
-        `overwrite`: in the columns of this trace, which is not to be used any more.
+        `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
-        period_ns, line = self.period_ns, self.supply  # found before there are columns of both traces
+        period_ns, line = self.period_ns, self.supply  # computed before the columns of both traces exist
         gaps, bus = list(self.gaps), self.bus
         for number, gap in enumerate(gaps):
             if gap.charge_c is not None:
@@ -191,9 +191,9 @@ class PowerTrace:
     def scaled(
         self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False
     ) -> PowerTrace:
-        """The trace with every current times the factor at its time [meter_ns]; its load line moves along.
+        """The trace with every current multiplied by the factor at its time [meter_ns], and its load line accordingly.
 
-        `overwrite`: in the columns of this trace, which is not to be used any more.
+        `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
         period_ns, line = self.period_ns, self.supply
         centres_ns = np.array([gap.start_meter_ns + gap.duration_ns // 2 for gap in self.gaps], np.int64)
@@ -210,9 +210,9 @@ class PowerTrace:
         return made
 
     def behind(self, wire_ohm: float, *, overwrite: bool = False) -> PowerTrace:
-        """The trace as it is behind a further wire of this resistance: each voltage less what its current drops there.
+        """The trace behind a further wire of this resistance: each voltage minus the wire's voltage drop.
 
-        `overwrite`: in the columns of this trace, which is not to be used any more.
+        `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
         period_ns, line = self.period_ns, self.supply
         voltage_v = self.voltage_v if overwrite else self.voltage_v.copy()
@@ -229,12 +229,12 @@ class PowerTrace:
 
     @property
     def lost_samples(self) -> int:
-        """Conversions known to be lost."""
+        """Number of conversions known to be lost."""
         return sum(gap.lost_samples for gap in self.gaps)
 
     @property
     def clipped_samples(self) -> int:
-        """Samples at the end of the meter's range, the lost ones that are known to have been among them."""
+        """Number of samples at the end of the meter's range, including lost ones known to have been there."""
         return int(np.count_nonzero(self.clipped)) + sum(gap.clipped_samples for gap in self.gaps)
 
     @cached_property
@@ -243,7 +243,7 @@ class PowerTrace:
         count = self.meter_ns.size - 1
         if count < 1:
             return 0
-        # that of a few is most often that of all: then no more than half lie on either side
+        # a few samples usually give the median of all: then at most half lie on either side
         some = np.arange(0, count, max(count // _GUESSED, 1))
         guess_ns = int(np.median(self.meter_ns[some + 1] - self.meter_ns[some]))
         shorter = longer = 0
@@ -257,7 +257,7 @@ class PowerTrace:
 
 
 def _line(values: Float64Array, gain: float, offset: float, *, overwrite: bool) -> Float64Array:
-    """offset + gain * values, in their own place or in that of the product."""
+    """offset + gain * values, written into `values` or into a new array."""
     made = np.multiply(values, gain, out=values if overwrite else None)
     made += offset
     return np.asarray(made, np.float64)

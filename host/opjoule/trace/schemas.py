@@ -1,4 +1,4 @@
-"""Columns of the trace files; every file carries its schema's name and version in its metadata."""
+"""Columns of the trace files; the metadata of every file contains its schema's name and version."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCHEMA_KEY = b"opjoule.schema"
 
 
 def with_version(schema: pa.Schema, name: str, version: int, **metadata: str) -> pa.Schema:
-    """The schema with `{"name", "version"}` under the key `opjoule.schema`, and further text metadata."""
+    """The schema with `{"name", "version"}` under the key `opjoule.schema`, and with further text metadata."""
     entries = {SCHEMA_KEY: json.dumps({"name": name, "version": version}).encode()}
     entries |= {key.encode(): value.encode() for key, value in metadata.items()}
     return schema.with_metadata(entries)
@@ -24,7 +24,7 @@ def with_version(schema: pa.Schema, name: str, version: int, **metadata: str) ->
 def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
     """The file's schema version.
 
-    Raises: RecordFault: the file carries no version, an older one, or another table. NewerSchema: a newer version.
+    Raises: RecordFault: the file has no version, an older one, or another table. NewerSchema: a newer version.
     """
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
     try:
@@ -34,7 +34,7 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
         why = "no schema version in its metadata: it is not part of a run record"
         raise RecordFault(f"{path}: {why}") from None
     if stored_name != name:
-        raise RecordFault(f"{path}: holds '{stored_name}', expected '{name}'")
+        raise RecordFault(f"{path}: contains '{stored_name}', expected '{name}'")
     if version > newest:
         raise NewerSchema(path, name, version, newest)
     if version < newest:
@@ -43,11 +43,11 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
 
 
 ROWS_A_BYTE: Final = 1000
-"""No file of a record holds more rows than this in a byte: one that claims them would fill the memory."""
+"""Most rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""
 
 
 def check_rows(rows: int, path: Path) -> int:
-    """The rows that a parquet file claims. Raises: RecordFault: more than its bytes can hold."""
+    """The number of rows that a parquet file claims. Raises: RecordFault: more than fit into its bytes."""
     size = path.stat().st_size
     if rows > ROWS_A_BYTE * size:
         raise RecordFault(f"{path}: damaged: it claims {rows} rows in {size} bytes")
@@ -55,7 +55,7 @@ def check_rows(rows: int, path: Path) -> int:
 
 
 def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
-    """Raises RecordFault for a table that lacks a column, or has one of another type."""
+    """Checks a table's columns. Raises: RecordFault: a column is missing or has another type."""
     names = names_of(schema, path)
     for field in wanted:
         if field.name not in names:
@@ -88,8 +88,8 @@ EDGES = with_version(pa.schema(_EDGE), "edges", EDGES_VERSION)
 
 
 def names_of(schema: pa.Schema, path: Path) -> list[str]:
-    """The names of a table's columns. Raises: RecordFault: one is no text."""
+    """The names of a table's columns. Raises: RecordFault: a name is not text."""
     try:
         return list(schema.names)
     except UnicodeDecodeError:
-        raise RecordFault(f"{path}: damaged: the name of a column is no text") from None
+        raise RecordFault(f"{path}: damaged: the name of a column is not text") from None

@@ -1,4 +1,4 @@
-"""Samples of any stretch of power.parquet, without the rest of it."""
+"""Samples of any stretch of power.parquet, read without the rest of the file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opjoule.trace.power_trace import Int64Array, PowerTrace
 
 COLUMNS = ["meter_ns", "current_a", "voltage_v"]
 KEPT = 3
-"""Row groups that stay in memory."""
+"""Number of row groups that stay in memory."""
 
 
 class StretchReader:
@@ -30,11 +30,11 @@ class StretchReader:
         groups = [self._file.metadata.row_group(number) for number in range(self._file.num_row_groups)]
         ranges = [group.column(of_column).statistics for group in groups if group.num_rows]
         if not all(ranges):
-            raise RecordFault(f"{path}: does not say when its row groups begin")
+            raise RecordFault(f"{path}: damaged: the times at which its row groups begin are missing")
         self._first_ns = np.array([start.min for start in ranges], np.int64)
 
     def between(self, start_ns: int, end_ns: int) -> PowerTrace:
-        """The samples of a stretch of the meter's clock and two on either side, as they were recorded; no gaps."""
+        """The samples of a stretch of the meter's clock and two more on either side, as recorded, without gaps."""
         first = max(int(np.searchsorted(self._first_ns, start_ns, "right")) - 1, 0)
         last = max(int(np.searchsorted(self._first_ns, end_ns, "left")), first + 1)
         read = self._groups(first, last)
@@ -58,6 +58,6 @@ class StretchReader:
 
 
 def around(meter_ns: Int64Array, start_ns: int, end_ns: int) -> slice:
-    """The samples of a stretch and two on either side, where there are some."""
+    """The samples of a stretch and up to two more on either side."""
     first, last = np.searchsorted(meter_ns, [start_ns, end_ns]).tolist()
     return slice(max(first - 2, 0), last + 2)

@@ -1,17 +1,18 @@
-"""Voltage at every sample, from bus readings that come only now and then: the supply's load line.
+"""The supply's load line: voltage at every sample from occasional bus readings.
 
 In shunt mode the voltage is converted once in many conversions. A supply with its cable is a source behind a
-resistance, V(t) = V0(t) - R I(t); held voltages would put energy wrong by R times the variance of the current. So
-the line is fitted to the run's own readings, when the run is over and each reading has neighbours on both sides:
+resistance, V(t) = V0(t) - R I(t). Voltages held from reading to reading would make the energy wrong by R times the
+variance of the current. The line is therefore fitted to the run's own readings after the run, when each reading has
+neighbours on both sides:
 
-* the current during a reading was not converted. It is predicted from the samples around it, by the rule that
-  predicts this trace's own samples best from theirs, so that errors of the prediction do not flatten the line;
-* R comes from changes against the second of readings around (V0 may drift), weighted by how well the current is known,
-  outliers cut; as far as the current is not predicted, the slope is in doubt. Readings cannot scatter less than R
-  times the unpredicted current during them: that bounds R where nothing else tells it;
-* V0 runs straight from reading to reading, each a weighted mean with its neighbours.
+* The current during a reading was not converted. It is predicted from the samples around it, by the rule that best
+  predicts this trace's own samples from their neighbours. Errors of the prediction then do not flatten the line.
+* R comes from changes relative to the readings within about a second (V0 may drift). They are weighted by how well the
+  current is known, and outliers are cut. The part of the current that is not predicted adds to the uncertainty of the
+  slope. Readings cannot scatter less than R times the unpredicted current: this bounds R if nothing else does.
+* V0 is linear from reading to reading; each reading is averaged with its neighbours by weight.
 
-How far this can be trusted is `opjoule.energy.supply_voltage`.
+`opjoule.energy.supply_voltage` estimates the uncertainty of the result.
 """
 
 from __future__ import annotations
@@ -28,22 +29,22 @@ Float64Array = npt.NDArray[np.float64]
 IndexArray = npt.NDArray[np.intp]
 
 RESISTANCE_MAX_OHM: Final = 2.0
-"""A supply worse than this could not feed a board."""
+"""Largest resistance of a supply that can feed a board."""
 NEAR_PERIODS: Final = 16
-"""A reading counts if samples lie so near on both sides."""
+"""Largest distance of the samples on both sides of a usable reading, in periods."""
 WIDE: Final = 8
-"""Samples on either side from which the level around a reading is taken."""
+"""Number of samples on either side that give the level around a reading."""
 TRAINING_MAX: Final = 20_000
-"""Samples on which the prediction of a current from its neighbours is learned."""
+"""Most samples for learning the prediction of a current from its neighbours."""
 NEIGHBOURS: Final = 8
-"""Readings before and behind against which one is compared: about a second, in which a source hardly drifts."""
+"""Readings before and after one to which it is compared: about a second, in which a source hardly drifts."""
 ROUNDS: Final = 4
 OUTLIER: Final = 3.0
 BOUND_SHARE: Final = 0.75
 BOUND_U: Final = 0.4
-"""Resistance and its standard uncertainty, as parts of the most that the readings' scatter allows."""
+"""Resistance and its standard uncertainty, as parts of the largest one that the readings' scatter allows."""
 BOUND_IDLE: Final = 25.0
-"""A slope that is known so much better than the bound (ratio of variances) stands for itself."""
+"""Ratio of the variances of bound and slope above which the slope is used alone."""
 STEP_LEAST_V: Final = 1e-6
 
 
@@ -52,13 +53,13 @@ class BusReadings:
     """Conversions of the bus voltage between those of the current."""
 
     meter_ns: Int64Array
-    """End of each [ns], shape (m,), increasing."""
+    """End of each conversion [ns], shape (m,), increasing."""
     voltage_v: Float64Array
     """shape (m,)"""
 
     @property
     def step_v(self) -> float:
-        """Least distance of two different readings: the step of the codes [V]; 0 where all are equal."""
+        """Smallest difference of two readings, which is the step of the codes [V]; 0 if all are equal."""
         distances = np.diff(np.unique(self.voltage_v))
         distances = distances[distances > STEP_LEAST_V]
         return float(distances.min()) if distances.size else 0.0
@@ -66,7 +67,7 @@ class BusReadings:
 
 @dataclass(frozen=True)
 class SupplyLine:
-    """V(t) = V0(t) - R I(t), V0 straight between knots; arrays of shape (k,), one a usable reading."""
+    """V(t) = V0(t) - R I(t), with V0 linear between knots; arrays of shape (k,), one value for each usable reading."""
 
     resistance_ohm: float
     resistance_u_ohm: float
@@ -75,26 +76,26 @@ class SupplyLine:
     reading_v: Float64Array
     """Voltage of each reading, as converted."""
     current_a: Float64Array
-    """Predicted during the reading."""
+    """Predicted current during the reading."""
     weight: Float64Array
     """Weight of each reading in the smoothed line, by how well its current is known; at most 1."""
 
     @property
     def source_v(self) -> Float64Array:
-        """V0 at each reading, by that reading alone."""
+        """V0 at each reading, from that reading alone [V]."""
         return self.reading_v + self.resistance_ohm * self.current_a
 
     def voltage_v(self, meter_ns: Int64Array, current_a: Float64Array) -> Float64Array:
-        """Voltages [V] at these times with these currents, same shape; NaN with a NaN."""
+        """Voltages [V] at these times with these currents, same shape; NaN where an input is NaN."""
         knots_v = _smoothed(self.source_v, self.weight)
         return self._between(meter_ns, knots_v) - self.resistance_ohm * current_a
 
     def reading_current_a(self, meter_ns: Int64Array) -> Float64Array:
-        """Current of the readings [A], between them as V0 is; less the current itself: what an error of R moves."""
+        """Current of the readings [A], interpolated like V0. Its difference from the current scales the error of R."""
         return self._between(meter_ns, _smoothed(self.current_a, self.weight))
 
     def scaled(self, factors: Float64Array) -> SupplyLine:
-        """The line of the same readings with currents times these factors, shape (k,), near 1."""
+        """The line of the same readings with their currents multiplied by these factors, shape (k,), near 1."""
         mean = float(factors.mean()) if factors.size else 1.0
         return replace(
             self,
@@ -110,7 +111,7 @@ class SupplyLine:
 
 
 def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Array) -> SupplyLine | None:
-    """The load line of a trace whose lost currents are NaN; None if not one reading lies between two good samples."""
+    """The load line of a trace whose lost currents are NaN; None if no reading lies between two good samples."""
     good = ~np.isnan(current_a)
     times_ns, currents_a = meter_ns[good], current_a[good]
     if times_ns.size < 2 or bus.meter_ns.size == 0:
@@ -130,7 +131,7 @@ def fit_supply_line(bus: BusReadings, meter_ns: Int64Array, current_a: Float64Ar
 
 
 def _period_ns(times_ns: Int64Array) -> float:
-    """Median distance of two samples [ns], of some of them."""
+    """Median distance of neighbouring samples [ns], from a part of them."""
     first = np.arange(0, times_ns.size - 1, max((times_ns.size - 1) // TRAINING_MAX, 1))
     return max(float(np.median(times_ns[first + 1] - times_ns[first])), 1.0)
 
@@ -168,7 +169,7 @@ def _predicted(
 def _around(
     currents_a: Float64Array, running: Float64Array, before: IndexArray, behind: IndexArray
 ) -> tuple[Float64Array, Float64Array, Float64Array]:
-    """Mean of the two nearest samples, what wider means differ from it, shape (k, 2), and the jump between the two."""
+    """(mean of the two nearest samples, differences of wider means from it, shape (k, 2), jump between the two)."""
     last = currents_a.size - 1
     near_a = (currents_a[before] + currents_a[behind]) / 2
     next_a = (currents_a[np.maximum(before - 1, 0)] + currents_a[np.minimum(behind + 1, last)]) / 2
@@ -191,7 +192,7 @@ def _variance_by_jump(error_a2: Float64Array, jump_a2: Float64Array) -> tuple[fl
 def _resistance(
     reading_v: Float64Array, current_a: Float64Array, variance_a2: Float64Array, step_v: float
 ) -> tuple[float, float, float]:
-    """R, its standard uncertainty, and the variance of a reading for other reasons [V^2]."""
+    """(R, its standard uncertainty, variance of a reading from other causes [V^2])."""
     least_v2 = max(step_v, 1e-4) ** 2 / 12.0
     if reading_v.size < 3:
         return RESISTANCE_MAX_OHM / 10, RESISTANCE_MAX_OHM / 10, least_v2
@@ -222,7 +223,7 @@ def _resistance(
 
 
 def _with_bound(r_ohm: float, slope_u_ohm: float, most_ohm: float) -> tuple[float, float]:
-    """The slope joined with what the readings' scatter allows: up to scatter over current, and rather all than none."""
+    """The slope combined with the bound from the readings' scatter, at most scatter over current; favours large R."""
     slope, bound = 1 / slope_u_ohm**2, 1 / (BOUND_U * most_ohm) ** 2
     if slope > BOUND_IDLE * bound:
         return min(max(r_ohm, 0.0), RESISTANCE_MAX_OHM), slope_u_ohm
@@ -231,7 +232,7 @@ def _with_bound(r_ohm: float, slope_u_ohm: float, most_ohm: float) -> tuple[floa
 
 
 def _against_neighbours(values: Float64Array, weight: Float64Array) -> Float64Array:
-    """Each value less the weighted mean of those up to 8 before and behind: what drifts slowly is gone."""
+    """Each value minus the weighted mean of up to 8 values before and after it, which removes slow drift."""
     ones = np.ones(2 * NEIGHBOURS + 1)
     half = slice(NEIGHBOURS, NEIGHBOURS + values.size)
     mean = np.convolve(values * weight, ones)[half] / np.convolve(weight, ones)[half]
@@ -239,7 +240,7 @@ def _against_neighbours(values: Float64Array, weight: Float64Array) -> Float64Ar
 
 
 def _smoothed(values: Float64Array, weight: Float64Array) -> Float64Array:
-    """Weighted mean of each value and half of either neighbour: one that is in doubt is carried by the others."""
+    """Weighted mean of each value and, with half the weight, its neighbours; a doubtful value follows the others."""
     if values.size < 3:
         return values
     share = np.full(values.size, 1.0) * weight
