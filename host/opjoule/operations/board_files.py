@@ -1,6 +1,6 @@
 """Text files that loader and probe write on the board: events (JSON lines) and system samples (CSV).
 
-Both may end inside a line when their writer was killed: such a last line is left out.
+If their writer was killed, a file may end inside a line; this last line is left out.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ LOAD_CHANGE = "load-change"
 OPERATION = "operation"
 PHASE_BEGIN, PHASE_END = "phase-begin", "phase-end"
 MARKS_FILE = "marks.jsonl"
-"""File in raw/ with the phase marks that the host heard as they came, in the form of the board's events."""
+"""File in raw/ with the phase marks that the host received during the run, in the form of the board's events."""
 BEGIN = "begin"
-"""Event at the beginning of an activity, for live readers; the activity's own event follows at its end."""
+"""Event at the beginning of an activity, for live readers; the event of the activity itself follows at its end."""
 
 
 _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
@@ -37,7 +37,7 @@ _Int64 = Annotated[int, msgspec.Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 
 @dataclass(frozen=True)
 class PhaseMark:
-    """A phase of a workload begins or ends, as the board stamped it."""
+    """Begin or end of a phase of a workload, stamped by the board."""
 
     board_ns: int
     name: str
@@ -46,7 +46,7 @@ class PhaseMark:
 
 @dataclass(frozen=True)
 class BoardEdges:
-    """Sync edges as the board made them, each array of shape (n,)."""
+    """Sync edges made by the board, each array of shape (n,)."""
 
     board_ns: Int64Array
     level: npt.NDArray[np.int8]
@@ -55,7 +55,10 @@ class BoardEdges:
 
 
 def read_events(path: Path) -> pa.Table:
-    """Background activity and sync edges, one JSON object a line, sorted by start. Raises: RecordFault: not events."""
+    """Background activity and sync edges, one JSON object a line, sorted by start.
+
+    Raises: RecordFault: the file has other contents.
+    """
     lines = enumerate(_lines(path), start=1)
     rows = [_event(path, number, line) for number, line in lines if line.strip()]
     rows.sort(key=lambda row: row.board_ns)
@@ -63,7 +66,7 @@ def read_events(path: Path) -> pa.Table:
 
 
 def read_system(path: Path) -> pa.Table:
-    """System samples, a CSV row each under a header line. Raises: RecordFault: absent, or no samples."""
+    """System samples, one CSV row each under a header line. Raises: RecordFault: absent, or not system samples."""
     lines = _lines(path)
     if not lines:
         raise RecordFault(f"{path}: empty, expected a header line of system samples")
@@ -72,21 +75,21 @@ def read_system(path: Path) -> pa.Table:
     if missing:
         raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
     table = _numbers(lines)
-    if table is None:  # slower, and names the line that is wrong
+    if table is None:  # slower, but names the wrong line
         rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
         table = pa.Table.from_pylist(rows, schema=schemas.SYSTEM)
     return table
 
 
 def marked_operations(events: pa.Table) -> OperationTable:
-    """The operations that workloads marked, not sorted. Raises: RecordFault: more kinds than can be told apart."""
+    """The operations that workloads marked, not sorted. Raises: RecordFault: too many kinds of operation."""
     chosen = events.filter(pc.equal(events["event"], OPERATION))
     start_ns = chosen["board_ns"].to_numpy()
     words = [str(detail).split() for detail in chosen["detail"].to_pylist()]
     names = [word[0] if word else "operation" for word in words]
     kinds = tuple(dict.fromkeys(names))
     if (count := len(kinds)) > KINDS_MAX:
-        raise RecordFault(f"{count} kinds of operation were marked: at most {KINDS_MAX} can be told apart")
+        raise RecordFault(f"{count} kinds of operation were marked: at most {KINDS_MAX} are supported")
     code_of = {name: code for code, name in enumerate(kinds)}
     return OperationTable(
         start_ns,
@@ -100,17 +103,17 @@ def marked_operations(events: pa.Table) -> OperationTable:
 
 
 def without_operations(events: pa.Table) -> pa.Table:
-    """The events without marked operations, which have a table of their own, and without what has but begun."""
+    """The events without marked operations, which have a table of their own, and without begin events."""
     return events.filter(pc.invert(pc.is_in(events["event"], pa.array([OPERATION, BEGIN]))))
 
 
 def sync_edges(events: pa.Table) -> BoardEdges:
-    """The sync edges among the events."""
+    """The sync edges in the events."""
     return _edges(events, SYNC_EDGE)
 
 
 def load_changes(events: pa.Table) -> BoardEdges:
-    """The changes of a load signature among the events, level 1 from idle to busy."""
+    """The changes of a load signature in the events; level 1: from idle to busy."""
     return _edges(events, LOAD_CHANGE)
 
 
@@ -132,7 +135,7 @@ def _lines(path: Path) -> list[str]:
 
 
 def _numbers(lines: list[str]) -> pa.Table | None:
-    """System samples under their header line; None where a line is not as the probe writes them."""
+    """System samples under their header line; None if a line does not have the probe's format."""
     try:
         table = pa_csv.read_csv(
             pa.py_buffer("".join(f"{line}\n" for line in lines).encode()),
@@ -173,7 +176,7 @@ def _event(path: Path, number: int, line: str) -> _Event:
 
 
 def _whole(text: str) -> int:
-    """A whole number of 64 bits. Raises: ValueError, OverflowError."""
+    """A 64-bit integer. Raises: ValueError, OverflowError."""
     number = int(text)
     if not -(1 << 63) <= number < 1 << 63:
         raise OverflowError(f"{text} has more than 64 bits")

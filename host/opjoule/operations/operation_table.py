@@ -21,7 +21,7 @@ Durations = Int64Array | npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class Latency:
-    """Latencies [s] of some operations; a percentile is the least that so many of them do not exceed (nearest rank)."""
+    """Latencies of some operations [s]; percentiles by the nearest-rank method."""
 
     mean: float
     p50: float
@@ -38,14 +38,14 @@ def latency_s(duration_ns: Int64Array) -> Latency | None:
 
 
 def latency_of_narrow_s(duration_ns: Durations) -> Latency:
-    """`latency_s` of one duration or more, as `narrow` gives them."""
+    """`latency_s` of at least one duration, in the form returned by `narrow`."""
     ranks = [max(math.ceil(duration_ns.size * percent / 100), 1) - 1 for percent in PERCENTILES]
     found_ns = np.partition(duration_ns, ranks)[ranks]
     return Latency(float(duration_ns.mean()) * 1e-9, *(float(latency_ns) * 1e-9 for latency_ns in found_ns))
 
 
 def narrow(duration_ns: Int64Array) -> Durations:
-    """The durations in 32 bits, which are parted in half the time, where they fit: none of 4.3 s or more."""
+    """The durations in 32 bits, which halves the time to partition them, if all are below 4.3 s; else unchanged."""
     fits = bool(duration_ns.min() >= 0 and duration_ns.max() < 1 << 32)
     return duration_ns.astype(np.uint32) if fits else duration_ns
 
@@ -53,17 +53,17 @@ def narrow(duration_ns: Int64Array) -> Durations:
 LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
 """Kinds of operation by their code in the loader's operation log."""
 ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
-"""Background activity of an engine, by the names of the loader's events; a stall is none."""
+"""Background activity of an engine, by the names of the loader's events. A stall is not an activity."""
 KINDS_MAX: Final = 127
 """Most kinds that the column of operations.parquet can number."""
 PART_ROWS: Final = 1 << 16
-"""Rows of one part."""
+"""Number of rows of one part."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")
 
 
 @dataclass(frozen=True)
 class OperationTable:
-    """One row an operation, sorted by its start; every column has shape (n,)."""
+    """One row for each operation, sorted by start; every column has shape (n,)."""
 
     board_ns: Int64Array
     """Start of the operation on the board's clock."""
@@ -72,21 +72,21 @@ class OperationTable:
     """Index into `kinds`."""
     thread: npt.NDArray[np.uint16]
     bytes: Int64Array
-    """Bytes of values moved; 0 where the log does not say."""
+    """Bytes of values moved; 0 if the log does not state it."""
     ok: BoolArray
-    """False where the operation ended otherwise than the workload expects."""
+    """False if the operation ended differently than the workload expects."""
     kinds: tuple[str, ...] = LOADER_KINDS
-    """Names of the kinds, as the study calls them."""
+    """Names of the kinds in the study."""
 
     def __len__(self) -> int:
         return int(self.board_ns.size)
 
     def select(self, rows: BoolArray | npt.NDArray[np.intp] | slice) -> OperationTable:
-        """Some of the rows: a mask of shape (n,), their indices, or a slice."""
+        """A part of the rows, given by a mask of shape (n,), indices, or a slice."""
         return replace(self, **{name: getattr(self, name)[rows] for name in COLUMNS})
 
     def started_in(self, start_board_ns: int, end_board_ns: int) -> OperationTable:
-        """The rows that started in a stretch, its end not in it; not copied."""
+        """The rows that started in a stretch, which excludes its end; not copied."""
         return self.select(slice(*np.searchsorted(self.board_ns, [start_board_ns, end_board_ns]).tolist()))
 
     def of_kind(self, name: str) -> BoolArray:
@@ -94,13 +94,13 @@ class OperationTable:
         return np.asarray(self.kind == self.kinds.index(name), np.bool_)
 
     def sorted(self) -> OperationTable:
-        """The table in order of start; operations of one start keep their order."""
+        """The table in order of start; operations with the same start keep their order."""
         if len(self) < 2 or bool(np.all(self.board_ns[1:] >= self.board_ns[:-1])):
             return self
         return self.select(np.argsort(self.board_ns, kind="stable"))
 
     def counts(self) -> dict[str, int]:
-        """Operations by kind, kinds that do not occur left out."""
+        """Number of operations by kind, for kinds that occur."""
         return {name: count for name, count in zip(self.kinds, self._counts, strict=True) if count}
 
     def bytes_by_kind(self) -> dict[str, int]:
@@ -113,7 +113,7 @@ class OperationTable:
 
     @cached_property
     def latency(self) -> Latency | None:
-        """Latency of all operations; None for none."""
+        """Latency of all operations; None if there are none."""
         return latency_s(self.duration_ns)
 
     @cached_property
@@ -135,7 +135,7 @@ class OperationTable:
         return [int(self.bytes[self.kind == code].sum()) if self._counts[code] else 0 for code in codes]
 
     def renamed(self, kinds: tuple[str, ...]) -> OperationTable:
-        """The same operations with `kinds`, which holds all of this table's, as the names of their codes."""
+        """The same operations with codes for `kinds`, which must contain all kinds of this table."""
         if kinds == self.kinds:
             return self
         code_of = np.array([kinds.index(name) for name in self.kinds] or [0], np.uint8)
@@ -143,19 +143,19 @@ class OperationTable:
 
     @classmethod
     def empty(cls, rows: int = 0) -> OperationTable:
-        """A table of `rows` rows to be filled."""
+        """A table with `rows` rows, to be filled."""
         board_ns, duration_ns, moved = (np.zeros(rows, np.int64) for _ in range(3))
         kind, thread, ok = np.zeros(rows, np.uint8), np.zeros(rows, np.uint16), np.zeros(rows, np.bool_)
         return cls(board_ns, duration_ns, kind, thread, moved, ok)
 
     @classmethod
     def concatenate(cls, tables: Sequence[OperationTable]) -> OperationTable:
-        """The rows of several tables, not sorted. Raises: RecordFault: more kinds than can be told apart."""
+        """The rows of several tables, not sorted. Raises: RecordFault: too many kinds of operation."""
         if not tables:
             return cls.empty()
         kinds = tuple(dict.fromkeys(name for table in tables for name in table.kinds))
         if len(kinds) > KINDS_MAX:
-            raise RecordFault(f"{len(kinds)} kinds of operation: at most {KINDS_MAX} can be told apart")
+            raise RecordFault(f"{len(kinds)} kinds of operation: at most {KINDS_MAX} are supported")
         if len(tables) == 1:
             return tables[0]
         named = [table.renamed(kinds) for table in tables]

@@ -24,7 +24,7 @@ FILE_HEADER: Final = struct.Struct("<8sIIQII")
 BLOCK_MAGIC: Final = 0x4B4C4250
 BLOCK_HEADER: Final = struct.Struct("<IHHIIQIIQ")
 _HEADER_CRC: Final = slice(28, 32)
-"""Place of a header's own checksum, in the file's header and in a block's."""
+"""Place of the header's own checksum, in the file header and in block headers."""
 VARINTS_A_RECORD: Final = 3
 SIZE_TAG: Final = 0x10
 OK_BIT: Final = 0x08
@@ -37,14 +37,14 @@ class OperationLog:
 
     operations: OperationTable
     torn_bytes: int
-    """Bytes after the last whole block: the end of a log whose writer was killed."""
+    """Number of bytes after the last complete block, left by a writer that was killed."""
     fault: OperationLogFault | None
     """The corruption at which reading stopped; always None with strict=True."""
 
 
 @dataclass(frozen=True)
 class LogBlock:
-    """One block's header, and where it is in the file."""
+    """Header of one block, and its place in the file."""
 
     offset: int
     thread: int
@@ -60,10 +60,12 @@ class _Torn(Exception):
 
 
 def read_operation_log(path: Path, *, strict: bool = True) -> OperationLog:
-    """All operations of a log, sorted by start; not strict: those before a corrupt block, and the fault.
+    """All operations of a log, sorted by start. Not strict: the operations before a corrupt block, and the fault.
 
-    Raises: RecordFault: the file is absent, empty or not an operation log. OperationLogFault: a block is corrupt,
-        missing or out of its order (strict only); a torn last block is not corrupt, it is counted.
+    Raises:
+        RecordFault: the file is absent, empty or not an operation log.
+        OperationLogFault: a block is corrupt, missing or out of order (only if strict). An incomplete last block is not
+            corrupt; its bytes are counted.
     """
     try:
         with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
@@ -97,7 +99,7 @@ def _read(path: Path, data: mmap.mmap, strict: bool) -> OperationLog:
 
 
 def _block_bytes_max(path: Path, data: mmap.mmap) -> int:
-    """Longest payload of a block, from the file's header, which is checked."""
+    """Longest payload of a block, from the file header, which is checked."""
     if len(data) < FILE_HEADER.size:
         raise RecordFault(f"operation log {path} is cut off inside its header ({len(data)} bytes)")
     magic, version, block_bytes, _, _, crc32 = FILE_HEADER.unpack_from(data, 0)
@@ -111,14 +113,14 @@ def _block_bytes_max(path: Path, data: mmap.mmap) -> int:
 
 
 def _is_sealed(header: bytes, crc32: int) -> bool:
-    """Does a header's checksum match, taken with zeros in its own place?"""
+    """Whether a header's checksum matches; it is computed with zeros in its own place."""
     plain = bytearray(header)
     plain[_HEADER_CRC] = bytes(4)
     return zlib.crc32(plain) == crc32
 
 
 def _blocks(path: Path, data: mmap.mmap, block_bytes_max: int) -> Iterator[LogBlock]:
-    """Headers of all whole blocks; the next one's place follows from the one before."""
+    """Headers of all complete blocks; each header gives the place of the next one."""
     offset, number = FILE_HEADER.size, 0
     while offset < len(data):
         if offset + BLOCK_HEADER.size > len(data):
@@ -130,14 +132,14 @@ def _blocks(path: Path, data: mmap.mmap, block_bytes_max: int) -> Iterator[LogBl
         payload_at = offset + BLOCK_HEADER.size
         if magic != BLOCK_MAGIC:
             if not any(data[offset:]):
-                raise _Torn  # a power cut left zeros where the file system had promised data
+                raise _Torn  # a power loss left zeros where the file system had reserved space for data
             raise OperationLogFault(
                 path, offset, f"block magic is {magic:#010x}, expected {BLOCK_MAGIC:#010x}"
             )
         if not _is_sealed(bytes_of_it, own_crc32):
             raise OperationLogFault(path, offset, "checksum does not match the block's header")
         if sequence != number:
-            raise OperationLogFault(path, offset, f"block number {sequence} stands where {number} belongs")
+            raise OperationLogFault(path, offset, f"block number {sequence} in the place of block {number}")
         if size > block_bytes_max:
             raise OperationLogFault(path, offset, f"block of {size} bytes, limit {block_bytes_max}")
         if payload_at + size > len(data):
@@ -149,8 +151,8 @@ def _blocks(path: Path, data: mmap.mmap, block_bytes_max: int) -> Iterator[LogBl
 def _decode(
     path: Path, data: mmap.mmap, blocks: list[LogBlock]
 ) -> tuple[OperationTable, int, OperationLogFault | None]:
-    """The operations of the blocks, how many blocks were sound, and the fault of the first that was not."""
-    # a record takes at least three bytes: a corrupt count must not decide how much memory is asked for
+    """(operations of the blocks, number of intact blocks, fault of the first block that is not intact)."""
+    # a record takes at least three bytes: a corrupt count must not decide how much memory is allocated
     rows = sum(min(block.records, (block.payload_end - block.payload_at) // 3) for block in blocks)
     table = OperationTable.empty(rows)
     filled = 0
@@ -163,7 +165,7 @@ def _decode(
             ended = ended_ns.get(block.thread, block.base_board_ns)
             if block.base_board_ns != ended:
                 raise ValueError(
-                    f"thread {block.thread} goes on at {block.base_board_ns} ns, its last block ended at {ended} ns"
+                    f"thread {block.thread} continues at {block.base_board_ns} ns, its last block ended at {ended} ns"
                 )
             filled, ended_ns[block.thread] = decode_block(block, payload, table, filled)
         except ValueError as problem:
@@ -173,10 +175,12 @@ def _decode(
 
 
 def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled: int) -> tuple[int, int]:
-    """Fills the table's rows from `filled` on; gives the next free row, and the end of the last operation [ns]."""
+    """Fills the table's rows from `filled` on. Returns: (next free row, end of the last operation [ns])."""
     values = decode_varints(payload)
     if values.size != block.records * VARINTS_A_RECORD:
-        raise ValueError(f"block holds {values.size} numbers, expected 3 for each of {block.records} records")
+        raise ValueError(
+            f"block contains {values.size} numbers, expected 3 for each of {block.records} records"
+        )
     fields = values.view(np.int64).reshape(-1, VARINTS_A_RECORD)
     tag = fields[:, 0].astype(np.uint8)
     full, kind = fields[:, 0], tag & KIND_BITS
@@ -184,7 +188,7 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
     if not bool(np.all(known)):
         raise ValueError(f"unknown record tag {int(full[np.argmin(known)]):#x}")
     sizes = np.flatnonzero(tag & SIZE_TAG)
-    all_first = sizes.size == 0 or int(sizes[-1]) == sizes.size - 1  # as most logs have them
+    all_first = sizes.size == 0 or int(sizes[-1]) == sizes.size - 1  # the usual case
     rows = slice(sizes.size, None) if all_first else np.flatnonzero((tag & SIZE_TAG) == 0)
     kept = tag[rows]
     gap_ns, duration_ns = fields[rows, 1], fields[rows, 2]
@@ -212,7 +216,7 @@ def decode_block(block: LogBlock, payload: bytes, table: OperationTable, filled:
 def _fill_bytes(
     tag: npt.NDArray[np.uint8], sizes_given: Int64Array, sizes: npt.NDArray[np.intp], bytes_out: Int64Array
 ) -> None:
-    """Gives each operation the last size announced for its kind before it, 0 before any."""
+    """Sets each operation's bytes to the last size given for its kind before it, or to 0 if there is none."""
     places = np.flatnonzero((tag & SIZE_TAG) == 0)
     kinds = tag[places] & KIND_BITS
     for code in np.unique(tag[sizes] & KIND_BITS):

@@ -1,4 +1,4 @@
-"""Columns of the parquet files made from what loader and probe wrote."""
+"""Columns of the parquet files made from the loader's and the probe's files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parquet files of operations, events and system samples: written whole, in row groups, then renamed."""
+"""Parquet files of operations, events and system samples: written completely, in row groups, then renamed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def read_parquet(path: Path, name: str, columns: list[str] | None = None) -> pa.
 
 
 def write_operations(path: Path, operations: OperationTable) -> None:
-    """operations.parquet, sorted by start, one row group a million rows."""
+    """Writes operations.parquet, sorted by start, with a million rows in a row group."""
     starts = range(0, max(len(operations), 1), ROW_GROUP_ROWS)
     parts = (_operations_part(operations.select(slice(at, at + ROW_GROUP_ROWS))) for at in starts)
     write_parquet(path, schemas.OPERATIONS, parts)
@@ -51,7 +51,7 @@ def read_operations(path: Path) -> OperationTable:
     kind = table.column("kind").combine_chunks()
     names = kind.dictionary.to_pylist() if isinstance(kind, pa.DictionaryArray) else []
     if len(names) > KINDS_MAX or len(set(names)) < len(names) or None in names:
-        raise RecordFault(f"{path}: damaged: its kinds of operation are not names")
+        raise RecordFault(f"{path}: damaged: the names of its kinds of operation are not text")
     codes = kind.indices.to_numpy().astype(np.uint8) if len(table) else np.empty(0, np.uint8)
     board_ns, duration_ns, thread, moved, ok = (
         table.column(name).to_numpy() for name in ("board_ns", "duration_ns", "thread", "bytes", "ok")

@@ -1,4 +1,4 @@
-"""Bulk decoding of LEB128 varints with numpy: four array passes instead of a loop over bytes."""
+"""Bulk decoding of LEB128 varints with numpy, in four array passes instead of a loop over bytes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def decode_varints(payload: bytes) -> npt.NDArray[np.uint64]:
 def _up_to_4_bytes(
     padded: bytes, size: int, first: npt.NDArray[np.intp], extra: npt.NDArray[np.intp]
 ) -> npt.NDArray[np.uint32]:
-    """One unaligned 4-byte load a varint, then the four groups of 7 bits moved together."""
+    """Decodes varints of up to 4 bytes: one unaligned 4-byte load each, then the four groups of 7 bits are joined."""
     word: npt.NDArray[np.uint32] = np.ndarray((size,), "<u4", padded, strides=(1,)).take(first)
     word &= _KEEP_4.take(extra, mode="clip")
     value = word & np.uint32(0x7F)

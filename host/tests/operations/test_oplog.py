@@ -135,7 +135,7 @@ def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
 )
 def test_missing_doubled_and_swapped_blocks_are_told(tmp_path, order):
     header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)])
-    with pytest.raises(OperationLogFault, match="stands where"):
+    with pytest.raises(OperationLogFault, match="in the place of"):
         read_operation_log(written(tmp_path, header, *(blocks[number] for number in order)))
 
 
