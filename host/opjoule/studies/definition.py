@@ -1,6 +1,6 @@
-"""What a study.toml defines: a job, or a workload of the loader, with its cells, and the paper that it repeats.
+"""The contents of a study.toml: a job or a workload of the loader, with its cells and the paper that it repeats.
 
-Standard library alone.
+Uses only the standard library.
 
 Reference: docs/reference/studies.md.
 """
@@ -28,20 +28,20 @@ SYSTEM: Final = "system"
 """The axis whose values are databases."""
 DEVICE: Final = "device"
 STORAGE: Final = "storage"
-"""Axes whose values --device and --storage replace."""
+"""Axes whose values are replaced by --device and --storage."""
 FIGURE: Final = "figure"
-"""Name by which --only selects figures, as it selects axes and counts by theirs."""
+"""Name by which --only selects figures; axes and counts are selected by their own names."""
 
 
 @dataclass(frozen=True)
 class Counterpart:
-    """A figure or table of the paper, and what stands for it here."""
+    """A figure or table of the paper, and its counterpart in this study."""
 
     paper: str
     """Name in the paper: Figure 2."""
     shows: str
     state: str
-    """EXACT, NEAR (`differs` says in what) or MISSING (`differs` says why)."""
+    """EXACT, NEAR (`differs` states the difference) or MISSING (`differs` states the reason)."""
     command: str = ""
     axes: str = ""
     groups: str = ""
@@ -50,37 +50,37 @@ class Counterpart:
     drawn: tuple[str, ...] = ()
     """Name patterns of the figures that runs.py draws for it."""
     media: tuple[str, ...] = ()
-    """Patterns of the media that stand for the paper's. Records on other media are not drawn. Empty: any medium."""
+    """Patterns of the media that represent the paper's media. Records on other media are not drawn. Empty: any."""
     phases: tuple[str, ...] = ()
-    """Phases that its figures show. Empty: all."""
+    """Phases shown in its figures. Empty: all."""
 
 
 @dataclass(frozen=True)
 class PaperConclusion:
-    """What the paper concludes, as a ratio of one measure between two cells."""
+    """A conclusion of the paper, expressed as a ratio of one measure between two cells."""
 
     question: str
     where: str
     """Section or figure of the paper."""
     measure: str
     of: Mapping[str, Any]
-    """Axis -> value of the first cell. Other axes are free; each combination of their values gives an answer."""
+    """Axis -> value of the first cell. Each combination of values of the other axes gives an answer."""
     to: Mapping[str, Any]
     """Axis -> value of the second cell, for the axes in which it differs from the first."""
     paper: float
     about: float = 0.0
-    """Relative tolerance about 1 within which the paper sees no difference; 0 if it concludes that there is one."""
+    """Relative tolerance around 1 within which the paper sees no difference; 0 if it concludes that there is one."""
     phase: str = ""
     to_phase: str = ""
     """Phase of the second cell, if it differs from the first cell's."""
     largest: str = ""
-    """Name of a count. Only its greatest measured value is compared."""
+    """Name of a count of which only the largest measured value is compared."""
     only_direction: bool = False
-    """The paper gives the direction and no factor."""
+    """True if the paper gives the direction but no factor."""
 
 
 def counterparts_of(entry: Mapping[str, Any]) -> tuple[Counterpart, ...]:
-    """[[counterparts]]. Raises: BadInput: an unknown key, or one that is missing."""
+    """The [[counterparts]] of a study.toml. Raises: BadInput: an unknown or missing key."""
     return tuple(_counterpart(part) for part in tables(entry, "counterparts"))
 
 
@@ -88,9 +88,11 @@ def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
     check_keys(entry, [key.name for key in fields(Counterpart)])
     _needs("counterparts", entry, ("paper", "shows", "state"))
     if entry["state"] not in STATES:
-        raise BadInput(f"[[counterparts]] {entry['paper']}: state is one of {', '.join(STATES)}")
+        raise BadInput(f"[[counterparts]] {entry['paper']}: state must be one of {', '.join(STATES)}")
     if entry["state"] != EXACT and not entry.get("differs"):
-        raise BadInput(f"[[counterparts]] {entry['paper']}: differs says in what, or why it is missing")
+        raise BadInput(
+            f"[[counterparts]] {entry['paper']}: state the difference, or why it is missing, in differs"
+        )
     lists = {name: tuple(entry.get(name, ())) for name in ("drawn", "media", "phases")}
     return Counterpart(**{**entry, **lists})
 
@@ -98,7 +100,7 @@ def _counterpart(entry: Mapping[str, Any]) -> Counterpart:
 def conclusions_of(
     entry: Mapping[str, Any], axes: Mapping[str, Sequence[str]], phases: Mapping[str, str]
 ) -> tuple[PaperConclusion, ...]:
-    """[[conclusions]]. Raises: BadInput: an unknown key, axis, value or phase."""
+    """The [[conclusions]] of a study.toml. Raises: BadInput: an unknown key, axis, value or phase."""
     return tuple(_conclusion(conclusion, axes, phases) for conclusion in tables(entry, "conclusions"))
 
 
@@ -109,7 +111,7 @@ def _conclusion(
     _needs("conclusions", entry, ("question", "where", "measure", "paper"))
     if not entry.get("to") and not entry.get("to_phase"):
         raise BadInput(
-            f"[[conclusions]] {entry['question']!r}: give to, or to_phase: what it is compared with"
+            f"[[conclusions]] {entry['question']!r}: name the other side of the comparison in to or to_phase"
         )
     for match in (entry.get("of"), entry.get("to")):
         if match:
@@ -120,7 +122,7 @@ def _conclusion(
     words = {"more": 2.0, "less": 0.5}
     claim = entry["paper"]
     if claim not in words and not isinstance(claim, int | float):
-        raise BadInput(f"[[conclusions]] {entry['question']!r}: paper is a ratio, more or less")
+        raise BadInput(f"[[conclusions]] {entry['question']!r}: paper must be a ratio, or 'more' or 'less'")
     return PaperConclusion(
         **{"of": {}, "to": {}, **entry, "paper": words.get(claim, claim)}, only_direction=claim in words
     )
@@ -129,28 +131,28 @@ def _conclusion(
 def _needs(key: str, entry: Mapping[str, Any], names: Sequence[str]) -> None:
     for name in names:
         if name not in entry:
-            raise BadInput(f"[[{key}]] {entry.get('paper', entry.get('question', ''))}: it needs {name}")
+            raise BadInput(f"[[{key}]] {entry.get('paper', entry.get('question', ''))}: {name} is missing")
 
 
 Counts = Mapping[str, tuple[int, ...]]
 """Name of a count -> its values, in order."""
 Part = Mapping[str, str | Sequence[int]]
 """One combination of the `within` axes: their values, and the counts that belong to them. The job of a study without
-such axes has a single part, which holds counts alone."""
+such axes has a single part, which contains only counts."""
 
 
 @dataclass(frozen=True)
 class StudyFigure:
-    """One figure of a study: which of the cells it shows."""
+    """One figure of a study, and the cells that it shows."""
 
     title: str
     by: tuple[str, ...]
-    """The axes that the figure compares. It is drawn only if one of them has several values."""
+    """Axes that the figure compares. It is drawn only if one of them has several values."""
     shows: Mapping[str, Any]
-    """Axis -> the value, or list of values, that the figure shows. Other axes are not restricted."""
+    """Axis -> value, or list of values, that the figure shows. Other axes are not restricted."""
 
     def also_on(self, devices: Sequence[str]) -> StudyFigure:
-        """The same figure with further boards. A board that the paper lacks may be in any figure."""
+        """The same figure with further boards. A board that is not in the paper may appear in any figure."""
         if DEVICE not in self.shows:
             return self
         boards = self.shows[DEVICE]
@@ -160,12 +162,12 @@ class StudyFigure:
 
 @dataclass(frozen=True)
 class Connection:
-    """What a user may give for a database that the rig does not start."""
+    """The user's access to a database that the rig does not start."""
 
     what: str
-    """In words: a connection string, a library."""
+    """In words, for example a connection string or a library."""
     needed: bool = False
-    """Without it the database is out of reach, and its cells are left out."""
+    """True if the database cannot be reached without it; its cells are then left out."""
 
 
 @dataclass(frozen=True)
@@ -181,14 +183,14 @@ class StudyFolder:
     workload: str = ""
     """Name under ycsb-workloads/, with axes in braces."""
     constants: Mapping[str, Any] = field(default_factory=dict)
-    """Options of measure.py that all cells of a workload have."""
+    """Options of measure.py that are common to all cells of a workload."""
     repeats: int = 1
-    """Blocks, each of which holds every cell once."""
+    """Number of blocks, each of which contains every cell once."""
     axes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     within: tuple[str, ...] = ()
     """Axes that the job varies itself, within one cell."""
     beside: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Axis -> values that the paper lacks. They are measured only if --only names them."""
+    """Axis -> values that are not in the paper. They are measured only if --only names them."""
     counts: Counts = field(default_factory=dict)
     exclude: tuple[Mapping[str, Any], ...] = ()
     where: tuple[Mapping[str, Any], ...] = ()
@@ -196,17 +198,17 @@ class StudyFolder:
     wheels: Mapping[str, Path] = field(default_factory=dict)
     """Value of an axis -> pinned requirements of the Python modules that its job needs."""
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Value of an axis -> Debian packages that it needs where this computer is the simulated board."""
+    """Value of an axis -> Debian packages that it needs if this computer is the simulated board."""
     phases: Mapping[str, str] = field(default_factory=dict)
     """Phase -> what happens in it."""
     unranked: tuple[str, ...] = ()
     """Phases in which systems do not compete. No best system is named for them."""
     constant: tuple[str, ...] = ()
-    """Phases that take as long at any scale, for the estimate of a study's time."""
+    """Phases that take the same time at any scale, for the estimate of a study's time."""
     cold: Mapping[str, str] = field(default_factory=dict)
     """Phase -> its cold counterpart. Both are drawn side by side."""
     bars: Mapping[str, str] = field(default_factory=dict)
-    """Measure -> the phase that it belongs to. Both are drawn by system, with the phase's joules."""
+    """Measure -> phase that it belongs to. Both are drawn by system, with the phase's joules."""
     grid: Mapping[str, Any] = field(default_factory=dict)
     """How the best systems are drawn as a grid: `down` an axis, `across` axes, `also` a measure in its own rows."""
     best: Mapping[str, str] = field(default_factory=dict)
@@ -216,7 +218,7 @@ class StudyFolder:
     counterparts: tuple[Counterpart, ...] = ()
     conclusions: tuple[PaperConclusion, ...] = ()
     connections: Mapping[str, Connection] = field(default_factory=dict)
-    """Database (value of an axis) -> what the user may give for it in the --connections file."""
+    """Database (value of an axis) -> the user's access to it, given in the --connections file."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -224,7 +226,7 @@ class StudyFolder:
         return self.axes.get(SYSTEM, ())
 
     def on(self, devices: Sequence[str], media: Sequence[str]) -> StudyFolder:
-        """The study with other boards and media. Only those of the two that are axes of the study change.
+        """The study with other boards and media. Each of the two changes only if it is an axis of the study.
 
         Args:
             media: the new media; if empty, the study's own media that each board can take.
@@ -249,13 +251,13 @@ class StudyFolder:
         return replace(self, axes=axes, exclude=tuple(exclude), figures=figures)
 
     def cells(self, only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """The cells that are asked for and not excluded. If the study has figures, only cells that a figure shows.
+        """The requested cells that are not excluded. If the study has figures, only cells that a figure shows.
 
-        The `within` axes are not among a cell's axes: parts() has them.
+        A cell does not include the `within` axes; parts() has them.
 
         Args:
-            only: of an axis, of a count, or of the figures, what is asked for; all of the others.
-        Raises: BadInput: no such axis, figure or value, or nothing is left.
+            only: requested values by name of an axis or count, or requested figures; all values of names not given.
+        Raises: BadInput: no such axis, figure or value, or no cell is left.
         """
         self._check_only(only)
         made = self._asked([name for name in self.axes if name not in self.within], only)
@@ -273,9 +275,9 @@ class StudyFolder:
     def parts(
         self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]
     ) -> tuple[Part, ...]:
-        """The parts of a cell that are asked for, with their counts after scaling.
+        """The requested parts of a cell, with their counts after scaling.
 
-        Empty where the cell has none of a count's values that are asked for.
+        Empty if the cell has none of the requested values of a count.
         """
         combined = (
             (part, self.scaled({**cell, **part}, scale, only)) for part in self._asked(self.within, only)
@@ -283,9 +285,9 @@ class StudyFolder:
         return tuple({**part, **counts} for part, counts in combined if all(counts.values()))
 
     def _asked(self, axes: Sequence[str], only: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
-        """All combinations of the values of some axes that are asked for."""
+        """All combinations of the requested values of some axes."""
         values = {}
-        for axis in axes:  # those that --only names or, if it leaves the axis out, those that the paper has
+        for axis in axes:  # values named by --only or, if it does not name the axis, the paper's values
             in_paper = [value for value in self.axes[axis] if value not in self.beside.get(axis, ())]
             values[axis] = [value for value in self.axes[axis] if value in only.get(axis, in_paper)]
         return combinations(values)
@@ -309,11 +311,11 @@ class StudyFolder:
         return place
 
     def figures_of(self, cell: Mapping[str, str]) -> dict[str, list[str]]:
-        """The figures that show a cell -> the axes that each is about."""
+        """Figure that shows the cell -> axes that it compares."""
         return {name: [*figure.by] for name, figure in self.figures.items() if matches(figure.shows, cell)}
 
     def scaled(self, cell: Mapping[str, str], scale: float, only: Mapping[str, Sequence[str]]) -> Counts:
-        """The counts of one cell that are asked for, multiplied by the scale: at least 1, without duplicates."""
+        """The requested counts of one cell, multiplied by the scale: at least 1, without duplicates."""
         of_cell = {
             name: values for name, values in where_values(self.where, cell).items() if name in self.counts
         }
@@ -339,7 +341,7 @@ class StudyFolder:
 
 
 def whole_numbers(key: str, value: Any) -> tuple[int, ...]:
-    """The whole numbers in `value`, which is one or a list of them. Raises: BadInput: it is neither."""
+    """The whole numbers in `value`, which is one number or a list of them. Raises: BadInput: it is neither."""
     values = value if isinstance(value, list) else [value]
     if not values or not all(
         isinstance(number, int) and not isinstance(number, bool) and number >= 1 for number in values
@@ -357,5 +359,5 @@ def in_words(part: Part) -> str:
 
 
 def numbers(counts: Sequence[int]) -> str:
-    """Counts with commas between them."""
+    """Counts as text, separated by commas."""
     return ", ".join(f"{count:,}" for count in counts)

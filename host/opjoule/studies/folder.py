@@ -1,8 +1,8 @@
-"""study.toml: found by a study's name or folder, read and checked. Read with the standard library alone.
+"""Finds a study.toml by the study's name or folder, reads it with the standard library alone, and checks it.
 
-And the file of --connections, what a user gives for databases that the rig does not start: a line each, `NAME = ODBC
-connection string`, or the path of a library; lines that begin with # say nothing. It may hold passwords: it is copied
-to the board as it is, readable by its owner alone, and nothing of it but the names comes into a record.
+Also reads the --connections file, in which a user gives access to databases that the rig does not start. Each line is
+`NAME = ODBC connection string`, or NAME = path of a library; lines that begin with # are comments. The file may contain
+passwords. It is copied to the board unchanged, readable only by its owner, and a record contains only the names in it.
 
 Reference: docs/reference/studies.md.
 """
@@ -31,22 +31,22 @@ from opjoule.toml_entry import axis_values, check_keys, check_match, table, tabl
 from opjoule.toml_file import read_toml
 
 FOLDER: Final = HOST.parent / "studies"
-"""The studies of a checkout; an installed package has none."""
+"""Folder of the studies in a checkout; an installed package has none."""
 PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
-"""Names that a command may have in braces, apart from its axes and counts."""
+"""Names that a command may contain in braces, besides its axes and counts."""
 LOADED: Final = ("records", "operations")
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 def known_studies(folder: Path = FOLDER) -> list[StudyFolder]:
-    """Every study that is a folder here, by name."""
+    """Every study with a folder here, ordered by name."""
     return [find_study(path.parent.name, folder) for path in sorted(folder.glob("*/study.toml"))]
 
 
 def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
-    """The study of this name, or in this folder. Raises: BadInput: there is none, or its study.toml describes none."""
+    """The study with this name or in this folder. Raises: BadInput: there is none, or its study.toml is not valid."""
     named = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
     place = named if named.is_dir() else Path(name)
     path = place / "study.toml"
@@ -55,7 +55,7 @@ def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
     except OSError as error:
         names = [file.parent.name for file in sorted(folder.glob("*/study.toml"))]
         if place is named or "/" in name:
-            raise BadInput(f"{path}: {error.strerror}; a study's folder holds a study.toml") from None
+            raise BadInput(f"{path}: {error.strerror}; a study's folder contains a study.toml") from None
         raise BadInput(unknown("study", name, names)) from None
     try:
         return _definition(name, place, entry)
@@ -72,9 +72,9 @@ def _definition(name: str, folder: Path, entry: Mapping[str, Any]) -> StudyFolde
     kinds = [kind for kind in _READ if kind in entry]
     check_keys(entry, [key for kind in _READ if not kinds or kind in ("", *kinds) for key in _READ[kind]])
     if "title" not in entry:
-        raise BadInput("it needs title")
+        raise BadInput("title is missing")
     if len(kinds) != 1:
-        raise BadInput("it needs command, its job's, or workload, one of ycsb-workloads/, and not both")
+        raise BadInput("give either command (of its job) or workload (one of ycsb-workloads/)")
     values = {key: read(entry, key) for reads in _READ.values() for key, read in reads.items()}
     axes, phases = values["axes"], values["phases"]
     values |= {
@@ -92,20 +92,20 @@ def _text(entry: Mapping[str, Any], key: str) -> str:
 
 
 def _each(read: Callable[[str, Any], Any]) -> Callable[[Mapping[str, Any], str], dict[str, Any]]:
-    """Reads a table whose entries are each read by their name."""
+    """A reader of a table that reads each entry by its name."""
     return lambda entry, key: {name: read(name, value) for name, value in table(entry, key).items()}
 
 
 def _figure(name: str, entry: Any) -> StudyFigure:
     if not isinstance(entry, dict) or "title" not in entry or "by" not in entry:
-        raise BadInput(f"[figures.{name}] needs a title, and by: the axis, or axes, that it is about")
+        raise BadInput(f"[figures.{name}] needs title, and by (the axis or axes that it compares)")
     shows = {axis: values for axis, values in entry.items() if axis not in ("title", "by")}
     by = entry["by"] if isinstance(entry["by"], list) else [entry["by"]]
     return StudyFigure(str(entry["title"]), _words(f"[figures.{name}] by", by), shows)
 
 
 def _check(made: StudyFolder) -> None:
-    """Raises: BadInput: names that lead nowhere."""
+    """Checks that all names in a study refer to something. Raises: BadInput: one does not."""
     _check_cells(made)
     _check_places(made)
     values = list(dict.fromkeys(value for values in made.axes.values() for value in values))
@@ -127,7 +127,7 @@ def _check(made: StudyFolder) -> None:
                 raise BadInput(unknown(f"phase of {key}", phase, made.phases))
     for measure, which in made.best.items():
         if which not in ("least", "most"):
-            raise BadInput(f"[best] {measure} = {which!r}: say least or most")
+            raise BadInput(f"[best] {measure} = {which!r}: write least or most")
 
 
 def _check_places(made: StudyFolder) -> None:
@@ -152,7 +152,7 @@ def _check_cells(made: StudyFolder) -> None:
     for match in (cells.get("when", {}) for cells in made.where):
         check_match(match, made.axes)
     if FIGURE in made.axes:
-        raise BadInput(f"[axes] {FIGURE}: --only takes it for those of [figures]; name the axis otherwise")
+        raise BadInput(f"[axes] {FIGURE}: --only uses this name for [figures]; give the axis another name")
     for figure in made.figures.values():
         check_match({**{axis: [*made.axes.get(axis, ())] for axis in figure.by}, **figure.shows}, made.axes)
 
@@ -160,7 +160,9 @@ def _check_cells(made: StudyFolder) -> None:
 def _check_counts(made: StudyFolder) -> None:
     for name, values in made.counts.items() if made.workload else ():
         if name not in LOADED or len(values) > 1:
-            raise BadInput(f"[counts] {name}: a workload has one of each of {' and '.join(LOADED)}")
+            raise BadInput(
+                f"[counts] {name}: a workload has exactly one value each of {' and '.join(LOADED)}"
+            )
     for cells in made.where:
         for name in cells if made.command else ():
             if name != "when" and name not in made.counts:
@@ -182,19 +184,19 @@ def _connection(name: str, value: Any) -> Connection:
 
 def _words(key: str, value: Any) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(word, str) for word in value):
-        raise BadInput(f"{key} is a list of words")
+        raise BadInput(f"{key} must be a list of words")
     return tuple(value)
 
 
 def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
     """Names of the databases in a --connections file; empty if there is no file.
 
-    Raises: BadInput: the file cannot be read, a line is none of its form, or the study has no such database.
+    Raises: BadInput: the file cannot be read, a line has another form, or the study has no such database.
     """
     if path is None:
         return ()
     if not study.connections:
-        raise BadInput(f"--connections {path}: study {study.name} uses no database of yours")
+        raise BadInput(f"--connections {path}: study {study.name} uses no database that you provide")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -206,7 +208,7 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
             continue
         name, equals, value = (part.strip() for part in line.partition("="))
         if not equals or not value:
-            raise BadInput(f"{path}, line {number}: write NAME = what its connection is")
+            raise BadInput(f"{path}, line {number}: write NAME = CONNECTION")
         if name not in study.connections:
             raise BadInput(f"{path}, line {number}: {unknown('database', name, study.connections)}")
         if name in names:
@@ -216,15 +218,15 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
 
 
 def is_reached(study: StudyFolder, cell: Mapping[str, str], given: Sequence[str]) -> bool:
-    """Whether the rig starts, or the user gives, every database of a cell."""
+    """Whether every database of a cell is started by the rig or given by the user."""
     return not any(value in _lacking(study, given) for value in cell.values())
 
 
 def left_out(study: StudyFolder, only: Mapping[str, Sequence[str]], given: Sequence[str]) -> list[str]:
-    """What the user has to give to have every cell that is asked for measured, one line per database.
+    """The connections that are missing for the requested cells, one line per database.
 
     Args:
-        only: of an axis, the values that are asked for; all of the others.
+        only: requested values by axis; all values of axes not given.
     """
     wanted = {
         value for axis, values in study.axes.items() for value in values if value in only.get(axis, values)
@@ -261,4 +263,4 @@ _READ: Final[Mapping[str, Mapping[str, Callable[[Mapping[str, Any], str], Any]]]
     },
     "workload": {"workload": _text, "constants": table, "figures": _each(_figure)},
 }
-"""Kind of study (empty for both) -> its keys, which are fields of StudyFolder, and what reads each."""
+"""Kind of study (empty for both kinds) -> its keys, which are fields of StudyFolder, and the reader of each."""

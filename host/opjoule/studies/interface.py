@@ -1,4 +1,4 @@
-"""What a study gives to the measurement: steps, each a phase with a role and, where one is run, a workload."""
+"""The interface of studies: a study yields steps, each a phase with a role and possibly a workload."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ class Workload:
 
     command: tuple[str, ...]
     files: Mapping[str, str] = field(default_factory=dict)
-    """Option of the command -> ending of the file that it names; the files come to the record's raw/."""
+    """Option of the command -> suffix of the file that the option names; the files are copied to the record's raw/."""
     marks: tuple[str, str] | None = None
-    """Names of the JSON lines on its output that begin and end the phase; None: from its start to its end."""
+    """Names of the JSON lines in its output that begin and end the phase; None: from its start to its end."""
     operations: int = 0
-    """Operations that it will do, for the progress shown; 0 where they are not known."""
+    """Number of operations that it will do, for the progress display; 0 if unknown."""
     lasts_s: float | None = None
-    """How long it will take, where that is known."""
+    """Expected duration [s]; None if unknown."""
     bad_input_status: int | None = None
-    """Exit status by which it says that its arguments are wrong; None where it has none."""
+    """Exit status for wrong arguments; None if it has none."""
     stream: tuple[str, ...] = ()
-    """A command of this computer whose output are its operations."""
+    """A command of this computer whose output is the stream of operations."""
     check: Callable[[Mapping[str, Any], str], None] | None = None
-    """Is given its summary and tag once it has ended well; raises RigFault where it did not do what it was to."""
+    """Called with its summary and tag after a successful end; raises RigFault if the work was not done as expected."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One phase of a measurement: its name, its role, and the workload of those that run one."""
+    """One phase of a measurement: its name, its role, and its workload if it runs one."""
 
     name: str
     role: Role
@@ -44,64 +44,64 @@ class Step:
 
     @property
     def runs(self) -> Workload:
-        """The workload of a step that runs one."""
+        """The workload; only for a step that runs one."""
         assert self.workload, f"{self.name} runs nothing"
         return self.workload
 
 
 class Study(ABC):
-    """One study with all its settings: a value that can be written down and read again."""
+    """One study with all its settings, which can be written to JSON and read back."""
 
     name: ClassVar[str]
-    """Name of the kind of study, as a plan has it."""
+    """Name of the kind of study in a plan."""
 
     @property
     @abstractmethod
     def label(self) -> str:
-        """Short, of letters, digits and dashes: for the record's directory."""
+        """Short name of letters, digits and dashes, for the record's directory."""
 
     @property
     def engine(self) -> str:
-        """The database that the loader has to know; empty for none."""
+        """The database that the loader must support; empty if none."""
         return ""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What is measured, in a few words."""
+        """The measured work in a few words."""
 
     @abstractmethod
     def words(self) -> Mapping[str, str]:
-        """Step name -> what happens in it, for the plan that is shown."""
+        """Step name -> description of the step, for the displayed plan."""
 
     @abstractmethod
     def settings(self) -> list[tuple[str, str]]:
-        """What is set, in words, for the plan that is shown: (name, what)."""
+        """(name, value in words) of each setting, for the displayed plan."""
 
     @abstractmethod
     def steps(self) -> list[Step]:
-        """Names and roles of one repeat's steps and of the controls, in order; workloads left out."""
+        """Names and roles of one repeat's steps and of the controls, in order, without workloads."""
 
     def check_here(self) -> None:
-        """Checks what this computer has to do for the study, before the rig is opened. Raises: BadInput, RigFault."""
+        """Checks this computer's part of the study before the rig is opened. Raises: BadInput, RigFault."""
 
     @abstractmethod
     def check(self, board: Board) -> None:
-        """Has the board check what it can before anything is touched. Raises: BadInput: the first thing wrong."""
+        """Makes the board check all it can before anything is changed. Raises: BadInput: the first problem."""
 
     def check_space(self, board: Board) -> None:
-        """Sees that what the study writes has room on the board's medium. Raises: BadInput: it has not."""
+        """Checks that the board's medium has space for the study's data. Raises: BadInput: it has not."""
 
     def under(self, period_s: float) -> Study:
-        """The study as it is carried out under a meter whose samples come so far apart [s]."""
+        """The study, adapted to a meter with this sampling period [s]."""
         return self
 
     @abstractmethod
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
-        """The steps of one repeat, on a board that is put back as it was when the context ends."""
+        """Context with the steps of one repeat; when it ends, the board is restored to its earlier state."""
 
     def in_blocks(self) -> Study | None:
-        """The study with its work in randomised blocks, to be carried out once after all repeats; None for nothing."""
+        """The study with its work in randomised blocks, to run once after all repeats; None if there is none."""
         return None
 
     def controls(self, board: Board) -> Iterable[Step]:
@@ -110,11 +110,11 @@ class Study(ABC):
 
     @abstractmethod
     def facts(self, board: Board) -> dict[str, Any]:
-        """Name and version of what makes the operations, and whatever else run.json is to say."""
+        """Name and version of the program that makes the operations, and further facts for run.json."""
 
     @abstractmethod
     def to_json(self) -> dict[str, Any]:
-        """Everything that the study needs to be run again, elsewhere."""
+        """Everything that is needed to run the study again elsewhere."""
 
 
 BASELINE_BEFORE = Step("idle-before", Role.BASELINE)
@@ -123,6 +123,6 @@ DRAIN = Step("settle", Role.DRAIN)
 
 
 def around(work: Step, *, prepare: Step | None = None) -> list[Step]:
-    """The usual cycle: what is prepared and drained, then baseline, work, drain, baseline."""
+    """The usual cycle: preparation and its drain, if any, then baseline, work, drain, baseline."""
     first = [prepare, Step(f"{prepare.name}-settle", Role.DRAIN)] if prepare else []
     return [*first, BASELINE_BEFORE, work, DRAIN, BASELINE_AFTER]

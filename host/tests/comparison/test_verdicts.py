@@ -110,11 +110,11 @@ def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five
 @pytest.mark.parametrize(
     ("entry", "says"),
     [
-        ({}, "it needs paper"),
-        ({"paper": 2}, "give to, or to_phase"),
+        ({}, "paper is missing"),
+        ({"paper": 2}, "in to or to_phase"),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": "big", "to": {"system": "b"}},
-            "a ratio, more or less",
+            "must be a ratio",
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "c"}},
@@ -133,7 +133,7 @@ def test_a_conclusion_that_means_nothing_is_one_line(entry, says):
 
 
 def test_a_figure_that_is_not_exact_says_what_differs():
-    with pytest.raises(BadInput, match="differs says in what"):
+    with pytest.raises(BadInput, match="state the difference"):
         counterparts_of({"counterparts": [{"paper": "Figure 1", "shows": "x", "state": "near"}]})
 
 

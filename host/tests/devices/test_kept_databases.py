@@ -249,8 +249,8 @@ def test_a_first_load_needs_room_for_two():
 @pytest.mark.parametrize(
     ("options", "why"),
     [
-        (["--db", "mongodb"], "a server has its files open all the time"),
-        (["--db", "leveldb", "-p", "fieldlengthhistogram=hist.txt"], "still the one of the load"),
+        (["--db", "mongodb"], "a server always keeps its files open"),
+        (["--db", "leveldb", "-p", "fieldlengthhistogram=hist.txt"], "has changed since the load"),
     ],
 )
 def test_what_cannot_be_copied_is_refused_with_a_reason(capsys, options, why):

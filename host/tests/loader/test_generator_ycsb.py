@@ -131,10 +131,10 @@ def test_a_host_that_ends_in_mid_run_leaves_no_java_behind(rig, ending):  # noqa
     [
         (["--threads", "2"], "use --threads 1, or leave --generator out"),
         (["-p", "threadcount=3"], "use --threads 1, or leave --generator out"),
-        (["-p", "valuecompressratio=0.5"], "property valuecompressratio: the real YCSB does not know it"),
+        (["-p", "valuecompressratio=0.5"], "property valuecompressratio: the real YCSB does not support it"),
         (
             ["--distribution", "truezipfian"],
-            "requestdistribution=truezipfian: the real YCSB does not have it",
+            "requestdistribution=truezipfian: the real YCSB does not support it",
         ),
     ],
 )
@@ -149,7 +149,7 @@ def test_what_the_real_ycsb_cannot_do_is_refused_in_one_line(tmp_path, options, 
 def test_a_workload_that_ycsb_itself_refuses_is_told_in_its_words(tmp_path):
     workload = tmp_path / "bad.properties"
     workload.write_text("recordcount=10\nscanproportion=1\nmaxscanlength=0\nscanlengthdistribution=nosuch\n")
-    with pytest.raises(BadInput, match=f"YCSB {VERSION} does not take this workload: .*nosuch"):
+    with pytest.raises(BadInput, match=f"YCSB {VERSION} rejects this workload: .*nosuch"):
         YcsbCore(bootstrap.YCSB_JARS).check(workload, {"operationcount": "10"}, 1)
 
 

@@ -49,7 +49,7 @@ LEFT_OUT = [
     (["--design", "--blocks"], r"(--blocks) and --design: .* leave one of them out"),
     (["--design", "--blocks"], r"--blocks and (--design): .* leave one of them out"),
     (["--design", "--generator", "ycsb"], r"(--design): .* leave one of them out"),
-    (["--design", "--generator", "ycsb"], r"with (--generator) ycsb it takes .* leave one of them out"),
+    (["--design", "--generator", "ycsb"], r"with (--generator) ycsb, whose .* leave one of them out"),
     (["--meter", "rapl"], r"leave out (--meter) or"),
     (["--sync", "gpio:GPIO17"], r"leave out (--sync) or"),
     (["--state", "memory_mb=1024"], r"leave out (--state) or"),

@@ -152,7 +152,7 @@ def test_what_a_job_goes_through_itself_is_checked(tmp_path, change, says):
             ),
             "did you mean 'read'",
         ),
-        (('title = "A study to try"', ""), "needs title"),
+        (('title = "A study to try"', ""), "title is missing"),
         (("{storage}", "{storge}"), r"did you mean '{storage}'"),
         (("rows = [1000, 10000]", "rows = [0]"), "at least 1"),
         (('energy_per_operation_j = "least"', 'energy_per_operation_j = "low"'), "least or most"),

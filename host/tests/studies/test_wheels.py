@@ -75,7 +75,7 @@ def test_a_wheel_that_arrives_changed_is_not_unpacked(tmp_path, index):
         (files / path.name).write_bytes(path.read_bytes()[:-1] + b"!")
         return str(files / path.name)
 
-    with pytest.raises(DeviceFault, match="did not reach the board whole"):
+    with pytest.raises(DeviceFault, match="did not reach the board undamaged"):
         bring_wheels(board(files, damaged), requirements, tmp_path / "cache")
     assert not (files / "python").exists()
 

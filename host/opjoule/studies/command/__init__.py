@@ -1,1 +1,1 @@
-"""Any program on the board: its energy as a whole, of each phase that it marks, and per operation that it marks."""
+"""Any program on the board: the energy of the whole program, of each marked phase, and per marked operation."""

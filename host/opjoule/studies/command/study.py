@@ -1,6 +1,6 @@
-"""The command study: one program, started by the probe; what it marks are its phases and operations.
+"""The command study: one program, started by the probe, which can mark phases and operations.
 
-The job of a study that is a folder is such a program, with one cell's system, data and counts.
+The job of a study folder is such a program, with the system, data and counts of one cell.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from opjoule.studies.folder import find_study, given_names
 from opjoule.studies.interface import Step, Study, Workload, around
 
 RESULTS: Final = "results.jsonl"
-"""Ending of the file that the job tells its phases in."""
+"""Suffix of the file in which the job reports its phases."""
 _PATH: Final = "PYTHONPATH"
 
 
@@ -40,17 +40,17 @@ class CommandStudy(Study):
 
     command: tuple[str, ...]
     files: tuple[Path, ...] = ()
-    """Copied to the board before anything is measured."""
+    """Files copied to the board before the measurement."""
     called: str = ""
-    """What it is, where that is more than its command line."""
+    """Name of the study, if it is not just its command line."""
     before: str = ""
-    """A shell command on the board before each repeat's idle; its energy is in no figure."""
+    """Shell command run on the board before each repeat's idle phase; its energy is in no figure."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: no command, one that holds a password, or a file that cannot be read."""
+        """Raises: BadInput: the command is missing or contains a password, or a file cannot be read."""
         if not self.command:
             raise BadInput(
-                "no command: write it behind --, as in measure.py command --device rpi4 -- python3 job.py"
+                "no command: write it after --, as in measure.py command --device rpi4 -- python3 job.py"
             )
         refuse_passwords([*self.command, self.before], "the command")
         for file in self.files:
@@ -58,17 +58,19 @@ class CommandStudy(Study):
                 raise BadInput(f"{file}: no such file; --file names what is copied to the board")
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
-            raise BadInput("two files of --file have the same name; on the board they lie in one folder")
+            raise BadInput(
+                "two files of --file have the same name, but the board keeps them in one folder: rename one"
+            )
 
     @property
     def label(self) -> str:
-        """command, and what it is called or the program's own name."""
+        """ "command" with the study's name or the program's name."""
         called = self.called or Path(self.command[0]).name
         return "command-" + "".join(letter if letter.isalnum() else "-" for letter in called)[:32]
 
     @property
     def title(self) -> str:
-        """What it is called, or the command as one would type it."""
+        """The study's name, or the command line."""
         return self.called or shlex.join(self.command)
 
     def words(self) -> dict[str, str]:
@@ -81,31 +83,31 @@ class CommandStudy(Study):
         return [("command", shlex.join(self.command)), *files]
 
     def steps(self) -> list[Step]:
-        """The command with what lies around it."""
+        """The command with the phases before and after it."""
         prepare = Step("prepare", Role.PREPARE) if self.before else None
         return around(Step("run", Role.WORK), prepare=prepare)
 
     def check_simulated(self) -> None:
-        """Sees that this computer, which is the simulated board, has the program. Raises: BadInput: it has not."""
+        """Checks that this computer, which is the simulated board, has the program. Raises: BadInput: it has not."""
         program = self.command[0]
         if "{" not in program and shutil.which(program) is None:
             raise BadInput(
-                f"{program}: this computer has no such program, and a simulated board has those of this computer; "
-                "--file copies one there, as {files}/NAME"
+                f"{program}: this computer, which is the simulated board, has no such program; "
+                "to copy one there, use --file and write {files}/NAME"
             )
 
     def check(self, board: Board) -> None:
-        """Sees that the board has the program. Raises: BadInput: it has not."""
+        """Checks that the board has the program. Raises: BadInput: it has not."""
         program = self._placed(board, "/")[0]
         lookup = board.shell.run(["sh", "-c", 'command -v -- "$1" >/dev/null', "sh", program])
         if lookup.status != 0:
             raise BadInput(
-                f"{program}: the board has no such program; --file copies one there, as {{files}}/NAME"
+                f"{program}: the board has no such program; to copy one there, use --file and write {{files}}/NAME"
             )
 
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
-        """A new folder on the medium, the command, and the folder removed in the end."""
+        """Runs the command in a new folder on the medium, and removes the folder at the end."""
         storage = board.database_path("command")
         board.make_folder(storage)
         try:
@@ -119,18 +121,18 @@ class CommandStudy(Study):
             board.remove_database("command")
 
     def _placed(self, board: Board, storage: str, command: Sequence[str] | None = None) -> tuple[str, ...]:
-        """A command with its places filled in: {storage}, and {files}, the folder that the files are copied to."""
+        """A command with its placeholders filled in: {storage}, and {files}, the folder of the copied files."""
         for file in self.files:
             board.runner.copy_in(file)
         places = {"storage": storage, "files": board.runner.files_folder}
         return filled(tuple(command or self.command), places)
 
     def facts(self, board: Board) -> dict[str, Any]:
-        """What makes the operations."""
+        """Name of the program that makes the operations."""
         return {"generator": {"name": self.GENERATOR, "runs_on": "board"}}
 
     def to_json(self) -> dict[str, Any]:
-        """Command and files; the files' own contents are not in it."""
+        """Command and names of the files, without the files' contents."""
         return {
             "name": self.name,
             "command": list(self.command),
@@ -141,7 +143,7 @@ class CommandStudy(Study):
 
     @classmethod
     def from_json(cls, entry: Mapping[str, Any]) -> CommandStudy:
-        """The study that to_json() wrote. Raises: BadInput: a file of it is not here."""
+        """The study that to_json() wrote. Raises: BadInput: one of its files is not here."""
         files = tuple(Path(file) for file in entry["files"])
         return cls(tuple(entry["command"]), files, entry.get("called", ""), entry.get("before", ""))
 
@@ -156,20 +158,20 @@ class JobStudy(CommandStudy):
     definition: StudyFolder = field(default_factory=lambda: StudyFolder("", Path(), "", ("true",), ()))
     cell: Mapping[str, str] = field(default_factory=dict)
     parts: tuple[Part, ...] = ({},)
-    """With their counts after scaling."""
+    """Parts of the cell, with their counts after scaling."""
     scale: float = 1.0
     seed: int = 1
     dataset: Path | None = None
-    """A file of the user's in place of the data that the job makes."""
+    """The user's data file, which replaces the data that the job makes."""
     connections: Path | None = None
     """The user's file of connections to databases that the rig does not start."""
     given: tuple[str, ...] = ()
     """Names of the databases in that file."""
     cache: Path = Path("build/wheels")
     said: dict[str, int] = field(default_factory=dict, compare=False, repr=False)
-    """What the job's own check said: `bytes` that it stores, `operations` that its progress counts to."""
+    """Answer of the job's own check: `bytes` that it stores, and `operations`, the final count of its progress."""
     lacking: list[str] = field(default_factory=list, compare=False, repr=False)
-    """Why Python modules were not brought: the board's own are used, where it has them."""
+    """Reasons why Python modules were not copied; the board's own modules are used if it has them."""
 
     @classmethod
     def of(
@@ -185,9 +187,9 @@ class JobStudy(CommandStudy):
         connections: Path | None,
         cache: Path,
     ) -> JobStudy:
-        """The study of one cell, whose files are those that every study gets (`along`) and its own.
+        """The study of one cell. Its files are the files that every study gets (`along`) and its own.
 
-        Raises: BadInput: a file cannot be read, or is not of its form.
+        Raises: BadInput: a file cannot be read, or has another form.
         """
         files = (*definition.files, *along, *([dataset] if dataset else []))
         return cls(
@@ -212,7 +214,7 @@ class JobStudy(CommandStudy):
 
     @property
     def server(self) -> str:
-        """Name of the server that the rig starts on the board; empty if the cell has none or the user gives it."""
+        """Name of the server that the rig starts on the board; empty if the cell has none or the user provides it."""
         servers = (value for value in (self.system, *self.cell.values()) if is_server(value))
         return next((server for server in servers if server not in self.given), "")
 
@@ -223,7 +225,7 @@ class JobStudy(CommandStudy):
 
     @property
     def engine(self) -> str:
-        """What the loader needs an engine of its own for, where the job runs it."""
+        """The database that the loader must support, if the job runs the loader."""
         return self.system if any("{loader}" in part for part in self.command) else ""
 
     def words(self) -> dict[str, str]:
@@ -241,10 +243,11 @@ class JobStudy(CommandStudy):
         ]
 
     def check(self, board: Board) -> None:
-        """Sees that the system's server can be started; has the job check whether it can work, and say what it stores.
+        """Checks that the system's server can be started and that the job can work, and asks how much the job stores.
 
-        Raises: DeviceFault: the server's programs are missing or of another version, or its port is taken. BadInput: no
-            python3, wheels or jars, a client that is not there; its own line.
+        Raises:
+            DeviceFault: the server's programs are missing or have another version, or its port is taken.
+            BadInput: python3, wheels, jars or a client are missing; in the job's own words.
         """
         super().check(board)
         board.check_server(self.server, self._jars(board))
@@ -259,11 +262,11 @@ class JobStudy(CommandStudy):
                 self.said.update({name: int(said[name]) for name in ("bytes", "operations") if name in said})
 
     def check_space(self, board: Board) -> None:
-        """Raises: BadInput: what the job stores has no room on the medium."""
+        """Raises: BadInput: the job's data does not fit on the medium."""
         needed, free_bytes = self.said.get("bytes", 0), board.free_bytes()
         if free_bytes is not None and needed > free_bytes:
             raise BadInput(
-                f"{self.title} stores {needed / 1e9:,.1f} GB in this cell, and {free_bytes / 1e9:,.1f} GB are free on "
+                f"{self.title} stores {needed / 1e9:,.1f} GB in this cell, but {free_bytes / 1e9:,.1f} GB are free on "
                 f"{board.medium.path}: ask for less with --scale or --only, or free some space"
             )
 
@@ -287,7 +290,7 @@ class JobStudy(CommandStudy):
             board.remove_database("study")
 
     def _jars(self, board: Board) -> dict[str, str]:
-        """Program -> its path, of the system's Java programs that were brought to the board."""
+        """Program -> path on the board, for the system's Java programs that were copied there."""
         database = database_called(self.server)
         return bring_jars(board, database, self.cache.parent / "jars") if database else {}
 
@@ -309,15 +312,15 @@ class JobStudy(CommandStudy):
         return ("env", f"{_PATH}={wheels}", *placed) if wheels else placed
 
     def _counts(self) -> dict[str, str]:
-        """What the command says of its counts, or of the parts that they are in."""
+        """Values for the placeholders of the counts, or of the parts that contain them."""
         if self.definition.within:
             return {"parts": json.dumps(self.parts)}
         return {name: ",".join(map(str, counts)) for part in self.parts for name, counts in part.items()}
 
     def _bring_wheels(self, board: Board) -> str:
-        """Has the cell's Python modules on the board; the folder that they are in, empty for none.
+        """Copies the cell's Python modules to the board. Returns: their folder; empty if there are none.
 
-        Modules that there are no wheels of are the board's own affair: the job's check says where it lacks them.
+        Modules without wheels must already be on the board; the job's check reports missing ones.
         """
         self.lacking.clear()
         folder = ""
@@ -331,7 +334,7 @@ class JobStudy(CommandStudy):
         return folder
 
     def to_json(self) -> dict[str, Any]:
-        """The study without the contents of its files, for which checksums stand."""
+        """The study with the checksums of its files instead of their contents."""
         return {
             "name": self.name,
             "study": self.definition.name,
@@ -356,7 +359,7 @@ class JobStudy(CommandStudy):
 
     @classmethod
     def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> JobStudy:
-        """The study that to_json() wrote. Raises: BadInput: the study is not here, or is not what it was."""
+        """The study that to_json() wrote. Raises: BadInput: the study is not here, or was changed."""
         made = cls.of(
             find_study(entry["study"]),
             dict(entry["cell"]),
@@ -370,6 +373,6 @@ class JobStudy(CommandStudy):
         )
         if made.to_json() != dict(entry):
             raise BadInput(
-                f"study {entry['study']} was changed since: its job, command or title is another one"
+                f"study {entry['study']} was changed since then: its job, command or title is different"
             )
         return made

@@ -1,7 +1,7 @@
-"""Python modules and Java programs for a job: fetched on this computer, brought to the board, verified there.
+"""Python modules and Java programs for a job: fetched on this computer, copied to the board, verified there.
 
-A board needs neither network nor pip: a wheel is a zip file (packaging.python.org, Binary distribution format), which
-Python itself unpacks.
+A board needs neither network nor pip, because a wheel is a zip file (packaging.python.org, Binary distribution format)
+that Python itself unpacks.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from opjoule.files import file_sha256
 
 _FETCH_LIMIT_S: Final = 600
 FOLDER: Final = "python"
-"""Folder of the unpacked modules, beside the copied files on the board."""
+"""Folder of the unpacked modules, next to the copied files on the board."""
 _OLDEST_GLIBC: Final = 5
-"""PEP 600: manylinux_2_5 is the oldest."""
+"""manylinux_2_5 is the oldest platform tag (PEP 600)."""
 _ASK: Final = """
 import json, platform, sys
 print(json.dumps({"python": "%d.%d" % sys.version_info[:2], "machine": platform.machine(),
@@ -38,7 +38,7 @@ _UNPACK: Final = (
     'echo "$2  $1" | sha256sum -c --quiet - && mkdir -p -- "$3" && python3 -m zipfile -e "$1" "$3"'
 )
 _MACHINES: Final = {("aarch64", 32): "armv7l", ("x86_64", 32): "i686", ("armv8l", 32): "armv7l"}
-"""A 32-bit Python on a 64-bit kernel takes 32-bit wheels."""
+"""(machine, bits of Python) -> machine of the wheels: a 32-bit Python on a 64-bit kernel needs 32-bit wheels."""
 
 
 def fetch(command: Sequence[str], what: str, fault: type[BadInput]) -> subprocess.CompletedProcess[str]:
@@ -50,9 +50,9 @@ def fetch(command: Sequence[str], what: str, fault: type[BadInput]) -> subproces
 
 
 def fetch_jar(jar: Jar, cache: Path) -> Path:
-    """The archive, fetched once into the folder of the fetched ones.
+    """The archive, fetched once into the cache folder.
 
-    Raises: BadInput: there is no Maven, no network, or another archive than the one that is named.
+    Raises: BadInput: there is no Maven or no network, or the archive is not the named one.
     """
     _, name, version = jar.artifact.split(":")
     path = cache / f"{name}-{version}.jar"
@@ -64,17 +64,17 @@ def fetch_jar(jar: Jar, cache: Path) -> Path:
         places = [f"-Dartifact={jar.artifact}", f"-DoutputDirectory={cache}"]
         ran = fetch([maven, "-q", "-B", "dependency:copy", *places], jar.artifact, BadInput)
         if ran.returncode != 0 or not path.exists():
-            errors = [line for line in ran.stdout.splitlines() if "ERROR" in line] or ["Maven said nothing"]
+            errors = [line for line in ran.stdout.splitlines() if "ERROR" in line] or ["Maven gave no reason"]
             raise BadInput(f"{jar.artifact} cannot be fetched: {errors[0]}")
     if file_sha256(path) != jar.sha256:
-        raise BadInput(f"{path} is not {jar.artifact} as it was published: remove it")
+        raise BadInput(f"{path} differs from the published {jar.artifact}: remove it")
     return path
 
 
 def bring_jars(board: Board, database: Database, cache: Path) -> dict[str, str]:
-    """Has a database's archives on the board; gives program -> path there, of those that it did not have.
+    """Copies a database's archives to the board. Returns: program -> path on the board, for those it did not have.
 
-    Raises: BadInput: one cannot be fetched. DeviceFault, LinkFault: it did not arrive.
+    Raises: BadInput: an archive cannot be fetched. DeviceFault, LinkFault: it did not arrive.
     """
     return {
         program: board.runner.copy_in(fetch_jar(jar, cache))
@@ -85,17 +85,17 @@ def bring_jars(board: Board, database: Database, cache: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Interpreter:
-    """The board's python3, as a wheel has to fit it."""
+    """Facts about the board's python3 that decide which wheels fit."""
 
     version: str
     """For example "3.11"."""
     machine: str
     glibc: int
-    """Minor version of glibc: 36 of 2.36."""
+    """Minor version of glibc, for example 36 for glibc 2.36."""
 
     @classmethod
     def of(cls, shell: Shell) -> Interpreter:
-        """Asks the board. Raises: BadInput: it has no python3, or one without glibc."""
+        """Asks the board. Raises: BadInput: it has no python3, or its C library is not glibc."""
         ran = shell.run(["python3", "-c", _ASK])
         if ran.status != 0:
             raise BadInput(f"the board has no python3, which the study's job needs: {ran.last_line()}")
@@ -103,13 +103,13 @@ class Interpreter:
         libc, version = facts["libc"]
         glibc = re.fullmatch(r"2\.(\d+)", version)
         if libc != "glibc" or not glibc:
-            raise BadInput(f"the board's C library is '{libc} {version}': wheels are for glibc 2.x")
+            raise BadInput(f"the board's C library is '{libc} {version}', but wheels need glibc 2.x")
         machine = _MACHINES.get((facts["machine"], facts["bits"]), facts["machine"])
         return cls(facts["python"], machine, int(glibc[1]))
 
     @property
     def options(self) -> list[str]:
-        """Options of `pip download`, by which wheels for it are chosen."""
+        """Options of `pip download` that select wheels for it."""
         tag = f"cp{self.version.replace('.', '')}"
         platforms = [
             f"manylinux_2_{minor}_{self.machine}" for minor in range(self.glibc, _OLDEST_GLIBC - 1, -1)
@@ -123,12 +123,14 @@ class Interpreter:
 
 
 def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[Path]:
-    """The wheels that a file of pinned requirements names, for one Python; fetched once.
+    """The wheels of a file of pinned requirements for one Python, fetched once.
 
     Args:
-        requirements: in pip's form, each with its hashes.
-        cache: folder of the fetched ones.
-    Raises: NoWheels: there is none for this Python, or none of these hashes; names it. BadInput: one was changed here.
+        requirements: file in pip's format, with hashes.
+        cache: folder of the fetched wheels.
+    Raises:
+        NoWheels: there is no wheel for this Python, or none with these hashes; names it.
+        BadInput: a wheel in the cache was changed.
     """
     text = requirements.read_text(encoding="utf-8")
     pinned = set(re.findall(r"--hash=sha256:([0-9a-f]{64})", text))
@@ -155,9 +157,9 @@ def fetch_wheels(requirements: Path, python: Interpreter, cache: Path) -> list[P
 
 
 def bring_wheels(board: Board, requirements: Path, cache: Path) -> str:
-    """Has the modules on the board; gives the folder that its Python finds them in.
+    """Copies the modules to the board. Returns: the folder in which its Python finds them.
 
-    Raises: NoWheels, BadInput: none for this board. DeviceFault, LinkFault: they did not arrive whole.
+    Raises: NoWheels, BadInput: no wheels fit this board. DeviceFault, LinkFault: they did not arrive undamaged.
     """
     target = f"{board.runner.files_folder}/{FOLDER}"
     for wheel in fetch_wheels(requirements, Interpreter.of(board.shell), cache):
@@ -166,5 +168,5 @@ def bring_wheels(board: Board, requirements: Path, cache: Path) -> str:
             ["sh", "-c", _UNPACK, "sh", copied, file_sha256(wheel), target], limit_s=600
         )
         if unpacked.status != 0:
-            raise DeviceFault(f"{wheel.name} did not reach the board whole: {unpacked.last_line()}")
+            raise DeviceFault(f"{wheel.name} did not reach the board undamaged: {unpacked.last_line()}")
     return target

@@ -1,4 +1,4 @@
-"""A YCSB workload's property file, the properties that the command line sets on top of it, and the room they need."""
+"""Properties of a YCSB workload from its file and from the command line, and the space that its records need."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from opjoule.errors import BadInput, RigFault
 from opjoule.suggestion import suggestion, unknown
 
 VERSION = "0.17.0"
-"""Version of site.ycsb:core, as host/requirements/ycsb/pom.xml pins it."""
+"""Version of site.ycsb:core, pinned in host/requirements/ycsb/pom.xml."""
 MIX_BLOCK: Final = "mixblock.length_s"
-"""The loader's property: its run's mix changes at random every so many seconds."""
+"""The loader's property for the time [s] after which the mix of a run changes at random."""
 NOT_YCSBS = frozenset(
     ("removeproportion", "truezipfian.theta", "valuecharacters", "valuecompressratio", "valuetext", MIX_BLOCK)
 )
-"""Properties of a workload that the loader's own generator knows and YCSB does not."""
+"""Properties of a workload that the loader's own generator supports but YCSB does not."""
 _OPERATION = re.compile(r"(READ|UPDATE|INSERT|SCAN) ")
 _PROBLEM = re.compile(r"(?:Exception|Error): (.*)")
 _TRIAL_S = 120
@@ -31,10 +31,10 @@ _DEFAULTS = {"recordcount": "0", "fieldcount": "10", "fieldlength": "100"}
 DEFAULT_RECORDS = 20_000
 DEFAULT_OPERATIONS = 100_000
 FASTEST_PER_S = 1_000_000
-"""Operations per second that no engine exceeds. --seconds sets the operation count from it."""
+"""Operations per second that no engine exceeds; --seconds computes the operation count from it."""
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
 LOAD, COPY = "load", "copy"
-"""How the database of each repeat comes to be: loaded, or copied from one that was loaded once."""
+"""Source of the database of each repeat: loaded, or copied from one that was loaded once."""
 _OF_THE_RUN_ALONE: Final = frozenset(
     {
         *("operationcount", "maxexecutiontime", "requestdistribution", "readallfields", "writeallfields"),
@@ -49,10 +49,10 @@ _OF_THE_RUN_ALONE: Final = frozenset(
 
 @dataclass(frozen=True)
 class YcsbCore:
-    """The real YCSB, by its jars in one folder: it prints on this computer what it would ask of a database.
+    """The real YCSB from its jars in one folder, which prints its operations on this computer.
 
-    Its BasicDB prints each operation in text (docs/reference/loader.md, Traces); the loader on the board replays the
-    lines as they come. YCSB passes over properties it does not know, so what it would pass over is refused here.
+    YCSB's BasicDB prints each operation as text (docs/reference/loader.md, Traces); the loader on the board replays the
+    lines as they arrive. YCSB ignores unknown properties; they are refused here.
     """
 
     jars: Path
@@ -69,14 +69,14 @@ class YcsbCore:
         ]
 
     def check(self, workload: Path, properties: Mapping[str, str], threads: int) -> None:
-        """Has YCSB make one operation of the workload, to see that it can.
+        """Makes YCSB generate one operation of the workload as a check.
 
-        Raises: BadInput: several threads, or a workload that YCSB does not know. RigFault: Java or YCSB is not there.
+        Raises: BadInput: several threads, or a workload that YCSB rejects. RigFault: Java or YCSB is missing.
         """
         check_settings({**file_properties(workload), **properties}, threads)
         if not shutil.which("java"):
             raise RigFault(
-                "java is missing, and --generator ycsb has the real YCSB make the operations on this computer: "
+                "java is missing; --generator ycsb needs it to run the real YCSB on this computer: "
                 "install default-jre-headless, or leave --generator out"
             )
         if not (self.jars / f"core-{VERSION}.jar").exists():
@@ -91,26 +91,26 @@ class YcsbCore:
         if not any(_OPERATION.match(line) for line in ended.stdout.splitlines()):
             problems = _PROBLEM.findall(ended.stdout + ended.stderr)
             problems += [f"it made no operation and ended with status {ended.returncode}"]
-            raise BadInput(f"YCSB {VERSION} does not take this workload: {problems[0]}")
+            raise BadInput(f"YCSB {VERSION} rejects this workload: {problems[0]}")
 
 
 def check_settings(properties: Mapping[str, str], threads: int) -> None:
-    """Refuses what the real YCSB would silently leave out. Raises: BadInput: the first such thing."""
+    """Refuses settings that the real YCSB would silently ignore. Raises: BadInput: the first of them."""
     if max(threads, _count(properties.get("threadcount", "1"))) > 1:
         raise BadInput(
-            "--generator ycsb makes one stream of operations, which several threads would do in another order: "
+            "--generator ycsb makes one stream of operations, whose order several threads would change: "
             "use --threads 1, or leave --generator out"
         )
     for key in sorted(NOT_YCSBS & properties.keys()):
-        raise BadInput(f"property {key}: the real YCSB does not know it; leave it or --generator ycsb out")
+        raise BadInput(f"property {key}: the real YCSB does not support it; leave it or --generator ycsb out")
     if properties.get("requestdistribution") == "truezipfian":
         raise BadInput(
-            "requestdistribution=truezipfian: the real YCSB does not have it; leave it or --generator ycsb out"
+            "requestdistribution=truezipfian: the real YCSB does not support it; leave it or --generator ycsb out"
         )
 
 
 def expected_operations(phase: str, properties: Mapping[str, str]) -> int:
-    """The fewest operations that YCSB makes of a phase; 0 where time or part of the records ends it."""
+    """Least number of operations that YCSB makes in a phase; 0 if a time limit or a part of the records ends it."""
     if _count(properties.get("maxexecutiontime", "0")) > 0:
         return 0
     if phase == "run":
@@ -119,7 +119,7 @@ def expected_operations(phase: str, properties: Mapping[str, str]) -> int:
 
 
 def file_properties(workload: Path) -> dict[str, str]:
-    """The properties of a workload file; the loader is the one that checks the file."""
+    """The properties of a workload file; only the loader checks the file."""
     lines = (line.strip() for line in workload.read_text(errors="replace").splitlines())
     parts = (re.split(r"\s*[=:]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
     return {part[0]: part[1] for part in parts if len(part) == 2}
@@ -132,7 +132,7 @@ def _count(text: str) -> int:
 def find_workload(name: str, folder: Path) -> Path:
     """The property file of a workload given by letter, by name under `folder`, or by path.
 
-    Raises: BadInput: no such workload; names the nearest.
+    Raises: BadInput: no such workload; names the most similar one.
     """
     inside = (folder / f"{stem}.properties" for stem in (f"workload{name}", name))
     for candidate in (*inside, folder / name, Path(name)):
@@ -151,7 +151,7 @@ def find_workload(name: str, folder: Path) -> Path:
 
 
 def parse_properties(settings: Sequence[str]) -> dict[str, str]:
-    """-p KEY=VALUE settings as a mapping; the loader checks keys and values. Raises: BadInput: one without '='."""
+    """The -p KEY=VALUE settings as a mapping; the loader checks them. Raises: BadInput: a setting without '='."""
     parsed: dict[str, str] = {}
     for setting in settings:
         key, equals, value = setting.partition("=")
@@ -162,13 +162,13 @@ def parse_properties(settings: Sequence[str]) -> dict[str, str]:
 
 
 def own_counts(workload: Path) -> dict[str, str]:
-    """Properties of a workload file whose counts are meant; empty for the core workloads, whose 1,000 is an example."""
+    """Properties of a workload file whose counts are to be used; empty for YCSB's core workloads (counts of 1,000)."""
     core = workload.stem.startswith("workload") and len(workload.stem) == len("workloada")
     return {} if core else file_properties(workload)
 
 
 def kinds(properties: Mapping[str, str]) -> list[str]:
-    """Kinds of operation that a workload mixes, by its complete properties; the loader checks the proportions."""
+    """Kinds of operation in a workload, from its complete properties; the loader checks the proportions."""
     ending = "proportion"
     return [
         key.removesuffix(ending)
@@ -186,10 +186,10 @@ def workload_properties(
     operations: int | None,
     value_size: int | None,
 ) -> dict[str, str]:
-    """The properties that the command line sets on top of the workload file; -p wins over the named options.
+    """The properties that the command line adds to the workload file; -p takes precedence over named options.
 
-    Record and operation counts are always among them: the core workloads' own 1,000 are an example, any other
-    file's are meant.
+    They always include record and operation counts. The counts of 1,000 in YCSB's core workloads are only examples; the
+    counts of any other file are used.
 
     Raises: BadInput: an unknown distribution or a malformed -p.
     """
@@ -208,7 +208,7 @@ def workload_properties(
 
 
 def values_bytes(properties: Mapping[str, str]) -> int | None:
-    """Bytes of all values of a workload, by its effective properties; None where counts alone do not tell."""
+    """Bytes of all values of a workload, from its effective properties; None if they do not follow from counts."""
     if properties.get("fieldlengthdistribution", "constant") != "constant":
         return None
     if "valuecompressratio" in properties or "valuetext" in properties:
@@ -223,18 +223,18 @@ def values_bytes(properties: Mapping[str, str]) -> int | None:
 def check_space(
     properties: Mapping[str, str], free_bytes: int | None, where: str, *, databases: int = 1
 ) -> None:
-    """Raises: BadInput: the values alone need more than is free.
+    """Checks that the medium has space for the values. Raises: BadInput: the values alone need more than is free.
 
     Args:
-        free_bytes: on the medium [B]; None if the board does not say.
-        databases: that have to have room beside each other.
+        free_bytes: free space on the medium [B]; None if the board does not report it.
+        databases: number of databases that exist at the same time.
     """
     needed = values_bytes(properties)
     if free_bytes is None or needed is None or databases * needed <= free_bytes:
         return
     twice = f", {databases} times (one is kept, and copied with --reset copy)" if databases > 1 else ""
     raise BadInput(
-        f"the values of {int(properties['recordcount']):,} records are {needed / 1e9:,.1f} GB{twice}, and "
+        f"the values of {int(properties['recordcount']):,} records need {needed / 1e9:,.1f} GB{twice}, but "
         f"{free_bytes / 1e9:,.1f} GB are free on {where}: ask for fewer with --records, for smaller ones with "
         f"--value-size, {'use --reset load, ' if twice else ''}or free some space"
     )
@@ -249,12 +249,12 @@ def kept_name(
     seed: int,
     generator: str,
 ) -> str:
-    """The name of the kept database that these make: the engine's, and a hash of all of them.
+    """Name of the kept database with these properties: the engine's name, and a hash of all arguments.
 
     Args:
-        loader_sha256: of the loader on the board, which has the engine in it.
-        properties: the effective ones.
-        generator: what makes the operations of the load, with its version.
+        loader_sha256: checksum of the loader on the board, which contains the engine.
+        properties: the effective properties.
+        generator: program that makes the operations of the load, with its version.
     """
     load: dict[str, Any] = {key: value for key, value in properties.items() if key not in _OF_THE_RUN_ALONE}
     made = [database, loader_sha256, load, threads, seed, generator]

@@ -1,4 +1,4 @@
-"""The YCSB study: load a database, run a workload on it, and the same workload without a database as control."""
+"""The YCSB study: loads a database, runs a workload on it, and runs the same workload without a database as control."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ from opjoule.units import counted
 
 HARNESS_S = 2.0
 _BLOCKS_TIMES = 3
-"""Length of the cycle in randomised blocks, in repeats. Kinds of operation differ less than whole runs do."""
+"""Length of the cycle in randomised blocks, in repeats; kinds of operation differ less than whole runs."""
 _BLOCKS_LONGER_S = 20
-"""Longest time by which that cycle exceeds a repeat [s]."""
+"""Most time by which that cycle may exceed a repeat [s]."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
@@ -53,27 +53,27 @@ class YcsbStudy(Study):
     database: Database
     workload: Path
     properties: Mapping[str, str]
-    """Settings on top of the workload file, as the loader's -p takes them."""
+    """Settings added to the workload file, in the form of the loader's -p."""
     threads: int
     seed: int
     harness: bool = True
     run_s: int | None = None
-    """Run for so long instead of for a number of operations."""
+    """Length of the run [s], in place of a number of operations."""
     generator: YcsbCore | None = None
-    """What makes the operations on this computer; None: the loader makes its own."""
+    """Generator of the operations on this computer; None: the loader's own."""
     design: bool = False
-    """Run in randomised blocks: the mix changes at random, and is the workload's over the whole run."""
+    """Run in randomised blocks: the mix changes at random and equals the workload's over the whole run."""
     blocks: bool = False
-    """Follow the repeats with one cycle in randomised blocks, which tells kinds of operation apart."""
+    """Run one cycle in randomised blocks after the repeats, which separates the kinds of operation."""
     block_s: float = BLOCK_MIN_S
-    """How long those are [s]; under a slow meter longer."""
+    """Length of a block [s]; longer with a slow meter."""
     reset: str = LOAD
-    """Each repeat loads its database, or copies one that was loaded once and is kept on the medium."""
+    """Whether each repeat loads its database, or copies one that was loaded once and is kept on the medium."""
     called: str = ""
-    """The workload file's name, where the file itself has another."""
+    """Original name of the workload file, if the file has another name here."""
 
     def __post_init__(self) -> None:
-        """Raises: BadInput: properties that cannot be meant, hold a password, or do not go together."""
+        """Raises: BadInput: properties that are impossible, contain a password, or exclude each other."""
         refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
         refuse_passwords([self.workload.read_text(errors="replace")], f"workload {self.workload}")
         for key in ("recordcount", "operationcount"):
@@ -81,8 +81,8 @@ class YcsbStudy(Study):
                 raise BadInput(f"property {key}={count!r} is not a whole number of at least 0")
         if self.generator and (self.design or self.blocks):
             raise BadInput(
-                f"{'--design' if self.design else '--blocks'}: the loader changes the mix, and with --generator ycsb "
-                "it takes operations as they come; leave one of them out"
+                f"{'--design' if self.design else '--blocks'}: the loader cannot change the mix with --generator ycsb, "
+                "whose operations it replays; leave one of them out"
             )
         if self.design and self.blocks:
             raise BadInput(
@@ -94,21 +94,21 @@ class YcsbStudy(Study):
             self._check_copyable()
 
     def _check_copyable(self) -> None:
-        """Raises: BadInput: it cannot be copied while nobody has it open, or its load cannot be told."""
+        """Raises: BadInput: the database is always open, or it cannot be checked that its load is still the same."""
         if self.database.is_server:
             raise BadInput(
-                f"--reset copy with {self.database.name}: a server has its files open all the time, and a copy of open "
+                f"--reset copy with {self.database.name}: a server always keeps its files open, and a copy of open "
                 "files is not a valid database; use --reset load"
             )
         if "fieldlengthhistogram" in self.effective:
             raise BadInput(
-                "--reset copy: nobody can tell whether the file of fieldlengthhistogram is still the one of the load; "
-                "use --reset load"
+                "--reset copy: it cannot be checked whether the file of fieldlengthhistogram has changed since the "
+                "load; use --reset load"
             )
 
     @property
     def effective(self) -> dict[str, str]:
-        """The workload file's properties with those on top."""
+        """The workload file's properties, with the added settings."""
         return {**file_properties(self.workload), **self.properties}
 
     @property
@@ -118,12 +118,12 @@ class YcsbStudy(Study):
 
     @property
     def engine(self) -> str:
-        """What the loader has to have been built with."""
+        """The engine with which the loader must be built."""
         return self.database.name
 
     @property
     def title(self) -> str:
-        """The database as it is written in prose."""
+        """The database's name as written in text."""
         return self.database.title
 
     def words(self) -> dict[str, str]:
@@ -137,8 +137,8 @@ class YcsbStudy(Study):
             "copy": "of the kept database, for this repeat alone",
             "run": f"{work}, {counted(self.threads, 'thread')}",
             "blocks": "all of this once more in randomised "
-            f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates what "
-            "each kind of operation draws",
+            f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates the power of "
+            "the kinds of operation",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
         }
 
@@ -156,7 +156,7 @@ class YcsbStudy(Study):
         return lines
 
     def steps(self) -> list[Step]:
-        """Load and run with what lies around them, and the harness."""
+        """Load and run with the phases around them, and the harness."""
         load = Step("load", Role.PREPARE)
         if self.reset == COPY:
             first = [load, Step("load-settle", Role.DRAIN)]
@@ -167,18 +167,18 @@ class YcsbStudy(Study):
         return [*cycle, *blocks, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
     def under(self, period_s: float) -> YcsbStudy:
-        """With blocks that are long enough for the meter."""
+        """The study with blocks that are long enough for the meter."""
         return replace(self, block_s=block_length_s(period_s))
 
     def check_here(self) -> None:
-        """Has YCSB check that it can make the operations, where it is to. Raises: BadInput, RigFault: it cannot."""
+        """If YCSB makes the operations, checks that it can. Raises: BadInput, RigFault: it cannot."""
         if self.generator:
             self.generator.check(self.workload, self.properties, self.threads)
 
     def check(self, board: Board) -> None:
-        """Sees that the server can be started, where there is one; has the loader check workload and properties.
+        """Checks that the server can be started, if there is one, and makes the loader check workload and properties.
 
-        Raises: BadInput, DeviceFault: the first thing that is wrong.
+        Raises: BadInput, DeviceFault: the first problem.
         """
         board.check_server(self.database.name)
         path = board.database_path(self.database.name)
@@ -189,18 +189,18 @@ class YcsbStudy(Study):
             raise BadInput(f"{error} (workload {self.workload.name})") from None
         if self.reset == COPY and not board.preparation.keeps_files:
             raise BadInput(
-                '--reset copy: file_system = "new" makes the medium anew before each measurement, and nothing is kept '
-                "on it; use --state file_system=keep, or --reset load"
+                '--reset copy: file_system = "new" formats the medium before each measurement, so that no database is '
+                "kept; use --state file_system=keep, or --reset load"
             )
 
     def check_space(self, board: Board) -> None:
-        """Raises: BadInput: the records have no room on the medium."""
+        """Raises: BadInput: the records do not fit on the medium."""
         loads = self.reset == COPY and board.kept.size_bytes(self._kept_name(board)) is None
         check_space(self.effective, board.free_bytes(), board.medium.path, databases=1 + loads)
 
     @contextmanager
     def repeat(self, board: Board, number: int, raw: Path) -> Iterator[Iterable[Step]]:
-        """A new database, loaded or copied, run, and removed in the end."""
+        """Loads or copies a new database, runs the workload on it, and removes it at the end."""
         path = board.database_path(self.database.name)
         load = Step("load", Role.PREPARE, self._workload(board, "load", "recordcount"))
         run = Step("run", Role.WORK, self._workload(board, "run", "operationcount"))
@@ -211,7 +211,7 @@ class YcsbStudy(Study):
             board.remove_database(self.database.name)
 
     def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
-        """Load, where no such database is kept yet, and the run on a copy."""
+        """Load, if no such database is kept yet, and the run on a copy."""
         name = self._kept_name(board)
         if board.kept.size_bytes(name) is None:
             yield from (load, Step("load-settle", Role.DRAIN))
@@ -230,12 +230,12 @@ class YcsbStudy(Study):
         )
 
     def in_blocks(self) -> YcsbStudy | None:
-        """The same study with a mix that changes from block to block; None if that is not asked for."""
+        """The same study with a mix that changes from block to block; None if not requested."""
         return replace(self, design=True, blocks=False, run_s=self._blocks_s) if self.blocks else None
 
     @property
     def _blocks_s(self) -> int | None:
-        """How long the cycle in randomised blocks works [s]; None where a number of operations is asked for."""
+        """Length of the work in randomised blocks [s]; None if the number of operations is given."""
         return self.run_s and min(_BLOCKS_TIMES * self.run_s, self.run_s + _BLOCKS_LONGER_S)
 
     def controls(self, board: Board) -> Iterable[Step]:
@@ -253,7 +253,7 @@ class YcsbStudy(Study):
         timed_s = self.run_s if command == "run" else None
 
         def check(summary: Mapping[str, Any], tag: str) -> None:
-            """A stream that ends early looks to the loader like any other end."""
+            """Checks the number of operations, as the loader cannot detect a stream that ends too early."""
             done, expected = summary["operations"], expected_operations(command, self.effective)
             if done < expected and self.generator:
                 raise RigFault(
@@ -274,7 +274,7 @@ class YcsbStudy(Study):
         )
 
     def check_command(self, loader: str, workload: str, path: str) -> tuple[str, ...]:
-        """The command line by which a loader checks workload and engine, and does nothing."""
+        """Command line with which a loader only checks workload and engine."""
         return (*self._command(loader, workload, "run", self.database.name, path), "--check")
 
     def _command(self, loader: str, workload: str, command: str, database: str, path: str) -> tuple[str, ...]:
@@ -288,13 +288,13 @@ class YcsbStudy(Study):
         )
 
     def _stream(self, phase: str) -> tuple[str, ...]:
-        """The command that makes the operations of a phase; empty where the loader does."""
+        """The command that makes the operations of a phase; empty if the loader makes them."""
         if self.generator is None:
             return ()
         return tuple(self.generator.command(phase, self.workload, self.properties))
 
     def facts(self, board: Board) -> dict[str, Any]:
-        """What makes the operations (the loader, or a program on this computer), and what is copied, if anything is."""
+        """The program that makes the operations (the loader, or one on this computer), and the copied database."""
         kept = {"kept_database": self._kept_name(board)} if self.reset == COPY else {}
         if self.generator is None:
             return {"generator": {"name": "loader", "runs_on": "board"}, **kept}
@@ -302,7 +302,7 @@ class YcsbStudy(Study):
         return {"generator": made, **kept}
 
     def to_json(self) -> dict[str, Any]:
-        """Everything, the workload file's text with it: the path alone means nothing elsewhere."""
+        """All settings, including the text of the workload file, as its path is not valid elsewhere."""
         text = self.workload.read_text(errors="replace")
         return {
             "name": self.name,
@@ -324,14 +324,14 @@ class YcsbStudy(Study):
         """The study that to_json() wrote.
 
         Args:
-            folder: the workload file is written there.
-            jars: of YCSB, where it makes the operations.
-        Raises: BadInput: the entry describes no study.
+            folder: folder in which the workload file is written.
+            jars: folder of YCSB's jars, if YCSB makes the operations.
+        Raises: BadInput: the entry does not describe a study.
         """
         described = entry["workload"]
         workload = folder / f"{described['sha256'][:12]}-{Path(described['name']).name}"
         if _sha256(described["text"]) != described["sha256"]:
-            raise BadInput("the plan's workload was changed: its text has another checksum")
+            raise BadInput("the plan's workload was changed: its text does not match its checksum")
         folder.mkdir(parents=True, exist_ok=True)
         write_whole(workload, described["text"].encode())
         return cls(
