@@ -1,7 +1,7 @@
-"""The file of one calibrated sensor: calibration/SENSOR.toml, readable by hand, read when a meter is opened.
+"""The file of one calibrated sensor, calibration/SENSOR.toml: readable text, which is read when a meter is opened.
 
-What it contains: calibration/README.md. Its identity is made of sensor, date and a digest of the file, so that a file
-that somebody has changed is another calibration.
+Its contents: calibration/README.md. Its identity consists of sensor, date and a digest of the file, so that an edited
+file counts as another calibration.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ EARLIER_SCHEMA: Final = 1
 FILE_BYTES_MAX: Final = 1 << 20
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
 EARLIER: Final = "earlier"
-"""Folder of the calibrations that a newer one of the same sensor has replaced."""
+"""Folder of calibrations that were replaced by a newer one of the same sensor."""
 COLUMNS: Final = "reading, its u, reference, its u, reference minus line"
 WARMTH: Final = ", warmth of the shunt [A^2]"
 WITHIN_K: Final = 5.0
-"""Assumed distance of the room's temperature from that of the calibration, if it is not stated [K]."""
+"""Assumed difference between room temperature and that of the calibration, if one is not stated [K]."""
 _Number = Annotated[float, Meta(ge=-1e300, le=1e300, description="a number")]
 
 
 @dataclass(frozen=True)
 class CalibratedSensor:
-    """A sensor and its settings: another range of the same chip has another gain and another zero."""
+    """A sensor and its settings; in another range the same chip has another gain and another zero."""
 
     id: Annotated[str, Meta(pattern=f"^{SENSOR_NAME.pattern}$", description="the name of a sensor")]
     model: str
@@ -74,7 +74,7 @@ class FilePoint:
 
 @dataclass(frozen=True)
 class CalibrationFile:
-    """Contents of the file."""
+    """Contents of a calibration file."""
 
     sensor: CalibratedSensor
     simulated: bool
@@ -91,7 +91,7 @@ class CalibrationFile:
     notes: tuple[str, ...] = ()
 
     def at(self, temperature_c: float | None) -> SensorCalibration:
-        """The calibration at a temperature; 5 K from its own if either is unknown."""
+        """The calibration at a temperature; a difference of 5 K is assumed if either temperature is unknown."""
         if temperature_c is None or self.temperature_c is None:
             away_k = WITHIN_K
         else:
@@ -115,7 +115,7 @@ def new_file(
     temperature_c: float | None,
     gain_per_k: float = SHUNT_PER_K + CHIP_PER_K,
 ) -> CalibrationFile:
-    """The file of what was fitted; its identity comes with writing it."""
+    """The file of a fitted calibration; it gets its identity when it is written."""
     voltages = [p for p in fitted.points if p.reference_v is not None]
     current = zip(fitted.points, fitted.current.residuals.tolist(), strict=True)
     voltage = zip(voltages, fitted.voltage.residuals.tolist(), strict=True) if fitted.voltage else ()
@@ -206,7 +206,7 @@ class _File(Struct, kw_only=True):
 
 
 def read_calibration(path: Path) -> CalibrationFile:
-    """Reads and checks one file. Raises: BadInput: not readable, no TOML, or an entry is missing or of another kind."""
+    """Reads and checks one file. Raises: BadInput: not readable, not TOML, or an entry is missing or invalid."""
     try:
         if path.stat().st_size > FILE_BYTES_MAX:
             raise BadInput(f"{path} is not a calibration: it has {path.stat().st_size} bytes")
@@ -216,7 +216,7 @@ def read_calibration(path: Path) -> CalibrationFile:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     if tables.get("schema") not in (SCHEMA, EARLIER_SCHEMA):
         raise BadInput(
-            f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate anew"
+            f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate again"
         )
     try:
         return _calibration(as_struct(tables, _File, f"{path}:"), digest)
@@ -227,7 +227,7 @@ def read_calibration(path: Path) -> CalibrationFile:
 
 
 def _calibration(entry: _File, digest: str) -> CalibrationFile:
-    """Raises ValueError for tables that do not fit to each other."""
+    """The calibration in a file's tables. Raises: ValueError: the tables contradict each other."""
     sensor, date_utc = entry.sensor, entry.date_utc.astimezone(UTC)
     parameters = PARAMETERS[:HEATING_PLACE] if entry.schema == EARLIER_SCHEMA else PARAMETERS
     if entry.uncertainty.parameters != parameters:
@@ -262,7 +262,7 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
 
 
 def _not_fitted(entry: _File) -> tuple[CommonSource, ...]:
-    """Possible effect of a shunt's heat on the straight line of an earlier calibration."""
+    """Possible effect of the shunt's heating on a calibration of the earlier schema, which fitted a straight line."""
     points, ohm = _points(entry.points.current), entry.sensor.shunt_ohm
     if entry.schema != EARLIER_SCHEMA or ohm is None or not points:
         return ()
@@ -275,7 +275,7 @@ def _points(table: _Points | None) -> tuple[FilePoint, ...]:
 
 
 def write_calibration(folder: Path, file: CalibrationFile) -> Path:
-    """Writes SENSOR.toml; the sensor's former one goes to the folder `earlier`. Its path."""
+    """Writes SENSOR.toml and moves the sensor's former file to the folder `earlier`; returns the new file's path."""
     path = folder / f"{file.sensor.id}.toml"
     folder.mkdir(parents=True, exist_ok=True)
     if path.exists():
@@ -291,15 +291,15 @@ def write_calibration(folder: Path, file: CalibrationFile) -> Path:
 
 
 def to_toml(file: CalibrationFile) -> str:
-    """The file's text."""
+    """Text of the file."""
     calibration = file.calibration
     lines = [
         *_head_lines(file),
         "",
-        "[current]  # [A]: value = (offset + gain * reading) / (1 + per_a2 * warmth), of readings from least to most",
+        "[current]  # [A]: value = (offset + gain * reading) / (1 + per_a2 * warmth), for readings from least to most",
         *_correction_lines(calibration, calibration.current, 0),
         "",
-        "[heating]  # of the shunt by its own current; warmth is the squared reading, followed with the time constant",
+        "[heating]  # of the shunt by its own current; warmth: squared reading, filtered with the time constant",
         f"per_a2 = {toml_float(calibration.heating.per_a2)}",
         f"tau_s = {toml_float(calibration.heating.tau_s)}",
         f"ln_tau_u = {toml_float(calibration.heating.ln_tau_u)}  # standard, of its natural logarithm",
@@ -325,7 +325,7 @@ def _head_lines(file: CalibrationFile) -> list[str]:
     sensor = file.sensor
     return [
         f"# Corrections of sensor {sensor.id} and their uncertainty: docs/how-to/calibrate.md.",
-        "# It is applied whenever a trace of this sensor is read; what was recorded stays as it was.",
+        "# It is applied whenever a trace of this sensor is read; the recorded data are not changed.",
         *(["# SIMULATED: for this simulated sensor only."] if file.simulated else []),
         f"schema = {SCHEMA}",
         f"simulated = {str(file.simulated).lower()}",
@@ -338,7 +338,7 @@ def _head_lines(file: CalibrationFile) -> list[str]:
         f"id = {toml_string(sensor.id)}",
         f"model = {toml_string(sensor.model)}",
         *([] if sensor.shunt_ohm is None else [f"shunt_ohm = {toml_float(sensor.shunt_ohm)}"]),
-        f"current_max_a = {toml_float(sensor.current_max_a)}  # the range that it was set to",
+        f"current_max_a = {toml_float(sensor.current_max_a)}  # its range during the calibration",
         "",
         "[reference]",
         f"name = {toml_string(file.reference)}",

@@ -1,6 +1,7 @@
-"""Has a sensor drifted since its calibration? A comparison with new points.
+"""Drift of a sensor since its calibration, from a comparison with new points.
 
-Errors of the calibration's own reference are in both and cancel, so that even a coarse reference shows a small drift.
+Errors of the reference occur in both calibration and comparison and cancel; even a coarse reference thus shows a small
+drift.
 Source: JCGM 100:2008, F.1.2.3; the normalised error |d| / U(d) as in ISO/IEC 17043, B.3.1.3.
 """
 
@@ -21,7 +22,7 @@ from opjoule.units import COVERAGE_FACTOR
 
 @dataclass(frozen=True)
 class Deviation:
-    """One quantity of one point: corrected reading less reference."""
+    """One quantity of one point: corrected reading minus reference."""
 
     quantity: str
     """current or voltage"""
@@ -36,7 +37,7 @@ class Deviation:
 
     @property
     def has_drifted(self) -> bool:
-        """Whether it is larger than the calibration allows."""
+        """Whether the deviation is larger than the calibration allows."""
         return abs(self.value) > math.hypot(self.u, self.claimed)
 
 

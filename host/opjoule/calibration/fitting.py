@@ -1,4 +1,4 @@
-"""Fits a calibration to points, or says in one line which figure cannot be trusted and why."""
+"""Fits a calibration to points, or reports in one line which figure cannot be trusted and why."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ROUNDS: Final = 2
 
 
 class CalibrationFault(DataFault):
-    """The points give no calibration, or a calibration does not fit the sensor that is measured."""
+    """Raised when points do not allow a calibration, or when a calibration does not fit the sensor."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,12 @@ class ReferencePoint:
     reference_v: float | None = None
     reference_u_v: float = 0.0
     warmth_a2: float | None = None
-    """Warmth of the shunt: squared readings filtered with its time constant; None: it was not at rest."""
+    """Warmth of the shunt: squared readings filtered with its time constant; None: its temperature had not settled."""
     course: PointCourse | None = field(default=None, compare=False, repr=False)
     """The sensor's readings while the shunt warmed up; None: not recorded."""
 
     def warmed(self, heating: Heating) -> ReferencePoint:
-        """The point with the warmth by this heating, where its course is known."""
+        """The point with its warmth computed for this heating, if its course is known."""
         return replace(self, warmth_a2=self.course.kept_warmth_a2(heating)) if self.course else self
 
     @property
@@ -76,23 +76,23 @@ class ReferencePoint:
 
 @dataclass(frozen=True)
 class Fitted:
-    """A calibration with what the reader of its file wants to see."""
+    """A calibration, with the fits and points behind it."""
 
     calibration: SensorCalibration
     current: LineFit
     voltage: LineFit | None
     points: tuple[ReferencePoint, ...]
     notes: tuple[str, ...]
-    """Remarks that are no faults, a line each."""
+    """Remarks that are not faults, one line each."""
 
 
 def calibrate(
     points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds, identity: str
 ) -> Fitted:
-    """Fits current and, where the reference has measured it, voltage, whose gain the sensor's own bounds limit.
+    """Fits the current and, if the reference measured it, the voltage; the sensor's bounds limit the voltage's gain.
 
-    Raises: CalibrationFault: too few points, points at one current, points that stray further than their
-            uncertainty, or a reference that knows less than the data sheets.
+    Raises: CalibrationFault: too few points, points at one current, points that scatter more than their
+            uncertainty, or a reference that is less accurate than the data sheets.
     """
     current, points, heating = _with_bow(points, reference, sensor)
     voltages = [point.voltage for point in points if point.voltage]
@@ -124,7 +124,7 @@ def calibrate(
 
 
 def heating_effect(readings_a: Sequence[float], bound_per_a2: float) -> tuple[float, ...]:
-    """Change of the parameters by one standard uncertainty of a bow that a straight line was fitted through."""
+    """Change of the parameters of a straight line by one standard uncertainty of a curvature that was not fitted."""
     x = np.array(readings_a)
     slope, level = np.polyfit(x, x**3, 1).tolist() if len(set(readings_a)) > 1 else (0.0, 0.0)
     u = bound_per_a2 / SQRT3
@@ -134,7 +134,7 @@ def heating_effect(readings_a: Sequence[float], bound_per_a2: float) -> tuple[fl
 def _with_bow(
     points: Sequence[ReferencePoint], reference: Reference, sensor: ErrorBounds
 ) -> tuple[LineFit, Sequence[ReferencePoint], Heating | None]:
-    """The current's fit, the points with their warmth by it, and the heating; None: the points show none."""
+    """Fit of the current, the points with their warmth, and the heating; None if it cannot be fitted."""
     _check_currents(points, reference)
     prior_u = sensor.heating_max_per_a2
     if not prior_u or any(point.warmth_a2 is None for point in points):
@@ -153,7 +153,7 @@ def _with_bow(
 
 
 def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> None:
-    """Raises CalibrationFault for too few points, points at one current, or a sensor that sees something else."""
+    """Raises CalibrationFault for too few points, points at one current, or a sensor that reads something else."""
     if len(points) < CURRENT_POINTS_MIN:
         raise CalibrationFault(
             f"{counted(len(points), 'point')}: gain and offset of the current cannot be trusted, and no energy "
@@ -171,8 +171,8 @@ def _check_currents(points: Sequence[ReferencePoint], reference: Reference) -> N
     span_a, read_a = most_a - least_a, max(readings_a) - min(readings_a)
     if not GAIN_MIN * read_a < span_a < GAIN_MAX * read_a:
         raise CalibrationFault(
-            f"the current changed by {span_a:.4g} A by {reference.name}, by {read_a:.4g} A by the sensor. No "
-            "sensor is so far off, so the calibration cannot be trusted. Check that shunt= is what is "
+            f"the current changed by {span_a:.4g} A according to {reference.name} and by {read_a:.4g} A according to "
+            "the sensor. No sensor is so far off, so the calibration cannot be trusted. Check that shunt= is the value "
             "printed on the resistor, that the reference is in series with it, and that readings are in the "
             "unit that is asked for"
         )
@@ -188,8 +188,8 @@ def _voltage(points: Sequence[LinePoint], reference: Reference, sensor: ErrorBou
     true_v = sum(point.reference for point in points) / len(points)
     if abs(read_v - true_v) > VOLTAGE_OFF_MAX * abs(true_v):
         raise CalibrationFault(
-            f"the voltage is {true_v:.4g} V by {reference.name}, {read_v:.4g} V by the sensor. No sensor is "
-            "so far off: neither voltage nor energy can be trusted. Check that the reference reads at the "
+            f"the voltage is {true_v:.4g} V according to {reference.name} and {read_v:.4g} V according to the sensor. "
+            "No sensor is so far off: neither voltage nor energy can be trusted. Check that the reference reads on the "
             "board's side of the shunt, in the unit that is asked for"
         )
     prior_u = sensor.gain_errors_max.get(VOLTAGE, 0.0) / SQRT3
@@ -204,7 +204,7 @@ def _line(
     reference: Reference,
     heating_prior_u: float | None = None,
 ) -> LineFit:
-    """Raises CalibrationFault for points that stray further from a line than reference and sensor could explain."""
+    """The fitted line. Raises: CalibrationFault: the points scatter more than reference and sensor could explain."""
     fit = fit_line(points, prior_u, heating_prior_u)
     if fit.chance >= CHANCE_MIN:
         return fit
@@ -216,15 +216,15 @@ def _line(
         f"the {what} cannot be trusted, nor any energy: point {worst + 1} lies {away * 1e3:+.3g} m{unit} "
         "from the line through the others, and the stated accuracies allow "
         f"{fit.residual_u[worst] * 1e3:.2g} m{unit}. Either {reference.name} is noisier than stated, or a "
-        f"reading is mistyped, or the load moved{heats}; take that point again"
+        f"reading is mistyped, or the load changed{heats}; take that point again"
     )
 
 
 def _worst(
     points: Sequence[LinePoint], prior_u: float | None, heating_prior_u: float | None
 ) -> tuple[int, LineFit]:
-    """Place of the point whose removal leaves the best line, and that line. Its own residual is no criterion: a wrong
-    point at the end of the range attracts the line.
+    """Place of the point whose removal leaves the best line, and that line. The point's own residual is no criterion,
+    since a wrong point at the end of the range attracts the line.
     """
     others = [[*points[:place], *points[place + 1 :]] for place in range(len(points))]
     without = {
@@ -242,7 +242,7 @@ def _correction(fit: LineFit, readings: Sequence[float], margin: float = 0.0) ->
 
 
 def _widened(fit: LineFit) -> np.ndarray:
-    """Covariance, wider where the points stray further than stated, though not so far that they are refused."""
+    """Covariance, widened if the points scatter more than stated but not enough to be refused."""
     scatter = fit.chi_squared / fit.degrees if fit.degrees > 0 else 1.0
     return fit.covariance * max(scatter, 1.0)
 
@@ -253,13 +253,13 @@ def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
         return []
     return [
         f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
-        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: check that shunt= is what is "
+        f"{100 * of_current:.2g} % that shunt and chip may have as delivered: check that shunt= is the value "
         "printed on the resistor, and that VIN+ and VIN- are soldered well"
     ]
 
 
 def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> None:
-    """Raises CalibrationFault for a calibration that knows the power less well than the data sheets."""
+    """Raises CalibrationFault for a calibration that gives the power less accurately than the data sheets."""
     middle_a = max(point.reference_a for point in fitted.points) / 2
     middle_v = float(np.mean([point.voltage_v for point in fitted.points]))
     after, before = fitted.calibration.power_u(middle_a, middle_v), sensor.power_gain_u
@@ -267,7 +267,7 @@ def _check_helps(fitted: Fitted, sensor: ErrorBounds, reference: Reference) -> N
         after = math.hypot(after, sensor.voltage_gain_error_max / SQRT3)
     if after > before:
         raise CalibrationFault(
-            f"power and energy would be less certain than without a calibration: ±{200 * after:.2g} % by "
-            f"{reference.name} ({reference.stated}), ±{200 * before:.2g} % by the data sheets (k = 2); "
-            "take a better reference"
+            f"power and energy would be less certain than without a calibration: ±{200 * after:.2g} % with "
+            f"{reference.name} ({reference.stated}), ±{200 * before:.2g} % with the data sheets (k = 2); "
+            "use a better reference"
         )

@@ -1,4 +1,4 @@
-"""Finds the calibration of a sensor, and checks whether it fits the sensor as it is set."""
+"""Finds the calibration of a sensor, and checks whether it fits the sensor's settings."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from opjoule.calibration.fitting import CalibrationFault
 from opjoule.energy.error_bounds import ErrorBounds
 
 OLD_DAYS: Final = 365
-"""Age from which on a calibration is warned of: the usual interval of makers of measuring instruments."""
+"""Age above which a calibration gives a warning: the usual interval of makers of measuring instruments."""
 SETTING_TOLERANCE: Final = 1e-6
 ANEW: Final = "host/calibrate.py makes a new one (docs/how-to/calibrate.md)"
 
@@ -24,10 +24,10 @@ class FoundCalibration:
     path: Path
     file: CalibrationFile
     warnings: tuple[str, ...]
-    """Old, or far from its temperature; a line each."""
+    """Warnings of its age or of a different temperature, one line each."""
 
     def of(self, bounds: ErrorBounds, temperature_c: float | None) -> ErrorBounds:
-        """The sensor's bounds with the calibration in them."""
+        """The sensor's error bounds, including the calibration."""
         return replace(bounds, calibration=self.file.at(temperature_c))
 
 
@@ -39,9 +39,9 @@ def find_calibration(
     temperature_c: float | None = None,
     now_utc: datetime | None = None,
 ) -> FoundCalibration | None:
-    """The calibration of a sensor: the file that bears its name; None where there is none, or the sensor has no name.
+    """The calibration in the file that has the sensor's name; None if there is none, or the sensor has no name.
 
-    Raises: BadInput: a file that cannot be read. CalibrationFault: it is of another sensor, or another setting of it.
+    Raises: BadInput: the file cannot be read. CalibrationFault: it is for another sensor, or for other settings of it.
     """
     path = folder / f"{bounds.sensor_id}.toml"
     if not bounds.sensor_id or not path.exists():
@@ -52,7 +52,7 @@ def find_calibration(
 
 
 def check_fits(path: Path, file: CalibrationFile, bounds: ErrorBounds, *, simulated: bool) -> None:
-    """Raises CalibrationFault for a calibration that says nothing of this sensor as it is set now."""
+    """Raises CalibrationFault for a calibration that is not valid for this sensor and its present settings."""
     sensor = file.sensor
     if sensor.id != bounds.sensor_id:
         _refuse(path, f"is for sensor {sensor.id}, and this is {bounds.sensor_id}")

@@ -23,7 +23,7 @@ CONVERGED: Final = 1e-14
 
 @dataclass(frozen=True)
 class LinePoint:
-    """One point; standard uncertainties are of this point alone, without what all points share."""
+    """One point; its standard uncertainties do not include errors that all points share."""
 
     reading: float
     reading_u: float
@@ -42,7 +42,7 @@ class LineFit:
     covariance: Float64Array
     """Covariance of (gain, offset, heating), shape (3, 3); zeros for the heating of a straight line."""
     residuals: Float64Array
-    """Reference less line, shape (n,)."""
+    """Reference minus line, shape (n,)."""
     residual_u: Float64Array
     """Standard uncertainty of each point's distance from the true line, shape (n,)."""
     degrees: int
@@ -51,7 +51,7 @@ class LineFit:
     heating: float = 0.0
 
     def value(self, point: LinePoint) -> float:
-        """The line at a point's reading and warmth."""
+        """Value of the line at a point's reading and warmth."""
         return (self.offset + self.gain * point.reading) / (1.0 + self.heating * point.warmth_a2)
 
     @property
@@ -63,12 +63,12 @@ class LineFit:
 def fit_line(
     points: Sequence[LinePoint], gain_prior_u: float | None = None, heating_prior_u: float | None = None
 ) -> LineFit:
-    """The line that is nearest to the points, each distance in units of its uncertainty.
+    """The line nearest to the points, with each distance in units of its uncertainty.
 
     Args:
-        points: at least 2, at different readings; with `gain_prior_u` they may be at one.
-        gain_prior_u: what is known of the gain beforehand: 1, with this standard uncertainty; None: nothing.
-        heating_prior_u: what is known of the heating: 0, with this standard uncertainty; None: a straight line.
+        points: at least 2, at different readings; with `gain_prior_u` all may be at one reading.
+        gain_prior_u: standard uncertainty of the gain's prior, whose mean is 1; None: no prior.
+        heating_prior_u: standard uncertainty of the heating's prior, whose mean is 0; None: a straight line.
     Raises: ValueError: the points do not determine a line.
     """
     x, x_u, y, y_u, warmth = np.array([astuple(p) for p in points]).T
@@ -76,12 +76,12 @@ def fit_line(
     spread = float(x.max() - x.min())
     if gain_prior_u is None and (x.size < 2 or spread <= 0):
         raise ValueError("the points do not determine a line")
-    x = x - centre  # so that a narrow range far from zero loses no digits
+    x = x - centre  # a narrow range far from zero would lose digits
     gain, heating = 1.0, 0.0
     if gain_prior_u is None:
         gain = float(
             x @ y / (x @ x)
-        )  # as if readings were exact; from a start far off, the rounds may run away
+        )  # as if readings were exact; the iteration may diverge from a start far off
     level = float((y - gain * x).mean())
     priors = [prior_u for prior_u in (gain_prior_u, heating_prior_u) if prior_u is not None]
     for _ in range(ROUNDS_MAX):
@@ -109,7 +109,7 @@ def fit_line(
     known = design.shape[1]
     root = np.linalg.inv(
         np.linalg.qr(design, mode="r")
-    )  # a product of roots has no negative variance by rounding
+    )  # a product of roots cannot get a negative variance by rounding
     covariance[:known, :known] = root @ root.T
     turn = np.array([[1.0, 0.0, 0.0], [-centre, 1.0, 0.0], [0.0, 0.0, 1.0]])  # offset = level - gain * centre
     residual_u = np.sqrt(y_u**2 + slope**2 * x_u**2)
@@ -129,7 +129,7 @@ def fit_line(
 
 
 def chi_squared_tail(value: float, degrees: int) -> float:
-    """Probability that a chi-squared variable is greater; 1 without a degree of freedom.
+    """Probability that a chi-squared variable is greater; 1 without degrees of freedom.
 
     Source: E. B. Wilson and M. M. Hilferty, The distribution of chi-square (1931): its cube root is nearly normal.
     """

@@ -1,4 +1,4 @@
-"""A sensor's reading at a steady load: mean and standard uncertainty of a stretch of its raw trace."""
+"""A sensor's reading at a steady load: mean and standard uncertainty over an interval of its raw trace."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from opjoule.energy.uncertainty import current_step_u_a, voltage_step_u_v
 from opjoule.trace.power_trace import Float64Array
 
 STEADY_SHARE: Final = 0.02
-"""Most that the mean of the second half may differ from that of the first, as a share of the current."""
+"""Largest difference between the means of the second and first half, as a share of the current."""
 FLAT_SHARE: Final = 1e-3
-"""The same in the last third of a point that is long enough for the shunt to reach its temperature."""
+"""The same limit in the last third of a point that is long enough for the shunt's temperature to settle."""
 SAMPLES_MIN: Final = 8
 PERIODS_MIN: Final = 8
 
 
 @dataclass(frozen=True)
 class MeanReading:
-    """Means over one stretch, with the standard uncertainties that are of this stretch alone."""
+    """Means over one interval; the standard uncertainties do not include errors that all intervals share."""
 
     current_a: float
     current_u_a: float
@@ -45,13 +45,13 @@ def mean_reading(
     period_ns: int = 0,
     steady_share: float = STEADY_SHARE,
 ) -> MeanReading:
-    """Means between two times of the meter [ns]; noise, ripple and steps of the codes are in their uncertainties.
+    """Means between two times of the meter [ns]; their uncertainties include noise, ripple and quantisation steps.
 
     Args:
         u_ns: standard uncertainty of either time.
-        period_ns: of a load that repeats a pattern; its means over whole periods tell the noise then.
-        steady_share: most that the second half may differ from the first.
-    Raises: CalibrationFault: outside of the trace, too few samples, clipped ones, or a load that was not steady.
+        period_ns: period of a load that repeats a pattern; the noise is then estimated from means over whole periods.
+        steady_share: largest relative difference between the second and first half.
+    Raises: CalibrationFault: outside the trace, too few or clipped samples, or a load that was not steady.
     """
     if start_ns < cells.start_ns or end_ns > cells.end_ns or end_ns <= start_ns:
         why = "the point lies outside the meter's recording, so its current is unknown"
@@ -61,7 +61,7 @@ def mean_reading(
     if current_a.size < SAMPLES_MIN:
         raise CalibrationFault(f"{current_a.size} samples in one point are too few for a mean; record longer")
     if clipped := cells.clipped_samples(start_ns, end_ns):
-        why = f"{clipped} samples at the end of the meter's range: the current was at least that"
+        why = f"{clipped} samples are at the end of the meter's range: the current was at least that"
         raise CalibrationFault(f"{why}; use a smaller load")
     seconds = (end_ns - start_ns) * 1e-9
     mean_a = float(cells.current.between(start_ns, end_ns)) / seconds
@@ -82,7 +82,7 @@ def mean_reading(
 
 
 def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds, steady_share: float) -> None:
-    """Raises CalibrationFault where the load moved: both meters would have to see exactly the same time."""
+    """Raises CalibrationFault if the load changed, since the two meters do not cover exactly the same time."""
     half = current_a.size // 2
     moved_a = float(current_a[half:].mean() - current_a[:half].mean())
     noise_a = 6 * _error_of_mean(current_a)
@@ -90,13 +90,13 @@ def _check_steady(current_a: Float64Array, mean_a: float, sensor: ErrorBounds, s
         part = "in the last third of the point" if steady_share == FLAT_SHARE else "during the point"
         longer = ", with longer points (--seconds 180)" if steady_share == FLAT_SHARE else ""
         raise CalibrationFault(
-            f"the load moved by {moved_a * 1e3:+.3g} mA {part}, so the sensor and the reference "
+            f"the load changed by {moved_a * 1e3:+.3g} mA {part}, so the sensor and the reference "
             f"were read at different loads; wait until it is steady and take the point again{longer}"
         )
 
 
 def _period_means(current_a: Float64Array, samples: int) -> Float64Array:
-    """Means over whole periods of so many samples each; the samples themselves where there is no period."""
+    """Means over whole periods of `samples` samples; the samples themselves if there are too few periods."""
     count = current_a.size // samples if samples > 1 else 0
     if count < PERIODS_MIN:
         return current_a
@@ -112,7 +112,7 @@ class ReadPoint:
     """One meter's reading during one point."""
 
     mean: MeanReading
-    """Mean of its last third if it lasts long enough for a shunt to come to rest, otherwise of all of it."""
+    """Mean of its last third if it is long enough for the shunt's temperature to settle, else of all of it."""
     course: PointCourse | None
     """Course of the readings; None for a shorter point."""
 
@@ -127,7 +127,7 @@ class ReadPoint:
         period_ns: int,
         steady: bool,
     ) -> ReadPoint:
-        """From a trace and a stretch of the meter's clock. Raises: CalibrationFault: as mean_reading()."""
+        """The reading over an interval of the meter's clock. Raises: CalibrationFault: as mean_reading()."""
         start_ns, end_ns = span_ns
         kept_ns = start_ns + round((end_ns - start_ns) * KEPT_FROM) if steady else start_ns
         share = FLAT_SHARE if steady else STEADY_SHARE

@@ -1,7 +1,7 @@
 """References for a sensor: a multimeter, resistors of known value, another meter of the rig.
 
-A reference's errors of gain and zero are common to all points: more points do not average them out. Its last digit and
-the noise of its samples differ from point to point.
+A reference's gain and zero errors are common to all points, so that more points do not average them out. The rounding
+of its last digit and the noise of its samples differ from point to point.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from opjoule.errors import BadInput
 
 CERTIFICATE: Final = "k=2"
 HEATED_A: Final = 1.5
-"""Current at which the heat of an uncalibrated reference's own shunt is counted."""
+"""Current for which the self-heating of an uncalibrated reference's shunt is counted."""
 _PARTS: Final = re.compile(r"(?i)^\s*(\d+(?:\.\d*)?(?:e-?\d+)?)\s*(%|ppm|[munµ]?[AVΩ]|[mu]?ohm)?\s*$")
 _SCALE: Final = {"%": 1e-2, "ppm": 1e-6}
 _PREFIX: Final = {"m": 1e-3, "u": 1e-6, "µ": 1e-6, "n": 1e-9}
@@ -35,11 +35,11 @@ class Accuracy:
 
     @classmethod
     def of(cls, text: str, unit: str) -> Accuracy:
-        """From "0.05%+2mV", as a maker or a certificate states it.
+        """Parses "0.05%+2mV", as a maker or a certificate states it.
 
-        Bounds of a maker are rectangular; a certificate's expanded uncertainty ends with "k=2".
+        A maker's bounds count as rectangular distributions; a certificate's expanded uncertainty ends with "k=2".
 
-        Raises: BadInput: no such statement, or nothing that anybody knows so well.
+        Raises: BadInput: the text has another form, or the accuracy is 0 or above 20 %.
         """
         words, certified, _ = text.partition(CERTIFICATE)
         sums = {"relative": 0.0, "absolute": 0.0}
@@ -66,7 +66,7 @@ def _part(part: str, unit: str, text: str) -> tuple[str, float]:
 
 @dataclass(frozen=True)
 class CommonError:
-    """An error of a reference that is common to all points: one standard uncertainty, with sign."""
+    """An error of a reference that is common to all points: one standard uncertainty, with its sign."""
 
     name: str
     current_share: float = 0.0
@@ -77,7 +77,7 @@ class CommonError:
     voltage_v: float = 0.0
 
     def effect(self, current: Correction, voltage: Correction) -> tuple[float, ...]:
-        """Change of a sensor's fitted parameters [PARAMETERS] by this error."""
+        """Change of a sensor's fitted parameters (in the order of PARAMETERS) by this error."""
         return (
             self.current_share * current.gain,
             self.voltage_share * voltage.gain,
@@ -92,23 +92,23 @@ class Reference:
     """The reference of the points."""
 
     name: str
-    """Name that a reader knows: model and serial number."""
+    """Name for the reader: model and serial number."""
     stated: str
     """The reference's stated uncertainty, in words."""
     common: tuple[CommonError, ...]
     measures_voltage: bool = True
 
     def current_u_a(self, current_a: float) -> float:
-        """Standard uncertainty of a current [A] from what all points share."""
+        """Standard uncertainty of a current [A] from errors that all points share."""
         return math.hypot(*(error.current_share * current_a + error.current_a for error in self.common))
 
     def voltage_u_v(self, voltage_v: float) -> float:
-        """Standard uncertainty of a voltage [V] from what all points share."""
+        """Standard uncertainty of a voltage [V] from errors that all points share."""
         return math.hypot(*(error.voltage_share * voltage_v + error.voltage_v for error in self.common))
 
 
 def multimeter(name: str, *, current: Accuracy | None, voltage: Accuracy | None, stated: str) -> Reference:
-    """A multimeter, or two, whose current and voltage ranges know nothing of each other."""
+    """One or two multimeters whose errors of current and voltage are independent."""
     common = []
     if current:
         common += [CommonError(f"{name}: current, share", current_share=current.relative)]
@@ -120,9 +120,9 @@ def multimeter(name: str, *, current: Accuracy | None, voltage: Accuracy | None,
 
 
 def over_resistor(name: str, *, ohm: float, resistor: Accuracy, voltage: Accuracy, stated: str) -> Reference:
-    """A voltmeter on the board's voltage and on the drop over a known resistor in series, which tells the current.
+    """A voltmeter that reads the board's voltage, and the drop over a known series resistor to get the current.
 
-    With a single voltmeter, a relative error affects current and voltage alike, and the power twice.
+    A relative error of a single voltmeter affects current and voltage alike, and the power twice.
     """
     share, resistor_share = voltage.relative, math.hypot(resistor.relative, resistor.absolute / ohm)
     common = [
@@ -134,9 +134,9 @@ def over_resistor(name: str, *, ohm: float, resistor: Accuracy, voltage: Accurac
 
 
 def other_meter(name: str, bounds: ErrorBounds) -> Reference:
-    """Another meter of the rig in series; if it was calibrated itself, with what its calibration knows.
+    """Another meter of the rig in series; if it is calibrated, with the uncertainties of its calibration.
 
-    Raises: BadInput: it measures power alone.
+    Raises: BadInput: it measures only power.
     """
     if POWER in bounds.gain_errors_max:
         raise BadInput(f"reference {name} measures power only: it cannot calibrate current and voltage")
@@ -166,7 +166,7 @@ def _voltage_bound(name: str, bounds: ErrorBounds) -> list[CommonError]:
 
 
 def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
-    """Common errors of a calibrated reference: the sources of its own calibration, under the same names."""
+    """Common errors of a calibrated reference: the error sources of its calibration, under the same names."""
     voltage = calibration.voltage or Correction()
     low_a, high_a = (_at(calibration, share) for share in (0.25, 1.0))
     columns = {
@@ -184,7 +184,7 @@ def _of_calibration(calibration: SensorCalibration) -> list[CommonError]:
 
 
 def _at(calibration: SensorCalibration, share: float) -> tuple[float, dict[str, float]]:
-    """A share of the greatest calibrated current [A], or of 1 A if there is no range, and what each source adds [A]."""
+    """A share of the greatest calibrated current (1 A if there is no range) [A], and each source's error there [A]."""
     current = calibration.current
     reading_a = share * (current.most if current.most < UNLIMITED else 1.0)
     at = calibration.sensitivity(reading_a, calibration.steady_warmth_a2(reading_a))

@@ -1,4 +1,4 @@
-"""Readings of a multimeter as a person types them; the last digit gives their uncertainty."""
+"""Readings of a multimeter that a person types; the last digit gives their uncertainty."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class TypedQuantity(Enum):
 
 
 Ask = Callable[[str, TypedQuantity], str | None]
-"""Gives the answer to a question, which is of this quantity; None at the end of the input."""
+"""Returns the answer to a question about a quantity; None at the end of the input."""
 Typed = tuple[float, float]
-"""A reading and its standard uncertainty, of its last digit."""
+"""A reading, and its standard uncertainty from its last digit."""
 
 
 def reading(text: str, unit: str) -> Typed:
-    """From "0.503", "503 mA" or "0,503 A". Raises: BadInput: no such number, or of another unit."""
+    """Parses "0.503", "503 mA" or "0,503 A". Raises: BadInput: not a number, or another unit."""
     match = READING.match(text.strip())
     if not match or match[4] not in {"", unit} or not (match[1].strip("-") or match[2]):
         raise BadInput(
@@ -48,11 +48,11 @@ class TypedReference:
 
     reference: Reference
     over_ohm: float | None = None
-    """Voltages over this resistor are typed in place of currents."""
+    """Resistor over which voltages are typed instead of currents [ohm]; None: currents are typed."""
     asks_current: bool = True
 
     def ask(self, ask: Ask) -> tuple[Typed | None, Typed | None]:
-        """Current and voltage of one point, as far as they are typed. Raises: BadInput: the input ended."""
+        """Typed current and voltage of one point; None if one is not typed. Raises: BadInput: the input ended."""
         current = voltage = None
         if self.asks_current and self.over_ohm:
             volts, u_v = _asked(ask, TypedQuantity.DROP, f"voltage over the {self.over_ohm:g} ohm")
@@ -64,7 +64,7 @@ class TypedReference:
         return current, voltage
 
     def beside(self, meter: Reference) -> Reference:
-        """A meter's currents with the voltages that are typed."""
+        """A reference of a meter's currents and typed voltages."""
         currents = tuple(
             replace(error, voltage_share=0.0, voltage_v=0.0)
             for error in meter.common
@@ -77,10 +77,10 @@ class TypedReference:
 def typed_reference(
     name: str, *, current: str | None, over: str | None, voltage: str | None, with_meter: bool = False
 ) -> TypedReference | None:
-    """The readings to be typed at each point, by the stated accuracies; None: none are.
+    """The readings to type at each point, from the stated accuracies; None: no reading is typed.
 
-    `over` is "OHM,ACCURACY" of a resistor; `with_meter`: the current comes from another meter.
-    Raises: BadInput: an accuracy is missing, or none.
+    `over`: "OHM,ACCURACY" of a resistor. `with_meter`: the current comes from another meter.
+    Raises: BadInput: an accuracy is missing or invalid.
     """
     of_voltage = Accuracy.of(voltage, "V") if voltage else None
     if with_meter:
@@ -104,7 +104,7 @@ def typed_reference(
     if not 1e-4 <= ohm <= 1e3 or not resistor:
         raise BadInput(f"--over {over}: write --over OHM,ACCURACY, for example 0.1,0.1%")
     if of_voltage is None:
-        needed = "needs the voltmeter's accuracy, too: give --voltage, for example 0.05%+1mV"
+        needed = "also needs the voltmeter's accuracy: give --voltage, for example 0.05%+1mV"
         raise BadInput(f"--over {over} {needed}")
     stated = f"voltage {voltage}, resistor {ohm:g} ohm {resistor}"
     of_resistor = Accuracy.of(resistor, "ohm")

@@ -21,13 +21,13 @@ from opjoule.trace.power_trace import Float64Array
 
 STEP_NS: Final = 500_000_000
 STEADY_S: Final = 60.0
-"""A point of this length shows that the shunt has come to rest; its last third counts."""
+"""Length of a point in which the shunt's temperature settles; only its last third counts."""
 KEPT_FROM: Final = 2 / 3
 SETTLED_S: Final = 1.0
 """Time left out at the beginning of a point, when the load has just been set."""
 TAUS_S: Final = np.geomspace(TAU_LEAST_S, TAU_MOST_S, 80)
 TOGETHER: Final = 4.0
-"""Steps whose errors count as one: what a load does by itself is slower than a step."""
+"""Number of steps whose errors count as one, since changes of the load are slower than a step."""
 LN_TAU_U_LEAST: Final = 0.02
 
 
@@ -39,11 +39,11 @@ class PointCourse:
     squares_a2: Float64Array
     """Mean square of the readings in each step, shape (n,)."""
     reading_a: Float64Array
-    """Mean reading of each step of the point, the last ones of the n, shape (k,)."""
+    """Mean reading of each step of the point, shape (k,); these are the last k of the n steps."""
 
     @classmethod
     def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> PointCourse:
-        """Between two times of the meter; of a load that repeats a pattern in steps of whole periods."""
+        """The course between two times of the meter; the steps are whole periods if the load repeats a pattern."""
         step_ns = max(round(STEP_NS / period_ns), 1) * period_ns if period_ns else STEP_NS
         steps = int((end_ns - start_ns) // step_ns)
         before = int((start_ns - cells.start_ns) // step_ns)
@@ -53,7 +53,7 @@ class PointCourse:
         return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
 
     def beside(self, other: PointCourse) -> PointCourse:
-        """The course with the load's own changes, as another meter in series saw them, taken out."""
+        """The course without the load's own changes, which another meter in series has measured."""
         count = min(self.reading_a.size, other.reading_a.size)
         moved = other.reading_a[:count]
         steady = float(moved.mean()) / moved if abs(float(moved.mean())) > 0 else np.ones(count)
@@ -84,9 +84,9 @@ class PointCourse:
 
 
 def time_constant(courses: Sequence[PointCourse], per_a2: float) -> Heating:
-    """The heating with its thermal time constant and how well that is known, any within the limits as likely before.
+    """The heating with its thermal time constant and the uncertainty of that; the prior is uniform within the limits.
 
-    Source: the posterior of one parameter on a grid, with the noise that is left at its best value.
+    Source: posterior of one parameter on a grid, with the residual noise at the best value.
     """
     left = [[course.left_a(Heating(per_a2, tau_s)) for course in courses] for tau_s in TAUS_S.tolist()]
     squares = np.array([sum(float(left_a @ left_a) for left_a in one) for one in left])

@@ -126,7 +126,7 @@ def altered(change):
         ),
         (
             lambda p: {"current_a": 5 * p.current_a},
-            "the calibration cannot be trusted. Check that shunt= is what is printed",
+            "the calibration cannot be trusted. Check that shunt= is the value printed",
         ),
         (lambda p: {"reference_v": 1e-3 * p.reference_v}, "neither voltage nor energy can be trusted"),
     ],
@@ -152,7 +152,7 @@ def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is
     odd = calibrate(
         points(TrueSensor(0.95), TrueReference(bench_reference())), bench_reference(), BOUNDS, "x"
     )
-    assert len(odd.notes) == 1 and "check that shunt= is what is printed" in odd.notes[0]
+    assert len(odd.notes) == 1 and "check that shunt= is the value printed" in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
     with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* take a better"):
         calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
