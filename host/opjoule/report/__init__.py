@@ -1,1 +1,1 @@
-"""A run record as people read it: a page, a terminal summary, a figure."""
+"""Presentation of a run record: a page, a summary on the terminal, a figure."""

@@ -1,4 +1,4 @@
-"""Energy above idle by kind of operation and activity, in total and over time, as a drawing."""
+"""Drawing of the energy above idle by kind of operation and activity, in total and over time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
 def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element]:
-    """Stacked view of each repeat; empty without an attribution, or if the result identifies no part."""
+    """Stacked drawing of each repeat; empty without an attribution, or if the result identifies no part."""
     identified = told_parts(result)
     if not identified or not record.path("attribution.parquet").exists():
         return []
@@ -66,7 +66,7 @@ def _figure(
     *,
     simulated: bool,
 ) -> Element:
-    """One repeat: a bar of the whole, and power over time with what was measured as a line."""
+    """Drawing of one repeat: a bar of the total, and power over time with the measured power as a line."""
     word = "SIMULATED, " if simulated else ""
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
     drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)

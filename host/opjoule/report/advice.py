@@ -12,42 +12,42 @@ from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
 UNTIL_U = "3%"
-"""Interval of the headline that is advised; from there on more repeats are not."""
+"""Advised interval of the headline; once it is reached, more repeats are no longer advised."""
 REMEDIES = {
     "gain": f"calibrate the sensor ({CALIBRATE}), or state tighter bounds of shunt and chip if you know "
     "them (shunt_tolerance=, kelvin=, genuine=)",
     "offset": f"calibrate the sensor's zero ({CALIBRATE}): its offset is taken from the data sheet",
-    "heating": f"calibrate with points of a minute ({CALIBRATE}), or take a smaller shunt: its own current heats it",
+    "heating": f"calibrate with points of a minute ({CALIBRATE}), or use a smaller shunt: its own current heats it",
     "wire": (
-        "state the resistance of the wire behind the sense point ([supply] sense_ohm in rig.toml), or "
+        "state the resistance of the wire after the sense point ([supply] sense_ohm in rig.toml), or "
         "sense at the board's pins"
     ),
     "quantisation": "measure longer ({more}) or use a smaller sensor range",
-    "voltage": "a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
+    "voltage": "use a stiffer supply (shorter, thicker cable), or read the voltage more often (bus_every=32)",
     "timebase": (
         "all seconds come from the clock named under timebase: use a board or a host with a more "
         "accurate clock"
     ),
     "alignment": "wire the sync line, or measure longer ({more})",
     "loss": "find out where samples are lost: cable, hub or a busy host (host/measure.py doctor)",
-    "baseline": "longer idle phases (--idle {idle:g})",
+    "baseline": "use longer idle phases (--idle {idle:g})",
     "repeats": f"repeat until the energy above idle is known to {UNTIL_U} (--until-u {UNTIL_U}), on a quieter board",
 }
 OF_A_CALIBRATION = {
     "gain": "calibrate against a better reference; state the room's temperature ([room] temperature_c in rig.toml)",
-    "offset": "calibrate with more points at small currents, and longer ones",
+    "offset": "calibrate with more and longer points at small currents",
     "heating": "calibrate with points of a minute (--seconds 60) up to the greatest current",
 }
-"""In the place of the same remedies, once the sensor is calibrated."""
+"""Replacements of the same remedies for a calibrated sensor."""
 OF_MORE = ("quantisation", "alignment", "baseline", "repeats")
-"""Parts that more of the same measurement makes smaller: not advised once the headline is known to UNTIL_U."""
+"""Parts that shrink with more of the same measurement; not advised once the headline is known to UNTIL_U."""
 LONGER_IDLE = 4.0
-"""Times as long idle phases are advised: their part of the uncertainty halves."""
+"""Factor by which longer idle phases are advised; it halves their part of the uncertainty."""
 LARGE_MARGINAL_U = 0.25
 
 
 def shares(budget: object) -> dict[str, float]:
-    """Each known part's share of the variance, largest first."""
+    """Known part -> its share of the variance, largest first."""
     parts = budget.items() if isinstance(budget, Mapping) else ()
     known = [(name, part["value"]) for name, part in parts if is_quantity(part) and part["value"] is not None]
     squares = {name: float(value) ** 2 for name, value in known}
@@ -57,7 +57,7 @@ def shares(budget: object) -> dict[str, float]:
 
 
 def largest_parts(result: Mapping[str, Any], quantities: Quantities) -> list[tuple[str, float]]:
-    """The largest part of each budget and its share of the variance, the headline's first."""
+    """The largest part of each budget and its share of the variance; the headline's budget comes first."""
     budgets = [shares(result.get(definition.budget)) for definition in quantities.shown("budget")]
     return [next(iter(budget.items())) for budget in budgets if budget]
 
@@ -67,7 +67,7 @@ def remedies(
 ) -> list[str]:
     """Advice on how to improve the result, most useful first; empty without a budget.
 
-    `more` and `apart`: options for who wants more measured, or kinds told apart, in the words of its study.
+    `more` and `apart`: options that measure more, or that separate kinds, in the words of the run's study.
     """
     parts = [name for name, _ in largest_parts(result, quantities)]
     shared = result.get("shared")
@@ -81,10 +81,12 @@ def remedies(
     advice = dict.fromkeys(known[part].format(more=more, idle=LONGER_IDLE * idle_s) for part in wanted)
     lines = list(advice)
     if parts and "repeats" not in shares(result.get("budget")):
-        lines.append("more than one run (--repeats 5): one run does not show how much runs differ")
+        lines.append("measure more than one run (--repeats 5): one run does not show how much runs differ")
     marginal = quantity(result, "marginal_energy_j")
     if isinstance(marginal, Measured) and marginal.relative_u > LARGE_MARGINAL_U and "repeats" not in parts:
-        lines.append(f"more work ({more}): the energy above idle is small against its uncertainty")
+        lines.append(
+            f"measure more work ({more}): the energy above idle is small compared with its uncertainty"
+        )
     return lines + _for_kinds(result, more, apart)
 
 
@@ -97,7 +99,7 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
     lines = []
     if mixed and apart:
-        lines.append(f"randomised blocks of changing mix ({apart}): they tell {' and '.join(mixed)} apart")
+        lines.append(f"run in randomised blocks ({apart}): they separate {' and '.join(mixed)}")
     elif mixed or short:
-        lines.append(f"more work ({more}), to tell what {' and '.join([*mixed, *short])} cost")
+        lines.append(f"measure more work ({more}) to determine the cost of {' and '.join([*mixed, *short])}")
     return lines

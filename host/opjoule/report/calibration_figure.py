@@ -1,4 +1,4 @@
-"""Residuals of a calibration as a still picture (SVG): the points about their line, and how far it is trusted."""
+"""Static picture (SVG) of a calibration's residuals: the points about their line, and the line's uncertainty."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ STYLE: Final = (
     ".zero{stroke:#4d5862;stroke-width:.6}.band{fill:#23629f;fill-opacity:.14}.dot{fill:#a83f06}"
     ".whisker{stroke:#a83f06;stroke-width:.8}"
 )
-"""Style sheet of a drawing in a file of its own, on white."""
+"""Style sheet of a drawing in a separate file, on white."""
 
 
 @dataclass(frozen=True)
 class _Panel:
-    """One channel: its points, its line, and the unit of the residuals in thousandths."""
+    """One channel: its points and its line; residuals are drawn in thousandths of `unit`."""
 
     words: str
     unit: str
     points: Sequence[FilePoint]
     correction: Correction
     place: int
-    """Index of its gain among the parameters; the offset follows two places behind."""
+    """Index of its gain among the parameters; the offset is two places further."""
 
 
 def write_residuals(path: Path, file: CalibrationFile) -> Path:
-    """Writes the picture beside the calibration's file, with the same name. Its path."""
+    """Writes the picture beside the calibration's file, with the same name; returns its path."""
     target = path.with_suffix(".svg")
     write_whole(target, ElementTree.tostring(residuals_figure(file), encoding="unicode").encode())
     return target
 
 
 def residuals_figure(file: CalibrationFile) -> Element:
-    """Reference less corrected reading of every point with its own uncertainty; that of the line as a band, k = 2."""
+    """Reference minus corrected reading of every point with its own uncertainty, and the line's as a band (k = 2)."""
     panels = [_Panel("current", "A", file.current, file.calibration.current, 0)]
     if file.calibration.voltage:
         panels.append(_Panel("voltage", "V", file.voltage, file.calibration.voltage, 1))

@@ -1,4 +1,4 @@
-"""The trace as a still picture (SVG): for print and for readers without scripts."""
+"""Static picture (SVG) of the trace, for print and for readers without scripts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LEAST_MARK: Final = 0.8
 
 
 def trace_figure(answer: Answer, timeline: Timeline) -> Element:
-    """Power (lowest to highest in each cell, mean as a line) and operation rate over the whole record."""
+    """Power (lowest to highest in each cell, the mean as a line) and operation rate over the whole record."""
     time = Scale(0.0, timeline.duration_s, LEFT, WIDTH - RIGHT)
     power = joined(timeline.tracks["power"], CELLS)
     lowest, highest = power.extremes("power_w")
@@ -57,7 +57,7 @@ def _placed(values: Floats, scale: Scale) -> list[float]:
 
 
 def _phases(timeline: Timeline, time: Scale) -> list[Element]:
-    """Grounds in the phases' colours, and names of those that are wide enough for them."""
+    """Backgrounds in the phases' colours, and the names of phases that are wide enough for them."""
     parts = []
     for phase in timeline.phases:
         left, right = time(phase.start_s), time(phase.end_s)
@@ -70,7 +70,7 @@ def _phases(timeline: Timeline, time: Scale) -> list[Element]:
 
 
 def _lost(timeline: Timeline, time: Scale) -> list[Element]:
-    """Lost stretches: shaded where they are wide enough, each with a mark above."""
+    """Lost intervals, each with a mark above; those that are wide enough are shaded."""
     parts = []
     for lost in timeline.lost:
         left, right = time(lost.start_s), time(lost.end_s)
@@ -95,7 +95,7 @@ def _rate(timeline: Timeline, time: Scale) -> list[Element]:
 
 
 def _idle_level(answer: Answer, watts: Scale) -> list[Element]:
-    """A dashed line, named above the axes, where the trace does not go."""
+    """A dashed line at idle power; its label is above the axes, outside the trace."""
     idle = answer.quantity("idle_power_w")
     if isinstance(idle, Missing) or not watts.low <= idle.value <= watts.high:
         return []

@@ -1,4 +1,4 @@
-"""Head of every output: what was asked, found and run, in a few lines."""
+"""Head of every output: the work, the settings and the rig in a few lines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from opjoule.opened.rounding import percent, rounded
 from opjoule.record.run import Run
 
 _NAMED = {"recordcount", "operationcount", "requestdistribution", "fieldcount", "fieldlength"}
-"""Properties that have words of their own."""
+"""Properties that the description of the work already contains."""
 
 
 def head_lines(run: Run) -> list[str]:
-    """Lines of the head: work, changed settings, engine and durability, board and system, program and commit."""
+    """Lines of the head: work, changed settings, engine and durability, board, shunt, supply, program and commit."""
     changed = [given for given in run.asked.properties if given.partition("=")[0].strip() not in _NAMED]
     settings = f"changed from the workload: {' '.join(changed)}" if changed else ""
     program = f"OpJoule {run.found.opjoule}" if run.found.opjoule else ""
@@ -37,7 +37,7 @@ def _board(run: Run) -> str:
 
 
 def _shunt(run: Run) -> str:
-    """The shunt and the source of its value; empty for a meter that has its own."""
+    """The shunt and the source of its value; empty for a meter with a built-in shunt."""
     shunt = run.sensor.shunt if run.sensor else None
     if shunt is None or not shunt.origin:
         return ""
@@ -45,7 +45,7 @@ def _shunt(run: Run) -> str:
 
 
 def _supply(run: Run) -> str:
-    """The least voltage of the whole trace, or why it is not known."""
+    """The least voltage of the whole trace, or the reason why it is unknown."""
     least = run.least_voltage
     if least.value is None:
         return f"supply: {least.unchecked}" if least.unchecked else ""

@@ -23,7 +23,7 @@ from opjoule.units import Missing
 
 
 def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
-    """Writes `report.html` of a record, however its run ended; gives its path. Raises: RecordFault: unreadable."""
+    """Writes `report.html` of a record, however its run ended; returns its path. Raises: RecordFault: unreadable."""
     answer = open_answer(of)
     page = render(answer, timeline or read_timeline(answer.record))
     target = answer.record.path("report.html")
@@ -32,9 +32,9 @@ def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path
 
 
 def render(answer: Answer, timeline: Timeline) -> str:
-    """The page's source."""
+    """HTML of the page."""
     if "power" in timeline.tracks:
-        # With the still picture for print and for readers without scripts.
+        # The static picture is for print and for readers without scripts.
         chart = chart_frame(timeline.notes, trace_figure(answer, timeline))
     else:
         chart = [element("p", note, class_="reason") for note in timeline.notes]
@@ -63,7 +63,7 @@ def render(answer: Answer, timeline: Timeline) -> str:
 
 
 def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
-    """Data of the page's chart, packed."""
+    """Packed data of the page's chart."""
     idle = answer.quantity("idle_power_w")
     return chart_content(
         timeline.duration_s,

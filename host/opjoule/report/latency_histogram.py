@@ -1,6 +1,7 @@
-"""Histogram of the operations' latencies: one outline a kind, in bins that are equal steps of the logarithm.
+"""Histogram of the operations' latencies: one outline per kind, in bins of equal width on a logarithmic axis.
 
-Both axes are logarithmic: the one operation in ten thousand that waits for a compaction is as visible as the rest.
+Both axes are logarithmic, so that the one operation in ten thousand that waits for a compaction is as visible as the
+rest.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ class LatencyCounts:
     bounds_s: Floats
     """Edges of the bins [s], shape (n + 1,)."""
     counts: Mapping[str, npt.NDArray[np.int64]]
-    """By kind, operations in each bin, shape (n,)."""
+    """Kind -> operations in each bin, shape (n,)."""
     marks_s: Mapping[str, float]
-    """Name of a percentile of all of them -> latency [s]."""
+    """Name of a percentile of all operations -> latency [s]."""
 
 
 def counted_latency(operations: OperationTable) -> LatencyCounts | None:
-    """Counts of the operations' latencies in bins that hold all of them; None without an operation."""
+    """Counts of the operations' latencies in bins that cover all of them; None without operations."""
     if len(operations) == 0:
         return None
     ends = _bins(np.array([operations.duration_ns.min(), operations.duration_ns.max()])).tolist()
@@ -59,13 +60,13 @@ def counted_latency(operations: OperationTable) -> LatencyCounts | None:
 
 
 def _bins(duration_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Number of the bin of each; the clock counts nanoseconds, so that 0 is one below 1 ns and belongs to its bin."""
+    """Number of each latency's bin. The clock counts nanoseconds, so that 0 means below 1 ns and goes to that bin."""
     exponent = np.log10(np.maximum(duration_ns, 1)) - 9
     return np.asarray(np.floor(exponent * BINS_PER_DECADE), np.int64)
 
 
 def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
-    """The drawing, or nothing where no operation was logged."""
+    """The drawing; nothing if no operation was logged."""
     if latencies is None:
         return []
     most = max(int(counts.max()) for counts in latencies.counts.values())
@@ -90,7 +91,7 @@ def latency_histogram(latencies: LatencyCounts | None) -> list[Element]:
 
 
 def _outline(x: Scale, y: Scale, bounds_s: Floats, counts: npt.NDArray[np.int64]) -> str:
-    """Steps from the first bin that holds an operation to the last."""
+    """Steps from the first bin with an operation to the last."""
     held = np.flatnonzero(counts)
     parts = [f"M{x(bounds_s[held[0]]):.1f} {y(0):.1f}"]
     for i in range(held[0], held[-1] + 1):
@@ -113,7 +114,7 @@ def _times(x: Scale) -> list[tuple[float, str]]:
 
 
 def _marks(x: Scale, marks_s: Mapping[str, float]) -> list[Element]:
-    """Percentiles as dashed lines, their names turned away from each other."""
+    """Percentiles as dashed lines, with their names on opposite sides."""
     parts = []
     for (name, second), anchor in zip(marks_s.items(), ("end", "start"), strict=False):
         place = x(second)

@@ -1,4 +1,4 @@
-"""The frame of every page: one file that opens from disk, without a network, in dark and light."""
+"""The frame of every page: one file that opens from disk without a network, in a dark and a light version."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HERE = Path(__file__).parent
 
 
 def framed(title: str, banners: Element, main: Iterable[Element], scripts: str = "") -> str:
-    """A page's source; `scripts` are script elements, as they stand behind the content."""
+    """HTML of a page; `scripts` are the script elements that follow the content."""
     frame = Template(asset("page.html"))
     return frame.substitute(
         title=text_of(element("title", f"{title}: OpJoule")),
@@ -25,7 +25,7 @@ def framed(title: str, banners: Element, main: Iterable[Element], scripts: str =
 
 
 def section(name: str, heading: str, *children: Child) -> Element:
-    """A part of a page with its heading, by which it is known to screen readers."""
+    """A part of a page with its heading, which names the part for screen readers."""
     title = element("h2", heading, id=f"h-{name}")
     return element("section", title, *children, aria_labelledby=f"h-{name}")
 

@@ -17,7 +17,7 @@ KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
 
 
 def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
-    """One entry a panel; a panel whose data the record lacks is left out."""
+    """One entry per panel; a panel whose data the record lacks is left out."""
     if "power" not in timeline.tracks:
         return []
     made = [_power(answer)]
@@ -54,14 +54,14 @@ def _power(answer: Answer) -> dict[str, Any]:
 
 
 def _operations(columns: list[str]) -> dict[str, Any]:
-    """All operations and, where there is more than one kind, each kind."""
+    """Panel of all operations and, if there is more than one kind, of each kind."""
     total, *by_kind = columns
     series, readout = [], [chart_value(total, "operations", "/s", 0)]
     if len(by_kind) > 1:
         names = [column.removesuffix("_per_s") for column in by_kind]
         series += [chart_series(*line) for line in zip(by_kind, names, KIND_COLOURS, strict=False)]
         readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
-    # Last, so that it is drawn on top where one kind is all there is.
+    # Last, so that it is drawn on top.
     series.append(chart_series(total, "all", "--operations"))
     return {
         "title": "operations /s",
@@ -74,7 +74,7 @@ def _operations(columns: list[str]) -> dict[str, Any]:
 
 
 def _system() -> list[dict[str, Any]]:
-    """Processor, medium and dirty pages, of the board and of the workload on it."""
+    """Panels of processor, medium and dirty pages, for the board and for the workload on it."""
     cores, rate, size = ("cores", 2), ("MB/s", 1), ("MB", 1)
     return [
         _panel("busy cores", (("board_cores", "board", "--cpu", "CPU", *cores),
@@ -86,7 +86,7 @@ def _system() -> list[dict[str, Any]]:
 
 
 def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> dict[str, Any]:
-    """A panel of the board's counters; a line: its column, name, colour, and name, unit and digits in the read-out."""
+    """A panel of the board's counters. A line is (column, name, colour, and name, unit and digits in the read-out)."""
     return {
         "title": title,
         "track": "system",

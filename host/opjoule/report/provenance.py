@@ -1,4 +1,4 @@
-"""Origin of a run's numbers: settings, findings, clocks, checks, faults, and the command that repeats it."""
+"""Origin of a run's numbers: settings, versions, clocks, checks, faults, and the command that repeats the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SHOWN_ON_THEIR_OWN = ("schema", "status", "simulated", "faults", "phases", "cloc
 
 
 def provenance(answer: Answer) -> list[Element]:
-    """All sections, in order of reading."""
+    """All sections, in reading order."""
     return [
         *command(answer.run),
         *faults(answer),
@@ -112,7 +112,7 @@ def faults(answer: Answer) -> list[Element]:
 
 
 def checks(alignment: StatedAlignment | None) -> list[Element]:
-    """Cross-checks of the clock evidence, passed or not."""
+    """Cross-checks of the clock evidence, whether passed or not."""
     if not alignment or not alignment.checks:
         return []
     body = []
@@ -123,10 +123,10 @@ def checks(alignment: StatedAlignment | None) -> list[Element]:
 
 
 def clocks(run: Run) -> list[Element]:
-    """Each clock map: evidence, rate, residual and uncertainty, least and greatest along the run."""
+    """Each clock map: evidence, rate, residual and uncertainty, with least and greatest values over the run."""
     if not run.clock_maps:
         return []
-    head = ("clock map", "from, to", "evidence", "n", "rate less 1", "knots", "residual (rms)", "u (k = 2)")
+    head = ("clock map", "from, to", "evidence", "n", "rate minus 1", "knots", "residual (rms)", "u (k = 2)")
     body = [_clock_row(name, clock_map) for name, clock_map in run.clock_maps.items()]
     return [table(head, body, "Clock maps")]
 
@@ -190,7 +190,7 @@ def checksums(run: Run) -> list[Element]:
 
 
 def losses(lost: list[LostStretch]) -> list[Element]:
-    """Lost stretches, by reason: how many, how long."""
+    """Number and length of the lost intervals, by reason."""
     reasons = dict.fromkeys(stretch.reason for stretch in lost)
     body = []
     for reason in reasons:
@@ -207,13 +207,13 @@ OFFSET = "offset"
 
 
 def sensor_errors(answer: Answer) -> list[Element]:
-    """A table of the errors; nothing where the record does not say what its sensor's are."""
+    """Table of the sensor's errors; nothing if the record does not state them."""
     sensor = answer.run.sensor
     if sensor is None:
         return []
     shared = answer.result.get("shared")
     budget = shared.get("budget") if isinstance(shared, Mapping) else None
-    joules = {  # each error's contribution to the energy, where the record lists them
+    joules = {  # each error's contribution to the energy, if the record lists them
         str(name).removeprefix(f"{sensor.sensor_id}: "): str(
             rounded(COVERAGE_FACTOR * abs(float(value_j)), None, "J", 2)
         )
@@ -225,13 +225,13 @@ def sensor_errors(answer: Answer) -> list[Element]:
     for name in dict.fromkeys([*bounds, *joules]):
         energy = element("span", joules.get(name, NONE), class_="figure")
         body.append(row(name, bounds.get(name, NONE), sensor.origins.get(name, unknown), energy))
-    head = ("error of the sensor", "bound", "who says so", "in the energy (k = 2)")
-    made = table(head, body, "Errors of the sensor, alike in all its measurements", class_="budget")
+    head = ("error of the sensor", "bound", "source", "in the energy (k = 2)")
+    made = table(head, body, "Errors of the sensor, the same in all its measurements", class_="budget")
     return [made] if body else []
 
 
 def _bounds(sensor: ErrorBounds) -> dict[str, str]:
-    """Bounds of the errors that are not calibrated, as text; the wire's bound stays with a calibration."""
+    """Bounds of the errors that are not calibrated, as text. The wire's bound remains with a calibration."""
     wire = {WIRE: f"{sensor.wire_max_ohm:g} ohm"} if sensor.wire_max_ohm else {}
     if sensor.calibration:
         return wire

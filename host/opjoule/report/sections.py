@@ -1,4 +1,4 @@
-"""The parts of the report's page that are words and tables."""
+"""The parts of the report's page that consist of words and tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def banners(answer: Answer) -> Element:
 
 
 def headline(answer: Answer) -> Element:
-    """The answer in large type, what it rests on in small."""
+    """The headline in large type, with work, rig and further figures in small type."""
     title = element("h1", answer.title)
     kicker = element("p", "OpJoule run report", class_="kicker")
     if answer.trace_only:
@@ -65,7 +65,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
 
 
 def quantities(answer: Answer) -> list[Element]:
-    """Every quantity of result.json that has no table of its own; a missing one has its reason."""
+    """Table of all quantities of result.json that have no table of their own; a missing one shows its reason."""
     own_tables = tuple({f"{quantity.top}." for quantity in answer.quantities if quantity.topic is Topic.PART})
     all_rows = rows(answer.result, answer.quantities)
     lines = [line for line in all_rows if not line.path.startswith(own_tables)]
@@ -88,7 +88,7 @@ def _quantity_row(line: Row) -> Element:
 
 
 def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -> list[Element]:
-    """A table with one row a kind of operation or activity and one column a field."""
+    """Table with one row per kind of operation or activity and one column per field."""
     entries = result.get(key) or {}
     if is_quantity(entries):
         quantity = from_json(entries)
@@ -103,7 +103,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
     by_reason: dict[str, list[str]] = {}
     for field, reason in unknown.items():
         by_reason.setdefault(reason, []).append(field)
-    # A field that all entries lack for one reason becomes a note, which names the columns, or the rows without a table.
+    # A field that all entries lack for one reason becomes a note. It names the columns or, without a table, the rows.
     lacking = [(map(_field_title, names) if fields else kinds, why) for why, names in by_reason.items()]
     lacking += [(map(_in_words, names), reason) for reason, names in untold.items()]
     notes = [
@@ -120,7 +120,7 @@ def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -
 
 
 def components(answer: Answer) -> list[Element]:
-    """Storage and the rest, and where they are known from."""
+    """Table of storage and the rest, with the sensor that measured the storage."""
     tables = breakdown(answer.result, "by_component", "Storage and the rest", "component")
     sensor = answer.run.found.storage_sensor
     if not tables or sensor is None:
@@ -129,14 +129,14 @@ def components(answer: Answer) -> list[Element]:
         "board": "which the board feeds: the rest is the board's energy minus the medium's",
         "own": "which has a supply of its own: the rest is the board's energy",
     }
-    words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both above idle."
+    words = f"Storage: sensor {sensor.number}, in the supply of the medium, {fed[sensor.supply]}. Both are above idle."
     return [*tables, element("p", words, class_="reason")]
 
 
 def _without_repeated_reasons(
     kinds: Mapping[str, Mapping[str, Any]],
 ) -> tuple[dict[str, Mapping[str, Any]], dict[str, list[str]]]:
-    """Rows of a table, and reason -> names of rows that several, but not all, lack for that reason."""
+    """Rows of a table, and reason -> names of the rows left out for it (several, but not all, lack their value)."""
     missing: dict[str, list[str]] = {}
     for name, entry in kinds.items():
         if is_quantity(entry) and entry["value"] is None:
@@ -155,7 +155,7 @@ def _field_title(field: str) -> str:
 
 
 def _reason_of_all(entries: Iterable[Mapping[str, Any]], field: str) -> str | None:
-    """Common reason why a field is missing from every entry, so that it is given once; else None."""
+    """Common reason why a field is missing from every entry, which is then given once; else None."""
     values = [_fields(entry).get(field) for entry in entries]
     reasons = {
         value.get("reason") if isinstance(value, Mapping) and value.get("value", 0) is None else None
@@ -180,7 +180,7 @@ def _cell(value: Any) -> Child:
 
 
 def budgets(answer: Answer) -> list[Element]:
-    """A section for each quantity that has a budget, the headline's first."""
+    """A section for each quantity that has a budget; the headline's comes first."""
     return [
         made
         for definition in answer.quantities.shown("budget")
@@ -189,7 +189,7 @@ def budgets(answer: Answer) -> list[Element]:
 
 
 def _budget(result: Mapping[str, Any], key: str, caption: str) -> list[Element]:
-    """An uncertainty budget: each part's contribution, with a bar for its share of the variance."""
+    """Table of an uncertainty budget: each part's contribution, with a bar for its share of the variance."""
     budget = result.get(key)
     entries = budget.items() if isinstance(budget, Mapping) else ()
     parts = {name: entry for name, entry in entries if is_quantity(entry)}
@@ -231,7 +231,7 @@ def latency(answer: Answer, by_kind: Mapping[str, Latency]) -> list[Element]:
 
 
 def repeats_table(listed: Mapping[str, RepeatValues], quantities: Quantities) -> list[Element]:
-    """One row a repeat, then mean and standard deviation; nothing for one repeat, or none listed."""
+    """Table with one row per repeat, then mean and standard deviation; nothing for fewer than two repeats."""
     columns = [definition for definition in quantities.shown("column") if definition.key in listed]
     shown = [listed[column.key] for column in columns]
     count = max((values.n for values in shown), default=0)
@@ -259,12 +259,12 @@ COLUMNS: Final = (
     ("operations", "operations", False),
     ("marginal_energy_per_operation_j", "per operation", True),
 )
-"""Keys below `by_phase.NAME` of result.json, their headings, and whether the uncertainty is shown beside them."""
+"""Keys below `by_phase.NAME` of result.json, their headings, and whether the uncertainty is shown."""
 HEAD: Final = ("phase", *(heading for _, heading, _ in COLUMNS))
 
 
 def phase_rows(result: Mapping[str, Any]) -> list[tuple[str, ...]]:
-    """One row a phase, in the order of their first mark: its name and the texts of COLUMNS; none without marks."""
+    """One row per phase, in the order of their first mark: name and texts of COLUMNS; no rows without marks."""
     by_phase: Mapping[str, Mapping[str, Any]] = result.get("by_phase") or {}
     return [
         (name, *(_text(figures.get(key), with_u=with_u) for key, _, with_u in COLUMNS))
@@ -281,7 +281,7 @@ def _text(entry: Mapping[str, Any] | None, *, with_u: bool) -> str:
 
 
 def phases_table(result: Mapping[str, Any]) -> list[Element]:
-    """The table of the page; nothing without marks."""
+    """The page's table of phases; nothing without marks."""
     rows = [
         row(name, *(element("span", text, class_="figure") for text in texts))
         for name, *texts in phase_rows(result)

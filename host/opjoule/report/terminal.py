@@ -1,4 +1,4 @@
-"""The summary on the terminal: the answer in a sentence, tables, what limits the answer, and the record's path."""
+"""The summary on the terminal: the answer in a sentence, tables, the largest uncertainty, and the record's path."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ Line = tuple[str, str, str]
 
 
 def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
-    """Prints what a run found, in 80 columns. Raises: RecordFault: no readable run.json."""
+    """Prints the results of a run in 80 columns. Raises: RecordFault: no readable run.json."""
     console = console or Console(highlight=False, markup=False)
     answer = open_answer(of)
     console.print()
@@ -59,7 +59,7 @@ def print_summary(of: Path | RunRecord, console: Console | None = None) -> None:
             console.print(shown)
             console.print()
         console.print(_table(_limits(answer), *_WORD_COLUMNS))
-    # Never broken over two lines: they are there to be copied, and to be read by other programs.
+    # These lines are never broken, since they are copied, and read by other programs.
     directory = answer.record.directory
     console.print(Text(f"record               {directory}"), soft_wrap=True)
     if (directory / "report.html").exists():
@@ -71,12 +71,12 @@ _NUMBER_COLUMNS: Final = (
     {"style": "bold", "no_wrap": True},
     {"style": "dim", "overflow": "fold"},
 )
-"""Columns of a table of numbers: name, value, and what else belongs on the line."""
+"""Columns of a table of numbers: name, value and note."""
 _WORD_COLUMNS: Final = ({"style": "dim", "no_wrap": True, "min_width": 19}, {"overflow": "fold"})
 
 
 def _table(rows: Iterable[Sequence[str]], *columns: Mapping[str, Any]) -> Table:
-    """Rows of plain text; square brackets in a path or a reason are no markup."""
+    """Table of plain texts; square brackets in a path or a reason are not markup."""
     has_head = any("header" in column for column in columns)
     table = Table(box=None, show_header=has_head, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim")
     for column in columns:
@@ -87,7 +87,7 @@ def _table(rows: Iterable[Sequence[str]], *columns: Mapping[str, Any]) -> Table:
 
 
 def lines(answer: Answer) -> Iterator[Line]:
-    """The table: name, value, and what else belongs on the line."""
+    """Rows of the main table: name, value and note."""
     for definition in answer.quantities.shown("line"):
         if definition.line and (definition.required or definition.key in answer.result):
             name, note = definition.line
@@ -99,7 +99,7 @@ def _shown(answer: Answer, path: str) -> str:
 
 
 def _note(answer: Answer, of: Definition, note: str) -> str:
-    """The note with the texts that it names; of a missing energy the reason, of a missing latency nothing."""
+    """The note, with the values that it names filled in; a missing energy gives its reason, a missing latency none."""
     number = answer.quantity(of.key)
     if isinstance(number, Missing) and of.topic in {Topic.ENERGY, Topic.LATENCY}:
         return number.reason if of.topic is Topic.ENERGY else ""
@@ -121,7 +121,7 @@ def _alignment(alignment: StatedAlignment) -> str:
 
 
 def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
-    """The largest part of the uncertainty, and what would make the result better."""
+    """The largest part of the uncertainty, and advice on how to improve the result."""
     for name, share in largest_parts(answer.result, answer.quantities)[:1]:
         yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
     words, run = answer.wording, answer.run
@@ -138,12 +138,12 @@ _IN_BLOCKS: Final = "each, measured in randomised blocks"
 
 
 def part_rows(answer: Answer) -> list[tuple[str, str]]:
-    """(name, what it drew and what that is) of each kind and each activity; what never began is left out.
+    """(name, energy with a note) of each kind and each activity; an activity that never began is left out.
 
-    Parts that cannot be told apart have one row together; the last row says in short why they cannot.
+    Parts that cannot be separated share one row; the last row gives the reasons in short.
     """
     parts = [*_kinds(answer.result), *_activities(answer)]
-    # Without the repeat that the reason was found in, and without figures: "too few windows".
+    # The reason without its repeat and without figures, for example "too few windows".
     unknown = {
         name: _OF_A_REPEAT.sub("", number.reason, count=1).partition(":")[0]
         for name, number, _ in parts
@@ -194,7 +194,7 @@ CLOCKS = {"host": "this computer's clock", "board": "the board's clock", "meter"
 
 
 def print_trace(answer: Answer, console: Console | None = None) -> None:
-    """Prints a line for each number of a record without a workload; SIMULATED stands above."""
+    """Prints a line for each number of a record without a workload; a simulated one is marked SIMULATED first."""
     console = console or Console(highlight=False, markup=False)
     if answer.record.simulated:
         console.print(Text(SIMULATED_TRACE, style="bold black on yellow"))
@@ -204,7 +204,7 @@ def print_trace(answer: Answer, console: Console | None = None) -> None:
 
 
 def trace_lines(answer: Answer) -> Iterator[tuple[str, str, str]]:
-    """Name, value with interval, and a note."""
+    """Rows of a trace's table: name, value with interval, and a note."""
     for definition in answer.quantities.shown("traced"):
         key, number = definition.key, answer.quantity(definition.key)
         if key not in answer.result:

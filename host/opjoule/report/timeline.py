@@ -1,4 +1,4 @@
-"""Everything of one record on one time axis: seconds on the meter clock since its first sample."""
+"""The data of one record on one time axis: seconds on the meter clock since its first sample."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NO_MAP = "No clock map from board to meter: phases and operations cannot be pla
 
 @dataclass(frozen=True)
 class Timeline:
-    """Everything that can be drawn of a record; missing parts have a line in `notes`."""
+    """All drawable data of a record; each missing part has a line in `notes`."""
 
     duration_s: float = 0.0
     tracks: Mapping[str, Track] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class Timeline:
     phases: list[PhaseSpan] = field(default_factory=list)
     lanes: list[Lane] = field(default_factory=list)
     latency: Mapping[str, Latency] = field(default_factory=dict)
-    """By kind, of the operations of all runs, on the board's own clock."""
+    """Kind -> latency of the operations of all runs, on the board's own clock."""
     latency_counts: LatencyCounts | None = None
     """The same operations, counted by latency."""
     notes: list[str] = field(default_factory=list)
@@ -44,12 +44,15 @@ class Timeline:
 def read_timeline(
     record: RunRecord, trace: PowerTrace | None = None, operations: OperationTable | None = None
 ) -> Timeline:
-    """The record's trace, phases, operation rate, samples and events, some of it given; faults are noted."""
+    """Reads a record's trace, phases, operation rate, counters and events; faults go to `notes`.
+
+    `trace` and `operations` are used instead of the record's files if they are given.
+    """
     notes: list[str] = []
     if trace is None:
         trace = _noted(notes, lambda: corrected_trace(record)[0])
     if trace is None or len(trace) < 2:
-        return Timeline(notes=notes or ["The power trace holds no samples."])
+        return Timeline(notes=notes or ["The power trace contains no samples."])
     axis = TimeAxis.of(trace)
     tracks = {"power": power_track(trace, axis)}
     duration_s = max([float(tracks["power"].bounds_s[-1]), *(stretch.end_s for stretch in axis.lost)])
@@ -83,7 +86,7 @@ def read_timeline(
 
 
 def packed_timeline(record: RunRecord, trace: PowerTrace, operations: OperationTable | None) -> Timeline:
-    """Timeline of a trace and operations that are in memory, its tracks packed."""
+    """Timeline of a trace and operations in memory, with packed tracks."""
     timeline = read_timeline(record, trace, operations)
     for track in timeline.tracks.values():
         _ = track.packed
@@ -102,7 +105,7 @@ def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
 
 
 def phase_spans(run: Run, to_seconds: ToSeconds) -> list[PhaseSpan]:
-    """run.json's phases, in order of time."""
+    """Phases of run.json, in order of time."""
     spans = []
     for phase in run.phases:
         start_s, end_s = to_seconds(np.array([phase.start_board_ns, phase.end_board_ns], dtype=np.int64))

@@ -122,7 +122,7 @@ def altered(change):
     [
         (
             lambda p: {"current_a": 0.0},
-            r"the current changed by 1\.45 A by DMM 7, by 0 A by the sensor",
+            r"the current changed by 1\.45 A according to DMM 7 and by 0 A according to the sensor",
         ),
         (
             lambda p: {"current_a": 5 * p.current_a},
@@ -154,7 +154,7 @@ def test_a_gain_that_no_shunt_has_is_noted_and_a_reference_that_does_not_help_is
     )
     assert len(odd.notes) == 1 and "check that shunt= is the value printed" in odd.notes[0]
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
-    with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* take a better"):
+    with pytest.raises(CalibrationFault, match=r"power and energy would be less certain .* use a better"):
         calibrate(points(SENSOR, TrueReference(coarse)), coarse, BOUNDS, "x")
 
 

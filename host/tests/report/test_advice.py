@@ -194,7 +194,7 @@ def a_voltage_that_is_read_seldom(told, monkeypatch):
     return ""
 
 
-@CASES.advice(r"they tell read apart", r"\((--design)\)")
+@CASES.advice(r"they separate read", r"\((--design)\)")
 def kinds_that_go_together(told, monkeypatch):
     """A run in blocks is advised no blocks, whatever it could not tell."""
     assert not told or told[1] in MEASURE.parser()._option_string_actions
@@ -327,7 +327,7 @@ def a_mistyped_point(told, monkeypatch):
     return calibrated(CURRENTS_A, change=mistyped)
 
 
-@CASES.advice("less certain than without", "take a better reference")
+@CASES.advice("less certain than without", "use a better reference")
 def a_coarse_reference(told, monkeypatch):
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
     return calibrated(CURRENTS_A, reference=None if told else coarse)

@@ -87,7 +87,7 @@ def test_remedy_fits_the_largest_part() -> None:
     assert largest_parts(RESULT, YCSB.quantities)[0] == ("gain", pytest.approx(0.895, abs=0.005))
     assert remedies(RESULT, YCSB.quantities, "")[0] == REMEDIES["gain"]
     noisy = {**RESULT["budget"], "baseline": {"value": 5.0, "u": None, "unit": "J"}}
-    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == "longer idle phases (--idle 60)"
+    assert remedies({"budget": noisy}, YCSB.quantities, "")[0] == "use longer idle phases (--idle 60)"
 
 
 @pytest.mark.parametrize("part", ["quantisation", "alignment", "baseline", "repeats"])
@@ -139,13 +139,17 @@ def test_every_part_of_a_budget_has_a_remedy() -> None:
 @pytest.mark.parametrize(
     ("reason", "apart", "says"),
     [
-        ("collinear: read always goes together with update", "--design", "(--design): they tell read apart"),
-        ("repeat 2: interval too wide: read drew 3 ± 2 J", "--design", "(--design): they tell read apart"),
-        ("interval too wide: read drew 3 ± 2 J", "", "more work (more operations), to tell what read cost"),
+        ("collinear: read always goes together with update", "--design", "(--design): they separate read"),
+        ("repeat 2: interval too wide: read drew 3 ± 2 J", "--design", "(--design): they separate read"),
+        (
+            "interval too wide: read drew 3 ± 2 J",
+            "",
+            "measure more work (more operations) to determine the cost of read",
+        ),
         (
             "too few windows: read rests on 2 stretches",
             "--design",
-            "more work (more operations), to tell what read",
+            "measure more work (more operations) to determine the cost of read",
         ),
     ],
 )
