@@ -1,13 +1,14 @@
-"""A server that the job of a study starts and stops itself, so that it can be measured cold. Comes along by itself.
+"""A server that the job of a study starts and stops itself, so that it can be measured cold.
 
     from opjoule_server import Server
 
-    server = Server(COMMANDS, "server.log")  # what study.toml calls {server_commands}
+    server = Server(COMMANDS, "server.log")  # COMMANDS: {server_commands} in study.toml
     server.start()
     server.stop()
-    server.forget_files()  # what it reads next comes from the medium
+    server.forget_files()  # the next reads come from the medium
 
-Python 3.7, standard library alone. The server is a process of the job: it ends with it at the latest.
+This module is copied to the board automatically. It needs only Python 3.7 and its standard library. The server is a
+process of the job and ends with it at the latest.
 """
 
 import json
@@ -21,7 +22,7 @@ START_LIMIT_S, STOP_LIMIT_S = 120.0, 60.0
 
 
 def forget_file(path):
-    """Has nothing of a file in the page cache; what of it was dirty is written first."""
+    """Writes the dirty pages of a file to the medium and removes the file from the page cache."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -31,18 +32,18 @@ def forget_file(path):
 
 
 class ServerFault(Exception):
-    """It does not start; says its last line."""
+    """The server does not start; the message is its last line of output."""
 
 
 class Server:
     """One server on an empty data folder."""
 
     def __init__(self, commands, log):
-        """Starts nothing.
+        """Prepares the server without starting it.
 
         Args:
             commands: JSON object with title, start, ready (lists of words), data, port, address.
-            log: file for what it says.
+            log: file for its output.
         """
         asked = json.loads(commands)
         self.title, self.address, self.data = asked["title"], asked["address"], asked["data"]
@@ -50,7 +51,7 @@ class Server:
         self._log, self._process = log, None
 
     def start(self):
-        """Returns once it takes work. Raises: ServerFault: it ended, or takes none."""
+        """Starts the server and waits until it is ready. Raises: ServerFault: it ended, or does not become ready."""
         with open(self._log, "ab") as log:
             self._process = subprocess.Popen(
                 self._start, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd="/"
@@ -59,7 +60,7 @@ class Server:
         while not self._takes_work():
             ended = self._process.poll() is not None
             if ended or time.monotonic() > limit_s:
-                why = "ended" if ended else f"takes no work after {START_LIMIT_S:g} s"
+                why = "ended" if ended else f"is not ready after {START_LIMIT_S:g} s"
                 self.stop()
                 raise ServerFault(f"{self.title} {why}: {self._last_line()}")
             time.sleep(0.02)
@@ -75,7 +76,7 @@ class Server:
         return asked.returncode == 0
 
     def stop(self):
-        """Ends it in order, a slow one by force."""
+        """Stops the server; kills it if it takes too long."""
         if self._process and self._process.poll() is None:
             self._process.send_signal(signal.SIGTERM)
             try:
@@ -85,19 +86,19 @@ class Server:
                 self._process.wait()
 
     def files(self):
-        """Every file of its data."""
+        """Every file in its data folder."""
         for folder, _, names in os.walk(self.data):
             for name in names:
                 yield os.path.join(folder, name)
 
     def stored_bytes(self):
-        """Blocks that the file system has allocated to them [B]."""
+        """Size of the blocks that the file system has allocated to its files [B]."""
         return sum(os.lstat(path).st_blocks * 512 for path in self.files())
 
     def forget_files(self):
-        """Writes its files to the medium and has the kernel forget them: posix_fadvise(2), POSIX_FADV_DONTNEED.
+        """Writes its files to the medium and drops them from the page cache (posix_fadvise(2), POSIX_FADV_DONTNEED).
 
-        The server has to be stopped: pages that somebody has mapped stay. No rights of root are needed.
+        The server must be stopped, because mapped pages stay in memory. Root permission is not needed.
         """
         for path in self.files():
             forget_file(path)
@@ -105,4 +106,4 @@ class Server:
     def _last_line(self):
         with open(self._log, errors="replace") as log:
             lines = [line.strip() for line in log if line.strip()]
-        return lines[-1][:300] if lines else "it said nothing"
+        return lines[-1][:300] if lines else "it wrote no message"

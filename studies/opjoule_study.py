@@ -1,12 +1,13 @@
-"""What the job of a study tells of its phases. Comes along by itself: Python 3.7, standard library alone.
+"""Results that the job of a study reports for its phases.
 
     from opjoule_study import Results
 
-    results = Results(FILE)  # the one that the job was given behind --results
+    results = Results(FILE)  # FILE: the value of --results
     results.add("load", operations=1000, answer=1000, mean_s=0.001)
     results.add("correlation", not_supported="the engine has no joins")
 
-Every phase of study.toml is told, or said not to be supported. docs/reference/studies.md has the meanings.
+A job reports every phase of study.toml, or reports that it is not supported. docs/reference/studies.md explains the
+fields. This module is copied to the board automatically. It needs only Python 3.7 and its standard library.
 """
 
 from __future__ import annotations
@@ -22,28 +23,29 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LEAST_S = 0.05
-"""Least duration of a phase that only reads, where it can be done again: most meters see ten samples of that."""
+"""Least duration of a phase that only reads and can be repeated: ten samples of most meters."""
 
 
 class RepeatedReading(NamedTuple):
-    """What came of work that only reads."""
+    """Answers and duration of work that only reads."""
 
     answers: list[Any]
-    """The first and, where it was done again, the last."""
+    """The first answer and, if the work was repeated, the last one."""
     total_s: float
-    """How long all of them took together, without what lay between."""
+    """Total duration of all calls, without the time between them."""
     times: int
 
     @property
     def mean_s(self) -> float:
-        """Mean duration of the calls [s]: of the same calls as the joules of the phase that they are marked by."""
+        """Mean duration of the calls [s]; the joules of the marked phase belong to the same calls."""
         return self.total_s / self.times
 
 
 def read_at_least(work: Callable[[], Any], least_s: float = LEAST_S) -> RepeatedReading:
-    """Does work that only reads, whole, again and again until so much time has passed in all.
+    """Repeats work that only reads until it has taken at least `least_s` in total.
 
-    One phase is marked around it, whose operations are those of all times: one of few milliseconds has no joules.
+    Mark one phase around all calls and count the operations of all of them: a phase of a few milliseconds is too short
+    to measure its joules.
     """
     answers: list[Any] = []
     times, total_ns = 0, 0
@@ -56,13 +58,13 @@ def read_at_least(work: Callable[[], Any], least_s: float = LEAST_S) -> Repeated
 
 
 def ended(work: Callable[[], Any], system: str, now: Callable[[], str], unusable: Any = ()) -> int:
-    """Does a job's work; gives its exit status, with a line on stderr where that is not 0.
+    """Does a job's work and returns its exit status, with a line on stderr if the status is not 0.
 
-    1 WrongAnswer; 2 it cannot be measured here; 3 whatever else a database's client raises.
+    1: WrongAnswer; 2: it cannot be measured here; 3: any other exception of a database's client.
 
     Args:
-        now: says which phase runs.
-        unusable: exceptions of 2.
+        now: returns the name of the current phase.
+        unusable: further exceptions with status 2.
     """
     try:
         work()
@@ -76,7 +78,7 @@ def ended(work: Callable[[], Any], system: str, now: Callable[[], str], unusable
 
 
 def one_line(error: BaseException) -> str:
-    """What a client said, on one line that is not too long."""
+    """A client's error message, shortened to one line."""
     return " ".join(str(error).split())[:300]
 
 
@@ -89,28 +91,35 @@ def parser(about: str, systems: Sequence[str]) -> argparse.ArgumentParser:
     """The command line of a job, with the options that all jobs have."""
     made = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("system", choices=systems, metavar="SYSTEM", help=", ".join(systems))
-    made.add_argument("--storage", required=True, metavar="FOLDER", help="on the medium, there and empty")
-    made.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
-    made.add_argument("--results", metavar="FILE", help="gets a JSON line for each phase")
-    made.add_argument("--check", action="store_true", help="only see whether it can be measured here")
+    made.add_argument(
+        "--storage", required=True, metavar="FOLDER", help="existing empty folder on the medium"
+    )
+    made.add_argument("--seed", type=int, default=1, metavar="N", help="seed of the drawn data (default: 1)")
+    made.add_argument("--results", metavar="FILE", help="file for a JSON line for each phase")
+    made.add_argument("--check", action="store_true", help="only check whether it can be measured here")
     return made
 
 
 def check_room(folder: str, needed: int, system: str, rows: int, advice: str) -> None:
-    """Raises: Unmeasurable: a folder that is there has less room than a system takes for so many rows [B]."""
+    """Checks the free space of a folder, if it exists.
+
+    Args:
+        needed: space that the system needs for `rows` rows [B].
+    Raises: Unmeasurable: less is free.
+    """
     if not Path(folder).is_dir():
         return
     there = os.statvfs(folder)
     free = there.f_bavail * there.f_frsize
     if needed > free:
         raise Unmeasurable(
-            f"{system} takes up to {needed / 1e6:,.0f} MB for {rows} rows, and {free / 1e6:,.0f} MB are free on "
+            f"{system} needs up to {needed / 1e6:,.0f} MB for {rows} rows, but {free / 1e6:,.0f} MB are free on "
             f"{folder}: {advice}"
         )
 
 
 def emptied(folder: str) -> str:
-    """The folder, new and empty: the database of the run before is gone."""
+    """Empties the folder, which removes the database of the previous run, and returns it."""
     if Path(folder).exists():
         shutil.rmtree(folder)
     Path(folder).mkdir(parents=True)
@@ -118,7 +127,7 @@ def emptied(folder: str) -> str:
 
 
 def spread_s(seconds: Sequence[float]) -> dict[str, float]:
-    """Mean, least and greatest of some durations [s], as figures of a phase."""
+    """Mean, least and greatest of some durations [s], in the form of a phase's figures."""
     return {
         "mean_s": sum(seconds) / len(seconds),
         "least_s": min(seconds),
@@ -127,26 +136,26 @@ def spread_s(seconds: Sequence[float]) -> dict[str, float]:
 
 
 class Progress:
-    """Tells how many operations are done, at most once a second."""
+    """Reports the number of operations done, at most once a second."""
 
     def __init__(self, done: int = 0) -> None:
         self.done = done
-        """In the phases that have ended."""
+        """Operations of the phases that have ended."""
         self.told_s = 0.0
 
     def tell(self, more: int = 0) -> None:
-        """So many more are done in the phase that runs."""
+        """Reports that `more` operations are done in the current phase."""
         if time.monotonic() - self.told_s > 1.0:
             self.told_s = time.monotonic()
             print(json.dumps({"progress": {"operations": self.done + more}}), flush=True)
 
 
 class Unmeasurable(Exception):
-    """A system cannot be measured here; says what to do."""
+    """A system cannot be measured here; the message states what to do."""
 
 
 class WrongAnswer(Exception):
-    """A phase answered something else than plain Python does on the same data; says what."""
+    """The answer of a phase differs from plain Python's on the same data; the message states the difference."""
 
 
 class Results:
@@ -157,10 +166,10 @@ class Results:
         self._software: set[str] = set()
 
     def made_by(self, software: str, stand_in: str = "") -> None:
-        """Tells what is measured, with its version: "InfluxDB 1.6.7".
+        """Reports the measured software with its version, for example "InfluxDB 1.6.7".
 
         Args:
-            stand_in: what it stands in for, if it is not that itself: "MongoDB".
+            stand_in: name of the software that it stands in for, for example "MongoDB"; empty if it is no stand-in.
         """
         if software not in self._software:
             self._software.add(software)
@@ -177,16 +186,16 @@ class Results:
         not_supported: str = "",
         **figures: float,
     ) -> None:
-        """Tells one phase.
+        """Reports one phase.
 
         Args:
-            phase: as study.toml names it.
-            mark: the name that it was marked by, where that is another one.
-            cell: axis -> value of what the job itself varies within one run.
-            operations: that it did; joules are told per operation where there are any.
-            answer: what it found, of any JSON type: the same for all systems, but for rounding.
-            not_supported: why the system cannot do it; it then has no figures.
-            figures: numbers, their unit last in the name (mean_s, stored_bytes).
+            phase: name of the phase in study.toml.
+            mark: name by which it was marked, if it is another one.
+            cell: axis -> value, for axes that the job varies itself within one run.
+            operations: number of operations done; if above 0, joules are reported per operation.
+            answer: result of the phase, of any JSON type; equal for all systems except for rounding.
+            not_supported: reason why the system cannot do the phase; it then has no figures.
+            figures: numbers, with the unit at the end of the name (mean_s, stored_bytes).
         """
         line = {"phase": phase, "mark": mark or phase, "cell": dict(cell), "operations": operations}
         line.update(answer=answer, not_supported=not_supported, figures=figures)

@@ -1,4 +1,4 @@
-"""Table II of study S1: dd writes and reads blocks of 4 KB on the medium, each a phase.
+"""Table II of study S1: dd writes blocks of 4 KB to the medium, then reads them, one phase each.
 
 python3 job.py --storage FOLDER --blocks N
 """
@@ -18,7 +18,7 @@ BLOCK_BYTES = 4096
 
 
 def dd(*operands):
-    """Runs dd; how long it took [s]. Ends the job with dd's own line where it fails."""
+    """Runs dd and returns its duration [s]. If dd fails, ends the job with dd's last message."""
     start_s = time.monotonic()
     ran = subprocess.run(
         ["dd", f"bs={BLOCK_BYTES}", *operands], stderr=subprocess.PIPE, text=True, check=False
@@ -29,7 +29,7 @@ def dd(*operands):
 
 
 def main():
-    """Both phases."""
+    """Runs both phases."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--storage", required=True)
     parser.add_argument("--blocks", type=int, default=262_144)
@@ -48,7 +48,7 @@ def main():
         read_s = dd(f"if={path}", "of=/dev/null", count)
     stored = os.path.getsize(path)
     if stored != asked.blocks * BLOCK_BYTES:
-        sys.exit(f"job.py: {stored} bytes are there, not {asked.blocks * BLOCK_BYTES}")
+        sys.exit(f"job.py: the file has {stored} bytes instead of {asked.blocks * BLOCK_BYTES}")
     for name, lasted_s in (("WRITE", wrote_s), ("READ", read_s)):
         per_s = asked.blocks * BLOCK_BYTES / lasted_s
         results.add(

@@ -1,7 +1,8 @@
-"""Study S2 on one store: for each record size and count a new database is loaded and worked on through the loader.
+"""Study S2 on one store: for each record size and count, the loader loads a new database and runs operations on it.
 
-Each phase is a run of the loader, which says on the board's clock when its operations began, when they ended, and when
-the store was at rest and closed: joules are of all of it, latencies of the operations.
+Each phase is a run of the loader. The loader reports, on the board's clock, when its operations began and ended, and
+when the store had come to rest and was closed. The joules are those of the whole time, the latencies those of the
+operations.
 """
 
 import argparse
@@ -19,21 +20,21 @@ from opjoule_study import LEAST_S, Results
 KIB = 1024
 BLOCK_BYTES = 4096
 SPACE = 3
-"""Most that a store takes of what is put in, compactions and overflow pages in it."""
+"""Largest ratio of a store's size to the data put in, including compactions and overflow pages."""
 OPERATIONS = {
     "update": ("updateproportion", "update"),
     "get": ("readproportion", "read"),
     "insert": ("insertproportion", "insert"),
     "remove": ("removeproportion", "remove"),
 }
-"""Phase -> the loader's property, and its name for the operation. In this order updates and gets find as many records
-as the database was loaded with; inserts add to them, and removals take as many away."""
+"""Phase -> (the loader's property, its name for the operation). In this order, updates and gets find the records with
+which the database was loaded; inserts then add records, and removals remove the same number."""
 LOOKED_AT = 1000
-"""Most records whose values are looked at after the updates, outside of all phases."""
+"""Most records whose values are checked after the updates, outside of all phases."""
 FLAT_FOLDER = "flatfolder"
-"""The store whose records are files by the names of their keys, which Python reads, too."""
+"""The store that keeps each record in a file named by its key, which Python can also read."""
 HEADER_BYTES = {1: 12, 3: 4}
-"""By a stored record's first byte: bytes before the value of one field. Source: loader-cpp/include/loader/row.h."""
+"""First byte of a stored record -> bytes before the value of one field. Source: loader-cpp/include/loader/row.h."""
 
 
 def options():
@@ -52,7 +53,7 @@ def options():
 
 
 class SizedStore(NamedTuple):
-    """A database that the job makes and works on."""
+    """A database that the job creates and measures."""
 
     size: str
     """The size of its records, in words."""
@@ -65,30 +66,30 @@ class SizedStore(NamedTuple):
 
     @property
     def operations(self):
-        """All that the study asks for."""
+        """Number of all operations of the study on this database."""
         return self.count + len(OPERATIONS) * self.number
 
     @property
     def operation_bytes(self):
-        """What one of them moves about."""
+        """Bytes that one operation moves, approximately."""
         return max((self.least_bytes + self.most_bytes) / 2, BLOCK_BYTES)
 
 
 def sizes(words):
-    """Least and most bytes of a record, from 0-1KiB or the like."""
+    """(least, most) bytes of a record, from text such as 0-1KiB."""
     low, high = words[: -len("KiB")].split("-")
     return max(int(low) * KIB, 1), int(high) * KIB
 
 
 class WorkDone:
-    """Tells how far the job is: operations for the rate, bytes for what remains."""
+    """Reports the progress of the job: operations for the rate, bytes for the remaining time."""
 
     def __init__(self):
         self.operations = 0
         self.done_bytes = 0
 
     def within(self, database, more):
-        """So many operations more are done in what runs now."""
+        """Reports that `more` operations are done in the current run."""
         done = {
             "operations": self.operations + more,
             "done": self.done_bytes + more * database.operation_bytes,
@@ -96,7 +97,7 @@ class WorkDone:
         print(json.dumps({"progress": done}), flush=True)
 
     def add(self, database, operations):
-        """What ran is done."""
+        """Adds the operations of a finished run."""
         self.within(database, operations)
         self.operations += operations
         self.done_bytes += operations * database.operation_bytes
@@ -131,7 +132,7 @@ def loader(asked, database, command, records, settings, *more):
 
 
 def check(asked):
-    """Has the loader check its settings, and says what the largest database takes and how much there is to do."""
+    """Makes the loader check its settings, and reports the space of the largest database and the amount of work."""
     for database in asked.databases:
         settings = {"readproportion": 1, "operationcount": 1}
         command = loader(asked, database, "run", database.count, settings, "--check")
@@ -148,7 +149,7 @@ def check(asked):
 def run(asked, database, phase, command, records, settings, enough=lambda lasted_s: True):
     """One run of the loader, marked as a phase if it was long enough.
 
-    Returns: its summary, and how many operations were marked; None: it was too short.
+    Returns: (its summary, number of marked operations); None in place of the number if it was too short.
     """
     line = loader(asked, database, command, records, settings, "--progress")
     lines, said = [], ""
@@ -179,9 +180,9 @@ def mark(database, phase):
 
 
 def read(asked, database, phase, records, settings, kind):
-    """The study's gets; where they are too quick for joules, those are of a further run, of as many rounds as it takes.
+    """Runs the study's gets. If they are too quick for joules, a further run of enough rounds gives the joules.
 
-    Returns: the summary of the study's own, and how many operations the joules are of.
+    Returns: (summary of the study's own run, number of operations to which the joules belong).
     """
     long_enough = {"enough": lambda lasted_s: lasted_s >= LEAST_S}
     summary, marked = run(asked, database, phase, "run", records, settings, **long_enough)
@@ -193,7 +194,7 @@ def read(asked, database, phase, records, settings, kind):
 
 
 def tell(results, database, phase, summary, kind, marked, **figures):
-    """What the loader says of one phase; `marked`: operations that its joules are of."""
+    """Writes the loader's results of one phase; `marked`: number of operations to which its joules belong."""
     latency = summary["by_kind"][kind]["latency_s"]
     results.made_by(f"{summary['database']} {summary['database_version']}")
     results.add(
@@ -214,8 +215,9 @@ def tell(results, database, phase, summary, kind, marked, **figures):
 
 
 def digest(asked, database):
-    """Digest of the values of the first records that were loaded, whatever an update has made of them; outside of all
-    phases. The same for every store, in every run. Of a folder of files it is computed by Python alone as well.
+    """Digest of the current values of the records that were loaded first, computed outside of all phases.
+
+    It is the same for every store in every run. For a folder of files, Python also computes it without the loader.
     """
     number = min(database.count, LOOKED_AT)
     settings = {"readproportion": 1, "operationcount": number, "requestdistribution": "sequential"}
@@ -228,13 +230,13 @@ def digest(asked, database):
         by_files = digest_of_files(asked)
         if by_files != by_loader:
             sys.exit(
-                f"{asked.store} gives wrong answers: its files hold values of digest {by_files}, not {by_loader}"
+                f"{asked.store} gives wrong answers: the digest of its files is {by_files}, not {by_loader}"
             )
     return by_loader
 
 
 def digest_of_files(asked):
-    """The same of all files of a folder store: the sum of the CRC-32 of each key and value."""
+    """The same digest of all files of a folder store: the sum of the CRC-32 of each key and value."""
     total = 0
     for path in Path(asked.storage, "database", "records").iterdir():
         stored = path.read_bytes()
@@ -243,7 +245,7 @@ def digest_of_files(asked):
 
 
 def work(asked, results, database):
-    """One database: loaded, then worked on."""
+    """Loads one database, then runs the other phases on it."""
     count = database.count
     loaded, marked = run(asked, database, "load", "load", count, {"insertproportion": 1})
     efficiency = loaded["bytes"] / loaded["database_bytes"]
@@ -253,7 +255,7 @@ def work(asked, results, database):
         settings = {proportion: 1, "operationcount": database.number}
         if phase == "remove":
             settings["requestdistribution"] = (
-                "sequential"  # each key once; keys are hashed, so in random order
+                "sequential"  # each key once; the order is random, because keys are hashed
             )
         if phase == "get":
             summary, marked = read(asked, database, phase, records, settings, kind)
@@ -264,7 +266,7 @@ def work(asked, results, database):
 
 
 def main():
-    """All sizes and counts, smallest first."""
+    """Runs all sizes and counts, smallest first."""
     asked = options()
     if asked.check:
         check(asked)

@@ -1,7 +1,7 @@
-"""What each phase has to answer: computed by plain Python from readings, and held against what a system said.
+"""Expected answers of the phases, computed by plain Python from the readings, and their comparison with a system's.
 
-Berkeley DB, which has no queries, answers with these functions from its cursor. The definitions in words are in
-docs/reference/study-s3.md. Wherever `readings` is an argument, they come by sensor and then by time.
+Berkeley DB has no queries; it answers with these functions over its cursor. docs/reference/study-s3.md defines the
+answers in words. The argument `readings` is always ordered by sensor, then by time.
 """
 
 import hashlib
@@ -12,23 +12,23 @@ from operator import itemgetter
 from readings import DAY_US, HOUR_US
 
 TOLERANCE = 1e-9
-"""Relative, of numbers that are sums: systems add in different orders."""
+"""Relative tolerance of numbers that are sums, as systems add in different orders."""
 
 
 def _means(readings):
-    """(sensor, its mean temperature, its readings), by sensor."""
+    """(sensor, mean temperature, readings) of each sensor, ordered by sensor."""
     for sensor, of_sensor in groupby(readings, key=itemgetter(0)):
         values = [reading[3] for reading in of_sensor]
         yield sensor, math.fsum(values) / len(values), len(values)
 
 
 def last_readings(readings):
-    """Each sensor's newest reading, whole."""
+    """Each sensor's newest reading with all its fields."""
     return [tuple(list(of_sensor)[-1]) for _, of_sensor in groupby(readings, key=itemgetter(0))]
 
 
 def avg_sensor(readings):
-    """(sensor, mean temperature)."""
+    """(sensor, mean temperature) of each sensor."""
     return [(sensor, mean) for sensor, mean, _ in _means(readings)]
 
 
@@ -37,7 +37,7 @@ def _warmest(means, k):
 
 
 def hot_sensors(readings, above, at_least, k):
-    """The k warmest of the sensors that have enough readings and a mean temperature above a threshold."""
+    """The k warmest sensors among those with enough readings and a mean temperature above a threshold."""
     hot = [(sensor, mean) for sensor, mean, count in _means(readings) if mean > above and count >= at_least]
     return _warmest(hot, k)
 
@@ -48,7 +48,7 @@ def topk_sensors(readings, k):
 
 
 def anomalies(readings):
-    """(sensor, time, temperature) further than two standard deviations (n - 1) from the sensor's mean."""
+    """(sensor, time, temperature) of readings more than two standard deviations (n - 1) from the sensor's mean."""
     far_off = []
     for sensor, of_sensor in groupby(readings, key=itemgetter(0)):
         timed = [(reading[1], reading[3]) for reading in of_sensor]
@@ -60,7 +60,7 @@ def anomalies(readings):
 
 
 def daily_summary(readings):
-    """(sensor, start of the day, lowest, highest, mean temperature)."""
+    """(sensor, start of the day, lowest, highest, mean temperature) of each sensor and day."""
     days = []
     for (sensor, day), of_day in groupby(readings, key=lambda reading: (reading[0], reading[1] // DAY_US)):
         values = [reading[3] for reading in of_day]
@@ -70,7 +70,7 @@ def daily_summary(readings):
 
 
 def outages(readings):
-    """(sensor, time before, time after) where a sensor was not heard for more than an hour."""
+    """(sensor, last time before, first time after) of each gap of more than an hour between a sensor's readings."""
     gaps, before = [], (0, 0)
     for reading in readings:
         if reading[0] == before[0] and reading[1] - before[1] > HOUR_US:
@@ -88,7 +88,7 @@ def _hourly(readings):
 
 
 def compare_two(one, other):
-    """[(hours that both sensors were heard in, the correlation of their mean temperatures in them, or None)]."""
+    """[(number of hours with readings of both sensors, correlation of their hourly mean temperatures, or None)]."""
     first, second = _hourly(one), _hourly(other)
     hours = sorted(first.keys() & second.keys())
     return correlation(*_moments([first[hour] for hour in hours], [second[hour] for hour in hours]))
@@ -106,23 +106,23 @@ def _moments(x, y):
 
 
 def correlation(hours, products, x_squares, y_squares):
-    """compare_two()'s answer from sums of products and squares about the means; those of no hours are None."""
+    """compare_two()'s answer from the sums of products and squares about the means, which are None without hours."""
     if not hours or not x_squares or not y_squares:
         return [(hours, None)]
     return [(hours, products / math.sqrt(x_squares * y_squares))]
 
 
 def newest_values(newest):
-    """Berkeley DB's FULL_PROFILE: (sensors, lowest, highest, mean) of the newest temperatures that it has cached."""
+    """Berkeley DB's FULL_PROFILE: (number of sensors, lowest, highest, mean) of its cached newest temperatures."""
     values = [reading[3] for reading in newest]
     return [(len(values), min(values), max(values), math.fsum(values) / len(values))]
 
 
 def difference(answer, expected):
-    """What is wrong with an answer, in words; empty if it agrees.
+    """Difference between an answer and the expected one, in words; empty if they agree.
 
     Args:
-        answer, expected: lists of tuples, in order. Numbers with a fraction may differ by TOLERANCE of their size.
+        answer, expected: lists of tuples, in order. Floating-point numbers may differ by the relative TOLERANCE.
     """
     if len(answer) != len(expected):
         return f"{len(answer)} rows, not {len(expected)}"
@@ -147,5 +147,5 @@ def _close(one, other):
 
 
 def digest(answer):
-    """Twelve hexadecimal digits of an expected answer: the same for all systems that agree with it."""
+    """Digest of an expected answer, twelve hexadecimal digits; the same for all systems that agree with it."""
     return hashlib.sha256(repr([tuple(row) for row in answer]).encode()).hexdigest()[:12]

@@ -1,9 +1,9 @@
-"""One system through the phases of the study: each run several times in a row, the first dropped, and marked.
+"""Runs the study's phases on one system. Each is run and marked several times in a row; the first run is dropped.
 
     python3 job.py SYSTEM --storage FOLDER [--rows N,N] [--runs 6] [--dropped 1] [--dataset FILE] [--results FILE]
 
-SYSTEM is berkeleydb, duckdb, postgresql or sqlite. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here;
-3 a phase failed.
+SYSTEM is berkeleydb, duckdb, postgresql or sqlite. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be
+measured here; 3: a phase failed.
 """
 
 import argparse
@@ -23,8 +23,8 @@ from verified import verify
 
 SYSTEMS = {"berkeleydb": BerkeleyDb, "duckdb": Duckdb, "postgresql": Postgresql, "sqlite": Sqlite}
 GETTING = {
-    "berkeleydb": "Debian 12's package python3-bsddb3 serves /usr/bin/python3 alone: install it and put /usr/bin "
-    "first on PATH, or see docs/reference/study-s3.md",
+    "berkeleydb": "install Debian 12's package python3-bsddb3, which works only with /usr/bin/python3, and put "
+    "/usr/bin first on PATH, or see docs/reference/study-s3.md",
     "duckdb": "pip install duckdb",
 }
 SPACE = {
@@ -33,7 +33,7 @@ SPACE = {
     "postgresql": (80_000_000, 2_500),
     "sqlite": (1_000_000, 400),
 }
-"""Bytes that a system takes before the first row, and for each row with its log and the file of a bulk load."""
+"""System -> (bytes before the first row, bytes for each row including its log and the file of a bulk load)."""
 
 
 def main():
@@ -59,29 +59,29 @@ def main():
 def _arguments():
     made = parser(__doc__, sorted(SYSTEMS))
     add = made.add_argument
-    add("--rows", type=_counts, default=[1000], metavar="N,N", help="of the samples (default: 1000)")
-    add("--runs", type=int, default=6, metavar="N", help="of each phase, in a row (default: 6)")
-    add("--dropped", type=int, default=1, metavar="N", help="of them, the first (default: 1)")
-    add("--dataset", default="", metavar="FILE", help="the Intel Lab's (default: drawn readings)")
-    add("--server", default="", metavar="ADDRESS", help="of PostgreSQL: postgresql://...")
+    add("--rows", type=_counts, default=[1000], metavar="N,N", help="rows of each sample (default: 1000)")
+    add("--runs", type=int, default=6, metavar="N", help="runs of each phase in a row (default: 6)")
+    add("--dropped", type=int, default=1, metavar="N", help="first runs that do not count (default: 1)")
+    add("--dataset", default="", metavar="FILE", help="the Intel Lab's file (default: drawn readings)")
+    add("--server", default="", metavar="ADDRESS", help="PostgreSQL's address: postgresql://...")
     options = made.parse_args()
     if not 0 <= options.dropped < options.runs:
-        made.error(f"--dropped {options.dropped} leaves nothing of --runs {options.runs}")
+        made.error(f"--dropped {options.dropped} leaves no run of --runs {options.runs}")
     return options
 
 
 def _counts(text):
-    """Numbers of rows, with commas."""
+    """Numbers of rows, separated by commas."""
     counts = [int(count) for count in text.split(",")]
     if min(counts) < 1:
-        raise argparse.ArgumentTypeError("at least 1 row")
+        raise argparse.ArgumentTypeError("must be at least 1 row")
     return counts
 
 
 def _needed(options):
-    """Bytes that the largest sample takes at most, once client, programs and space are seen to be there.
+    """Most bytes that the largest sample needs, after a check of client, programs and space.
 
-    Raises: Unmeasurable: they are not.
+    Raises: Unmeasurable: something is missing.
     """
     try:
         if options.system == "postgresql":
@@ -90,7 +90,7 @@ def _needed(options):
             SYSTEMS[options.system](options.storage)
     except ImportError as error:
         raise Unmeasurable(
-            f"{options.system}'s client is not there for {sys.executable} ({error}): {GETTING[options.system]}"
+            f"{options.system}'s client is missing for {sys.executable} ({error}): {GETTING[options.system]}"
         ) from None
     before, for_row = SPACE[options.system]
     needed = before + max(options.rows) * for_row
@@ -100,7 +100,7 @@ def _needed(options):
 
 
 def _measure(system, dataset, options, now):
-    """All samples, one after the other; now[0] always names the phase."""
+    """Measures all samples, one after the other; now[0] always names the current phase."""
     results = Results(options.results) if options.results else None
     if results:
         results.made_by(f"{options.system} {system.version}")

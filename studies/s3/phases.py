@@ -1,4 +1,4 @@
-"""The study's phases: what each calls, how often, and what it has to answer."""
+"""The study's phases: the calls of each, their number, and the expected answer."""
 
 import csv
 import random
@@ -10,25 +10,25 @@ import answers
 from readings import SENSORS, SensorReading, us_of
 
 ADD = 0.5
-"""Degrees by which UPDATE mends temperatures."""
+"""Degrees that UPDATE adds to temperatures."""
 ABOVE = 22.0
-"""Degrees above which a sensor is hot."""
+"""Temperature above which a sensor is hot [degrees C]."""
 K = 10
 PAIR = (1, 2)
 """Sensors that are compared."""
 PROGRESS_EVERY = 4096
-"""Calls between two words about how far a phase is."""
+"""Calls between two progress reports of a phase."""
 PARTS = 60
-"""Parts of the sample, by time, each of as many rows: DELETE takes one after the other of the first ten."""
+"""Number of parts of the sample, by time, with equal numbers of rows. DELETE's runs remove the first ten in turn."""
 UPDATED = (24, 30)
-"""First part and the one after the last that UPDATE changes: a tenth of the rows."""
+"""(first, last + 1) of the parts that UPDATE changes: a tenth of the rows."""
 
 
 class Parameters:
-    """What the phases ask, and what has to be answered: of one sample, the same for all systems."""
+    """The questions of the phases and the expected answers for one sample; the same for all systems."""
 
     def __init__(self, readings, seed, runs=6, dropped=1):
-        """`readings`: the sample, in the order of loading; `runs`: of each phase, `dropped` of them not counted."""
+        """`readings`: the sample in loading order; `runs`: runs of each phase; the first `dropped` do not count."""
         self.readings, self.seed = readings, seed
         self.runs, self.dropped = runs, dropped
         self.rows = len(readings)
@@ -37,12 +37,12 @@ class Parameters:
         self.points = list(readings)
         random.Random(f"points {seed}").shuffle(self.points)
         self.left = sorted(readings)
-        """Rows that are there after the phases that were done so far, by sensor and time: plain Python's table."""
+        """Expected rows after the phases done so far, ordered by sensor and time: plain Python's table."""
         self.expected_of = {}
-        """Phase -> what it had to answer the last time."""
+        """Phase -> expected answer of its last run."""
 
     def times(self, name):
-        """(runs of a phase, those of them that are dropped)."""
+        """(runs of a phase, number of them that are dropped)."""
         runs = min(self.runs, PHASES[name].most_runs) if name in PHASES else self.runs
         return runs, min(self.dropped, runs - 1)
 
@@ -51,23 +51,23 @@ class Parameters:
         return self.ends[first], self.ends[after]
 
     def window(self, name, number):
-        """The part of the sample that a run of DELETE or DELETE_ROWS removes, no two the same."""
+        """The part of the sample that a run of DELETE or DELETE_ROWS removes; different for each run."""
         first = number if name == "DELETE" else self.times("DELETE")[0] + number
         return self.between(first, first + 1)
 
     def within(self, start, end):
-        """The rows of a time range that are there, by sensor and time."""
+        """The existing rows of a time range, ordered by sensor and time."""
         return [row for row in self.left if start <= row.at_us < end]
 
     def expected(self, name, number):
-        """What a run of a phase has to answer; what it changes is changed in `left`."""
+        """Expected answer of a run of a phase; makes the phase's changes in `left`."""
         answer = EXPECTED[name](self, name, number)
         self.expected_of[name] = answer
         return answer
 
 
 def _counts(rows):
-    """[(rows of it)], sensor by sensor."""
+    """[(number of rows,)] of each sensor, ordered by sensor."""
     counts = dict.fromkeys(range(1, SENSORS + 1), 0)
     for row in rows:
         counts[row.sensor] += 1
@@ -116,11 +116,11 @@ EXPECTED = {
     ),
     "FULL_PROFILE": _profile,
 }
-"""Phase -> its answer by plain Python."""
+"""Phase -> function that computes its answer by plain Python."""
 
 
 class PhaseWork:
-    """What the phases do on one system; times are in the system's own form before any phase begins."""
+    """The work of the phases on one system. Times are converted to the system's form before any phase begins."""
 
     def __init__(self, system, asked, path):
         """`path`: the sample as a CSV file, the same for all systems."""
@@ -129,10 +129,10 @@ class PhaseWork:
         self._points = [(point.sensor, system.moment(point.at_us)) for point in asked.points]
         self._is_open = False
         self.progress = lambda done: None
-        """Is told calls that are done."""
+        """Called with the number of calls that are done."""
 
     def prepare(self, name, number):
-        """What a run of a phase needs before it begins: keys of rows, ends of time ranges."""
+        """Prepares a run of a phase: new database, keys of rows, ends of time ranges."""
         if name in ("LOAD", "LOAD_ROWS"):
             if self._is_open:
                 self.system.close()
@@ -145,13 +145,13 @@ class PhaseWork:
         self.keys = [(row.sensor, self.system.moment(row.at_us)) for row in self.asked.within(*range_us)]
 
     def load(self):
-        """All rows of the CSV file at once, in one transaction."""
+        """Loads all rows of the CSV file at once, in one transaction."""
         self.system.begin()
         self.system.load(self._path)
         self.system.commit()
 
     def load_rows(self):
-        """An insertion for each row, in one transaction."""
+        """Inserts each row separately, in one transaction."""
         self.system.begin()
         for number, row in enumerate(self._rows):
             self.system.insert(row)
@@ -160,7 +160,7 @@ class PhaseWork:
         self.system.commit()
 
     def read(self):
-        """Each row by its key, in random order."""
+        """Reads each row by its key, in random order."""
         temperatures = []
         for number, (sensor, at) in enumerate(self._points):
             temperatures.append(self.system.read(sensor, at))
@@ -169,19 +169,19 @@ class PhaseWork:
         return temperatures
 
     def update(self):
-        """A time range of each sensor, in one transaction."""
+        """Updates a time range of each sensor, in one transaction."""
         return self._by_sensor(lambda sensor: self.system.update(ADD, sensor, *self._range))
 
     def delete(self):
-        """A time range of each sensor, in one transaction."""
+        """Deletes a time range of each sensor, in one transaction."""
         return self._by_sensor(lambda sensor: self.system.delete(sensor, *self._range))
 
     def update_rows(self):
-        """The rows of the time range, each by its key, in one transaction."""
+        """Updates the rows of the time range, each by its key, in one transaction."""
         return self._by_key(lambda sensor, at: self.system.update_row(ADD, sensor, at))
 
     def delete_rows(self):
-        """The rows of a time range, each by its key, in one transaction."""
+        """Deletes the rows of a time range, each by its key, in one transaction."""
         return self._by_key(self.system.delete_row)
 
     def _by_sensor(self, change):
@@ -197,19 +197,19 @@ class PhaseWork:
         return [(count,)]
 
     def hot_sensors(self):
-        """The warmest above a threshold."""
+        """The warmest sensors above a threshold."""
         return self.system.hot_sensors(ABOVE, self.asked.at_least, K)
 
     def topk_sensors(self):
-        """The warmest."""
+        """The warmest sensors."""
         return self.system.topk_sensors(K)
 
     def compare_two(self):
-        """Two sensors, hour by hour."""
+        """Comparison of two sensors hour by hour."""
         return self.system.compare_two(*PAIR)
 
     def full_profile(self):
-        """Four of the questions, or what the system has in their place."""
+        """Answers to four of the questions, or the system's own profile instead."""
         if self.system.own_profile:
             return self.system.newest_values()
         profile = self.system.avg_sensor(), self.system.daily_summary(), self.system.outages()
@@ -221,16 +221,16 @@ class StudyPhase(NamedTuple):
 
     ask: Callable[[PhaseWork], Any]
     calls: Callable[[PhaseWork], int] = lambda work: 1
-    """Calls of the run that was prepared; one where it is one question."""
+    """Number of calls of the prepared run; 1 if it is one question."""
     looped: bool = False
-    """Is it a loop of Python with a call for each row? Then it is run without a database, too."""
+    """True if Python loops over the rows with a call for each; the loop is then also run without a database."""
     changes: bool = False
-    """It cannot be done again at will; what only reads is, where it takes little time."""
+    """True if it changes rows and so cannot be repeated at will. A short phase that only reads is repeated."""
     most_runs: int = 6
 
 
 ROWWISE_RUNS = 3
-"""Most runs of the variants row by row, which are long."""
+"""Most runs of the row-by-row phases, which take long."""
 
 
 def _rows(work):
@@ -242,7 +242,7 @@ def _keys(work):
 
 
 def _question(name):
-    """A phase that is one question to the system, by its method's name."""
+    """A phase that is one question to the system; `name`: the system's method."""
     return StudyPhase(lambda work: getattr(work.system, name)())
 
 
@@ -264,17 +264,17 @@ PHASES = {
     "COMPARE_TWO": StudyPhase(PhaseWork.compare_two),
     "FULL_PROFILE": StudyPhase(PhaseWork.full_profile),
 }
-"""In the order in which they run: each finds what those before it have left."""
+"""Phases in the order in which they run; each one works on the rows left by the earlier ones."""
 COUNTED = ("LOAD_ROWS", "LOAD", "READ")
-"""Phases of a call for each row, by which progress is told."""
+"""Phases with an operation for each row, which count in the progress."""
 LOOPED = tuple(name for name, phase in PHASES.items() if phase.looped)
 
 
 class Nothing:
-    """A system that stores and answers nothing: what is left is the harness."""
+    """A system that stores and answers nothing, so that only the harness is measured."""
 
     def row(self, value):
-        """As it is."""
+        """The value unchanged."""
         return value
 
     moment = row
@@ -285,7 +285,7 @@ class Nothing:
     begin = commit = close = insert = read = create
 
     def update_row(self, *values):
-        """Changes nothing."""
+        """Changes nothing and returns 1, the number of rows."""
         return 1
 
     delete_row = update_row

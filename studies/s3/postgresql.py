@@ -1,4 +1,4 @@
-"""PostgreSQL: a server that somebody else has started, through psycopg 3."""
+"""PostgreSQL: a server that is already running, through psycopg 3."""
 
 from functools import cache
 
@@ -9,12 +9,12 @@ OLDEST_SERVER, OLDEST_CLIENT = 12, (3, 1)
 
 
 def client():
-    """The module psycopg. Raises: Unmeasurable: it is not there, or too old."""
+    """The module psycopg. Raises: Unmeasurable: it is missing, or too old."""
     try:
         import psycopg
     except ImportError as error:
         raise Unmeasurable(
-            f"PostgreSQL's Python client is not there ({error}): pip install 'psycopg[binary]'"
+            f"PostgreSQL's Python client is missing ({error}): pip install 'psycopg[binary]'"
         ) from None
     version = tuple(int(part) for part in psycopg.__version__.split(".")[:2])
     if version < OLDEST_CLIENT:
@@ -27,7 +27,7 @@ def client():
 
 @cache
 def _spelled(sql):
-    """The shared SQL with psycopg's sign for a value, written once for each statement."""
+    """The shared SQL with psycopg's placeholder for values; converted once for each statement."""
     return sql.replace("%", "%%").replace("?", "%s")
 
 
@@ -35,11 +35,11 @@ class Postgresql(SqlSystem):
     """One database of a server."""
 
     def __init__(self, address):
-        """Sees that the server answers and is new enough.
+        """Checks that the server answers and is new enough.
 
         Args:
-            address: as libpq takes it: postgresql://USER@HOST:PORT/DATABASE?...
-        Raises: Unmeasurable: it does not; in libpq's own words.
+            address: in libpq's form, postgresql://USER@HOST:PORT/DATABASE?...
+        Raises: Unmeasurable: it does not answer (in libpq's own words), or is too old.
         """
         if not address:
             raise Unmeasurable("--server is missing: the address of a running PostgreSQL, postgresql://...")
@@ -48,15 +48,15 @@ class Postgresql(SqlSystem):
             with client().connect(address, connect_timeout=10) as connection:
                 version = connection.info.server_version
         except client().Error as error:
-            raise Unmeasurable(f"PostgreSQL does not take this client: {one_line(error)}") from None
+            raise Unmeasurable(f"PostgreSQL does not accept this client: {one_line(error)}") from None
         if version < OLDEST_SERVER * 10_000:
             raise Unmeasurable(
-                f"PostgreSQL {OLDEST_SERVER} or later is needed, and this is {version // 10_000}"
+                f"PostgreSQL {OLDEST_SERVER} or later is needed, but this is {version // 10_000}"
             )
         self.version = f"{version // 10_000}.{version % 10_000}"
 
     def create(self):
-        """An empty table in place of the former; a commit waits for the log, as in a server that is delivered."""
+        """Replaces the table by an empty one. A commit waits for the log, as in PostgreSQL's default settings."""
         self._connection = self._connect()
         self._cursor = self._connection.cursor()
         self._execute("SET synchronous_commit TO on")
@@ -67,7 +67,7 @@ class Postgresql(SqlSystem):
         return self._cursor.execute(_spelled(sql), values)
 
     def load(self, path):
-        """The rows of a CSV file, sent to the server as they are."""
+        """Loads the rows of a CSV file, which are sent to the server unchanged."""
         with self._cursor.copy("COPY readings FROM STDIN (FORMAT csv)") as copy, open(path, "rb") as lines:
             for block in iter(lambda: lines.read(1 << 16), b""):
                 copy.write(block)

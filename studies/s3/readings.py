@@ -1,4 +1,4 @@
-"""Readings of 54 sensors: from the Intel Lab's file, or drawn; and the sample of them that is loaded.
+"""Readings of 54 sensors, from the Intel Lab's file or drawn, and the sample of them that is loaded.
 
     python3 readings.py --dataset data.txt --rows 100000 >sample.txt
 
@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 SENSORS = 54
 FIRST_DAY, LAST_DAY = date(2004, 2, 28), date(2004, 4, 5)
-"""Days of the deployment. Source: db.csail.mit.edu/labdata/labdata.html, like the sensors' number and the period."""
+"""Days of the deployment. Source: db.csail.mit.edu/labdata/labdata.html, also for number of sensors and period."""
 PERIOD_US = 31_000_000
 HOUR_US, DAY_US = 3_600_000_000, 86_400_000_000
 START_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US
@@ -29,7 +29,7 @@ MALFORMED = {
     "date": "no date and time of the deployment",
     "twice": "sensor and time of an earlier line",
 }
-"""Why a line of the file is left out -> in words."""
+"""Reason for leaving out a line of the file -> the reason in words."""
 
 
 EPOCH_DATE = datetime(1970, 1, 1)
@@ -46,7 +46,7 @@ def us_of(moment):
 
 
 class SensorReading(NamedTuple):
-    """One line of the data set; time [us since 1970, local], temperature [degrees C], humidity [%], light [lx], [V]."""
+    """One line of the dataset: time [us since 1970, local], temperature [degrees C], humidity [%], light [lx], [V]."""
 
     sensor: int
     at_us: int
@@ -58,12 +58,12 @@ class SensorReading(NamedTuple):
 
     @property
     def moment(self):
-        """Its time as text, ISO 8601, of one length."""
+        """Its time as text, ISO 8601, with a fixed length."""
         return moment_of(self.at_us).isoformat(" ", "microseconds")
 
 
 def _parsed(words, days):
-    """The reading of one line, or why it is none; `days` keeps what dates mean."""
+    """The reading of one line, or the reason (a key of MALFORMED) for leaving it out; `days` caches parsed dates."""
     if len(words) != _FIELDS:
         return "fields"
     try:
@@ -88,7 +88,7 @@ def _parsed(words, days):
 
 
 def equal_shares(counts, rows):
-    """How many rows each sensor gives to a sample, by how many it has: as many as every other, as far as it can."""
+    """Sensor -> number of its rows in a sample: equal for all sensors, as far as each has enough rows (`counts`)."""
     given, left = dict.fromkeys(counts, 0), min(rows, sum(counts.values()))
     for place, sensor in enumerate(sorted(counts, key=lambda one: (counts[one], one))):
         given[sensor] = min(counts[sensor], left // (len(counts) - place))
@@ -97,19 +97,21 @@ def equal_shares(counts, rows):
 
 
 def spaced(times, rows):
-    """Which readings make a sample: as many of each sensor, from its first on, one in each half hour, or closer where
-    it has too few of those. So a gap above an hour is an outage, and hours that two sensors have in common are many.
+    """Chooses a sample's readings: equal numbers for all sensors, from the first reading on, one in each half hour.
+
+    The readings are closer together for a sensor that has too few of these. A gap above an hour is then an outage, and
+    two sensors have many hours in common.
 
     Args:
         times: sensor -> times of its readings [us], increasing.
-    Returns: sensor -> places of the readings chosen.
+    Returns: sensor -> indices of the chosen readings.
     """
     shares = equal_shares({sensor: len(of_sensor) for sensor, of_sensor in times.items()}, rows)
     return {sensor: _spaced(of_sensor, shares[sensor]) for sensor, of_sensor in times.items()}
 
 
 def _spaced(times, rows):
-    """Places of so many of a sensor's readings."""
+    """Indices of `rows` of a sensor's readings."""
     slot_us = HOUR_US // 2
     while True:
         places = _first_of_slots(times, slot_us)
@@ -119,7 +121,7 @@ def _spaced(times, rows):
 
 
 def _first_of_slots(times, slot_us):
-    """Places of the first time in each slot; of every time once a slot is shorter than the least gap."""
+    """Index of the first time in each slot; all indices once a slot is shorter than 1 us."""
     if slot_us < 1:
         return list(range(len(times)))
     places, before = [], None
@@ -131,25 +133,25 @@ def _first_of_slots(times, slot_us):
 
 
 class SensorFile:
-    """A file of "date time epoch sensor temperature humidity light voltage"; in memory are 16 bytes a line."""
+    """A file of "date time epoch sensor temperature humidity light voltage"; needs 16 bytes of memory a line."""
 
     def __init__(self, path):
-        """Reads it once.
+        """Reads the file once.
 
-        Raises: OSError: it cannot be read. ValueError: no line of it is a reading.
+        Raises: OSError: it cannot be read. ValueError: it contains no readings.
         """
         self.path = path
         self.left_out = Counter()
-        """Key of MALFORMED -> lines."""
+        """Key of MALFORMED -> number of lines."""
         self._places = {}
-        """Sensor -> times and places in the file of its readings."""
+        """Sensor -> (times, positions in the file) of its readings."""
         days, place = {}, 0
         with open(path, "rb") as lines:
             for line in lines:
                 self._take(line, place, days)
                 place += len(line)
         self._kept = {sensor: self._in_order(*self._places[sensor]) for sensor in sorted(self._places)}
-        """Sensor -> times, increasing, and places in the file."""
+        """Sensor -> (times, increasing, and positions in the file)."""
         if not self._kept:
             raise ValueError(f"{path}: no line of it is a reading (date time epoch sensor and four values)")
 
@@ -166,7 +168,7 @@ class SensorFile:
         places.append(place)
 
     def _in_order(self, times, places):
-        """Times and places by time; of several with one time the first in the file."""
+        """(times, positions) ordered by time; of several readings with the same time, the first in the file."""
         in_time, kept = array("q"), array("q")
         for index in sorted(range(len(times)), key=times.__getitem__):
             if in_time and times[index] == in_time[-1]:
@@ -177,7 +179,7 @@ class SensorFile:
         return in_time, kept
 
     def about(self):
-        """What it holds, in a line."""
+        """Description of the contents in one line."""
         left_out = [
             f"{self.left_out[why]} with {words}" for why, words in MALFORMED.items() if self.left_out[why]
         ]
@@ -185,7 +187,7 @@ class SensorFile:
         return f"{self.path}: {count} readings, lines left out: {'; '.join(left_out) or 'none'}"
 
     def sample(self, rows, seed):
-        """As many readings of each sensor, evenly spaced, in order; by time over all. The same for every seed."""
+        """Equal numbers of evenly spaced readings of each sensor, ordered by time. The same for every seed."""
         chosen = spaced({sensor: times for sensor, (times, _) in self._kept.items()}, rows)
         places = [self._kept[sensor][1][place] for sensor, of_sensor in chosen.items() for place in of_sensor]
         readings, days = [], {}
@@ -197,7 +199,7 @@ class SensorFile:
 
 
 class Sensor:
-    """One drawn sensor: when it was heard, and what it said. SYNTHETIC: nothing of it was measured."""
+    """One drawn sensor: the times and values of its readings. SYNTHETIC: nothing was measured."""
 
     def __init__(self, number, seed):
         self.number = number
@@ -206,7 +208,7 @@ class Sensor:
         self.present = self._heard()
 
     def _heard(self):
-        """The stretches of epochs in which it is heard, (first, after the last); outages of 2 to 30 hours between."""
+        """(first, last + 1) of each stretch of epochs with readings; outages of 2 to 30 hours lie between them."""
         stretches, at = [], 0
         while at < EPOCHS:
             end = at + 1 + int(self._draw.expovariate(1 / (4 * DAY_US / PERIOD_US)))
@@ -215,19 +217,19 @@ class Sensor:
         return stretches
 
     def count(self):
-        """Epochs in which it is heard."""
+        """Number of epochs with a reading."""
         return sum(end - start for start, end in self.present)
 
     def epochs(self):
-        """Every epoch in which it is heard."""
+        """Every epoch with a reading."""
         return [epoch for start, end in self.present for epoch in range(start, end)]
 
     def readings(self, epochs):
-        """What it said in some epochs, in order."""
+        """Its readings in some epochs, in order."""
         return [self._reading(epoch) for epoch in epochs]
 
     def _reading(self, epoch):
-        """Warmest at 15 o'clock, light by day, the battery falling; one of 200 is far off."""
+        """A reading: warmest at 15:00, light by day, with a falling battery; one in 200 is an outlier."""
         draw = self._draw
         at_us = START_US + epoch * PERIOD_US + self.number * 250_000 + draw.randrange(200_000)
         hour = at_us % DAY_US / HOUR_US
@@ -243,7 +245,7 @@ class Sensor:
 
 
 def drawn(rows, seed):
-    """A sample of so many SYNTHETIC readings, as a dataset's would be, of 54 sensors that are drawn from the seed."""
+    """A sample of `rows` SYNTHETIC readings of 54 sensors drawn from the seed, in the form of a dataset's sample."""
     readings = []
     sensors = {number: Sensor(number, seed) for number in range(1, SENSORS + 1)}
     epochs = {number: sensor.epochs() for number, sensor in sensors.items()}
@@ -261,14 +263,14 @@ def line_of(reading):
 
 
 class DrawnReadings:
-    """In place of a file: SYNTHETIC readings."""
+    """SYNTHETIC readings, in place of a file."""
 
     def about(self):
-        """What it is, in a line."""
+        """Description in one line."""
         return f"SYNTHETIC readings of {SENSORS} sensors"
 
     def sample(self, rows, seed):
-        """As a dataset's."""
+        """As SensorFile.sample()."""
         return drawn(rows, seed)
 
 
@@ -276,10 +278,12 @@ def main():
     """Writes a sample."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--dataset", default="", metavar="FILE", help="the Intel Lab's data.txt; without: drawn"
+        "--dataset", default="", metavar="FILE", help="the Intel Lab's data.txt (default: drawn readings)"
     )
-    parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="of the sample")
-    parser.add_argument("--seed", type=int, default=1, metavar="N", help="of what is drawn (default: 1)")
+    parser.add_argument("--rows", type=int, default=100_000, metavar="N", help="rows of the sample")
+    parser.add_argument(
+        "--seed", type=int, default=1, metavar="N", help="seed of the drawn data (default: 1)"
+    )
     options = parser.parse_args()
     try:
         dataset = SensorFile(options.dataset) if options.dataset else DrawnReadings()

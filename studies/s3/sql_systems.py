@@ -1,4 +1,4 @@
-"""SQLite, DuckDB and PostgreSQL: one text of SQL for all, each through its own Python client."""
+"""SQLite, DuckDB and PostgreSQL: shared SQL statements, each system through its own Python client."""
 
 import os
 import sqlite3
@@ -37,18 +37,18 @@ ALL = "SELECT * FROM readings ORDER BY sensor, taken_at"
 
 
 class TimeSql(NamedTuple):
-    """How a database writes down and cuts up time: all in which the systems' SQL differs."""
+    """SQL for times, the only part in which the systems' SQL differs."""
 
     column: str
     """Type of a time."""
     day: str
     hour: str
-    """Expressions: beginning of a time's day and hour."""
+    """`day` and `hour`: expressions for the beginning of a time's day and hour."""
     hour_apart: str
     """Condition: `taken_at` is more than an hour after `before_at`."""
 
     def table(self):
-        """The table. Its primary key is sensor and time: the study names none, and asks for points by both."""
+        """The table. The study names no primary key; sensor and time are used, as it asks for points by both."""
         return f"""CREATE TABLE readings (
           sensor INTEGER NOT NULL, taken_at {self.column} NOT NULL, epoch BIGINT NOT NULL,
           temperature DOUBLE PRECISION NOT NULL, humidity DOUBLE PRECISION NOT NULL,
@@ -60,7 +60,7 @@ class TimeSql(NamedTuple):
           FROM readings GROUP BY sensor, {self.day} ORDER BY sensor, day"""
 
     def outages(self):
-        """Gaps above one hour."""
+        """Gaps of more than one hour."""
         return f"""SELECT sensor, before_at, taken_at FROM (
             SELECT sensor, taken_at, LAG(taken_at) OVER (PARTITION BY sensor ORDER BY taken_at) AS before_at
             FROM readings) gaps WHERE {self.hour_apart} ORDER BY sensor, taken_at"""
@@ -92,12 +92,12 @@ WITH_TEXTS = TimeSql(
     f"({_SECOND.format('taken_at')} - {_SECOND.format('before_at')}) * 1000000"
     " + CAST(substr(taken_at, 21) AS INTEGER) - CAST(substr(before_at, 21) AS INTEGER) > 3600000000",
 )
-"""SQLite, which keeps a time as text (ISO 8601). Its own date functions round to milliseconds: a microsecond before
-midnight would be the next day's."""
+"""SQLite, which stores times as text (ISO 8601). Its own date functions are not used, because they round to
+milliseconds, which would move a microsecond before midnight to the next day."""
 
 
 def _plain(value):
-    """A value of an answer; of a time its microseconds since 1970."""
+    """A value of an answer; a time becomes microseconds since 1970."""
     if isinstance(value, str):
         value = datetime.fromisoformat(f"{value}:00" if len(value) == len("2004-02-28 00") else value)
     if isinstance(value, date) and not isinstance(value, datetime):
@@ -106,34 +106,34 @@ def _plain(value):
 
 
 def _question(sql):
-    """A method that answers with the rows of one statement."""
+    """A method that returns the rows of one statement."""
     return lambda system, *values: system._all(sql, *values)
 
 
 def _change(sql):
-    """A method that carries out one statement; gives how many rows it has changed."""
+    """A method that executes one statement and returns the number of changed rows."""
     return lambda system, *values: system._changed(sql, *values)
 
 
 class SqlSystem:
-    """What the three have in common: a connection with execute(), in one transaction until commit()."""
+    """Common base of the three: a connection with execute(), in one transaction until commit()."""
 
     own_profile = False
-    """FULL_PROFILE is the one of the study."""
+    """False: FULL_PROFILE is the study's."""
     has_bulk = True
-    """LOAD is another call than LOAD_ROWS."""
+    """True: LOAD uses another call than LOAD_ROWS."""
     time_sql = WITH_TIMES
 
     def moment(self, at_us):
-        """A time as the client takes it."""
+        """A time in the client's form."""
         return moment_of(at_us)
 
     def row(self, reading):
-        """A reading as the client takes it."""
+        """A reading in the client's form."""
         return (reading.sensor, self.moment(reading.at_us), *reading[2:])
 
     def plain(self, rows):
-        """An answer with its times in microseconds, as answers.py has them."""
+        """An answer with its times in microseconds, as in answers.py."""
         return [tuple(map(_plain, row)) for row in rows]
 
     def _all(self, sql, *values):
@@ -143,22 +143,22 @@ class SqlSystem:
         return self._execute(sql, values).rowcount
 
     def insert(self, row):
-        """One row."""
+        """Inserts one row."""
         self._execute(INSERT, row)
 
     def read(self, sensor, at):
-        """One row, whole."""
+        """One row with all its columns."""
         return self._execute(READ, (sensor, at)).fetchone()
 
     update, delete = _change(UPDATE), _change(DELETE)
-    """Adds to the temperatures of a time range, or removes it; how many rows."""
+    """Adds to the temperatures of a time range, or removes its rows. Returns: number of rows."""
     update_row, delete_row = _change(UPDATE_ROW), _change(DELETE_ROW)
-    """Adds to the temperature of a row, or removes it; how many rows."""
+    """Adds to the temperature of a row, or removes the row. Returns: number of rows."""
     last_readings, avg_sensor, anomalies = map(_question, (LAST_READINGS, AVG_SENSOR, ANOMALIES))
     hot_sensors, topk_sensors = _question(HOT_SENSORS), _question(TOPK_SENSORS)
-    """As the functions of these names in answers.py."""
+    """As the functions with these names in answers.py."""
     everything = _question(ALL)
-    """All rows, by sensor and time: for the check after all phases."""
+    """All rows, ordered by sensor and time, for the check after all phases."""
 
     def daily_summary(self):
         """As answers.daily_summary()."""
@@ -173,55 +173,55 @@ class SqlSystem:
         return correlation(*self._all(self.time_sql.compare_two(), one, other, one, other)[0])
 
     def count(self):
-        """Rows that there are."""
+        """Number of rows."""
         return self._all(COUNT)[0][0]
 
     def begin(self):
-        """One transaction until commit()."""
+        """Begins a transaction that lasts until commit()."""
         self._execute("BEGIN")
 
     def commit(self):
-        """The rows are on the medium."""
+        """Commits; the rows are then on the medium."""
         self._execute("COMMIT")
 
     def close(self):
-        """The connection is closed: of a server it is all that ends."""
+        """Closes the connection; a server keeps running."""
         self._connection.close()
 
 
 class SqlFile(SqlSystem):
-    """A database in a file of the measured medium."""
+    """A database in a file on the measured medium."""
 
     def __init__(self, folder):
         self._folder = folder
 
     def create(self):
-        """A new database with an empty table."""
+        """Creates a new database with an empty table."""
         self._connection = self._connect(os.path.join(emptied(self._folder), "readings.database"))
         self._execute = self._connection.execute
         self._execute(self.time_sql.table())
 
 
 class Sqlite(SqlFile):
-    """Through Python's own module."""
+    """SQLite through Python's own module."""
 
     version = sqlite3.sqlite_version
     time_sql = WITH_TEXTS
 
     def moment(self, at_us):
-        """ISO 8601, of one length."""
+        """The time as text, ISO 8601, with a fixed length."""
         return moment_of(at_us).isoformat(" ", "microseconds")
 
     def _connect(self, path):
         return sqlite3.connect(path, isolation_level=None)
 
     def load(self, path):
-        """The rows of a CSV file, through the client's call for many rows."""
+        """Loads the rows of a CSV file with the client's call for many rows."""
         self._connection.executemany(INSERT, map(self.row, read_csv(path)))
 
 
 class Duckdb(SqlFile):
-    """Through the `duckdb` wheel."""
+    """DuckDB through the `duckdb` wheel."""
 
     def __init__(self, folder):
         import duckdb
@@ -233,5 +233,5 @@ class Duckdb(SqlFile):
         return self._execute(sql, values).fetchone()[0]
 
     def load(self, path):
-        """The rows of a CSV file, which the database reads itself."""
+        """Loads the rows of a CSV file, which the database reads itself."""
         self._execute("COPY readings FROM '" + path.replace("'", "''") + "' (FORMAT csv, HEADER false)")

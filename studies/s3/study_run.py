@@ -1,4 +1,4 @@
-"""One system through all phases, each run several times in a row, marked and checked; and what it has found."""
+"""Runs all phases on one system, several times in a row each, marks and checks them, and reports the results."""
 
 import os
 from contextlib import nullcontext
@@ -12,34 +12,34 @@ NO_ROWS = "its LOAD is a put for each row: it has no call for many"
 
 
 class PhaseRuns:
-    """Every phase on one sample: run several times one after the other, the first of them dropped."""
+    """All phases on one sample; each is run several times in a row, and the first runs are dropped."""
 
     def __init__(self, system, asked, folder, *, before=0, now=None):
-        """Nothing is run yet.
+        """Prepares the phases without running them.
 
         Args:
-            folder: gets the CSV file.
-            before: calls of the samples before.
-            now: list whose only entry is the phase that runs.
+            folder: folder for the CSV file.
+            before: number of calls of the earlier samples.
+            now: list whose only entry is the current phase.
         """
         self._system, self._asked = system, asked
         self._path = os.path.join(folder, "sample.csv")
         self.progress, self._now = Progress(before), now or [""]
         self.seconds = {}
-        """Phase -> of each run that counts the mean duration of its calls [s]."""
+        """Phase -> mean duration of the calls [s] in each run that counts."""
         self.operations = {}
-        """Phase -> calls in all runs that count, each as often as it was done again."""
+        """Phase -> number of calls in all runs that count, including repetitions."""
         self.calls = {}
-        """Phase -> calls of one run."""
+        """Phase -> number of calls of one run."""
 
     def all(self):
-        """Raises: WrongAnswer: after all phases, if any answered wrongly."""
+        """Runs all phases. Raises: WrongAnswer: after all phases, if any answer was wrong."""
         wrong = [f"{name}: {why}" for name, why in self.steps() if why]
         if wrong:
             raise WrongAnswer("; ".join(wrong)[:400])
 
     def steps(self):
-        """(phase, what is wrong with its answer), one after the other."""
+        """Runs the phases one after the other. Yields: (phase, difference from the expected answer)."""
         system, asked = self._system, self._asked
         write_csv(asked.readings, self._path)
         harness = PhaseWork(Nothing(), asked, self._path)
@@ -56,7 +56,7 @@ class PhaseRuns:
         os.remove(self._path)
 
     def _one(self, name, number, work):
-        """One run of a phase: prepared, done and checked."""
+        """Prepares, does and checks one run of a phase."""
         system, asked = self._system, self._asked
         self._now[0] = f"{name}, run {number + 1}, of {asked.rows} rows"
         work.prepare(name, number)
@@ -71,7 +71,7 @@ class PhaseRuns:
             yield name, answers.difference(system.plain(answer), wanted)
 
     def _run(self, shown, name, work, least_s, *, counted=True):
-        """Does a phase, under the name that is shown of it."""
+        """Does a phase and marks it by the name `shown`."""
         self.progress.tell()
         with phase(mark(shown, self._asked)) if counted else nullcontext():
             done = read_at_least(lambda: PHASES[name].ask(work), least_s)
@@ -83,17 +83,17 @@ class PhaseRuns:
 
 
 def all_calls(rows, runs):
-    """Calls of all runs, as progress counts them."""
+    """Number of calls of all runs, as counted by the progress."""
     return sum(rows * min(runs, PHASES[name].most_runs) for name in COUNTED)
 
 
 def mark(name, asked):
-    """What a phase is marked by: of each number of rows another."""
+    """Name by which a phase is marked; different for each number of rows."""
     return f"{name}.{asked.rows}"
 
 
 def expected(name, number, system, asked):
-    """What a run of a phase of a system has to answer."""
+    """Expected answer of a run of a phase on a system."""
     answer = asked.expected(name, number)
     if name == "FULL_PROFILE" and system.own_profile:
         return answers.newest_values(asked.expected_of["LAST_READINGS"])
@@ -101,7 +101,7 @@ def expected(name, number, system, asked):
 
 
 def tell(system, asked, study, results):
-    """Says each phase's mean over the runs, its harness, and what it answered; writes them to the results, if any."""
+    """Prints each phase's mean over the runs, its harness and its answer, and adds them to the results, if any."""
     for name in (*(f"HARNESS_{looped}" for looped in LOOPED), *PHASES):
         cell = {"rows": str(asked.rows)}
         if name not in study.seconds:
@@ -118,12 +118,12 @@ def tell(system, asked, study, results):
         if calls > 1:
             words += f", {1e6 * figures['mean_s'] / calls:.2f} us a call"
         if "harness_s" in figures:
-            words += f", of it {1e6 * figures['harness_s'] / calls:.2f} us harness"
+            words += f", including {1e6 * figures['harness_s'] / calls:.2f} us harness"
         print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
 
 
 def _figures(name, calls, study):
-    """One phase's calls in a run; mean, least and greatest of its durations [s]; the mean of its harness alone."""
+    """Figures of one phase: calls of a run, mean, least and greatest duration [s], and the harness's mean [s]."""
     figures = {"calls": calls, **spread_s(study.seconds[name])}
     if name in LOOPED:
         figures["harness_s"] = spread_s(study.seconds[f"HARNESS_{name}"])["mean_s"]
@@ -131,7 +131,7 @@ def _figures(name, calls, study):
 
 
 def _answer(name, system, asked):
-    """Rows and digest; nothing where systems do not answer the same."""
+    """Number of rows and digest of the answer; empty if the answer depends on the system."""
     if name not in asked.expected_of or (name == "FULL_PROFILE" and system.own_profile):
         return None
     rows = asked.expected_of[name]

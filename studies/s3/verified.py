@@ -1,7 +1,7 @@
-"""The answers by two computations that have nothing in common: plain Python's, and SQLite's in memory.
+"""Check of the answers by two independent computations: plain Python's and SQLite's in memory.
 
-Each system's answers are held against plain Python's. Berkeley DB has no queries and answers by the same functions; so
-before anything is measured those functions are held against SQL, on the same sample.
+Each system's answers are compared with plain Python's. Berkeley DB has no queries and answers with the same functions.
+Before any measurement, these functions are therefore compared with SQL on the same sample.
 """
 
 import sqlite3
@@ -23,7 +23,7 @@ class InMemory(Sqlite):
 
 
 def verify(readings, seed):
-    """Raises: WrongAnswer: the two computations differ."""
+    """Compares the two computations. Raises: WrongAnswer: they differ."""
     asked = Parameters(readings, seed)
     system = InMemory(readings)
     questions = {

@@ -1,11 +1,11 @@
-"""MongoDB: a document a point, in one collection."""
+"""MongoDB: one document for each point, in one collection."""
 
 import datetime
 
 from queries import THRESHOLD
 
 _NOT_IMPLEMENTED = 238
-"""Error code of a server that speaks MongoDB's protocol and lacks a command."""
+"""Error code of a server that speaks MongoDB's protocol but lacks a command."""
 _MEANS = [{"$group": {"_id": "$field", "mean": {"$avg": "$value"}}}]
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -16,7 +16,7 @@ def _row(point):
 
 
 class MongoDb:
-    """Through pymongo; w=1, a plain collection, which every version since 3.6 has."""
+    """MongoDB through pymongo, with w=1 and a plain collection, which every version since 3.6 supports."""
 
     def __init__(self, address):
         import pymongo
@@ -24,11 +24,11 @@ class MongoDb:
         self._client = pymongo.MongoClient(address, w=1, serverSelectionTimeoutMS=30_000)
         self._points = self._client["study"]["readings"]
         self.cannot = {}
-        """Query -> why this server does not answer it; known from create() on."""
+        """Query -> reason why this server does not answer it; known after create()."""
         self.stand_in = ""
 
     def version(self):
-        """The server's; afterwards it is known whether another server stands in for mongod."""
+        """The server's version; also finds out whether another server stands in for mongod."""
         info = self._client.server_info()
         if "ferretdbVersion" in info:
             other = ", FerretDB: not mongod"
@@ -38,7 +38,7 @@ class MongoDb:
         return info["version"] + other
 
     def create(self):
-        """An empty collection."""
+        """Creates an empty collection."""
         import pymongo.errors
 
         self._client.drop_database("study")
@@ -50,7 +50,7 @@ class MongoDb:
             self.cannot["Q3"] = (error.details or {}).get("errmsg") or str(error)
 
     def insert(self, points):
-        """One batch, acknowledged."""
+        """Inserts one batch and waits for the acknowledgement."""
         millisecond = datetime.timedelta(milliseconds=1)
         documents = [
             {"timestamp": EPOCH + at * millisecond, "value": value, "field": field, "sensor": sensor}
@@ -59,10 +59,10 @@ class MongoDb:
         self._points.insert_many(documents, ordered=False)
 
     def settle(self, count):
-        """Every acknowledged point can be read."""
+        """Does nothing, as every acknowledged point can be read."""
 
     def count(self):
-        """Points that are there."""
+        """Number of points."""
         return self._points.count_documents({})
 
     def _values(self, points):
@@ -89,7 +89,7 @@ class MongoDb:
         return map(_row, self._find_all())
 
     def q2(self):
-        """Warm ones."""
+        """Warm points."""
         return self._values(self._find_warm())
 
     def q2_rows(self):
@@ -97,10 +97,10 @@ class MongoDb:
         return map(_row, self._find_warm())
 
     def q3(self):
-        """Means."""
+        """Mean of each field."""
         means = {group["_id"]: group["mean"] for group in self._points.aggregate(_MEANS)}
         return [means.get("temperature"), means.get("humidity")]
 
     def close(self):
-        """The connections are closed."""
+        """Closes the connections."""
         self._client.close()

@@ -1,9 +1,9 @@
-"""One time-series database through the study: points in, three queries, each cold and then repeated.
+"""Runs the study on one time-series database: inserts points, then runs three queries, each cold and then repeated.
 
     python3 job.py SYSTEM --storage FOLDER --server COMMANDS [--points N] [--repeats 5] [--dataset FILE]
 
-SYSTEM is influxdb, questdb or mongodb. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here; 3 a phase
-failed.
+SYSTEM is influxdb, questdb or mongodb. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be measured here;
+3: a phase failed.
 """
 
 import csv
@@ -35,12 +35,12 @@ from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
 SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
 BATCH = 10_000
 SPACE = {"influxdb": (5_000_000, 40), "questdb": (300_000_000, 80), "mongodb": (400_000_000, 250)}
-"""Bytes that a server takes at most: before the first point, and for each with logs and what compactions take.
+"""System -> (most bytes before the first point, most bytes for each point including logs and compactions).
 
-docs/reference/study-s4.md says how they were measured; MongoDB's are reckoned.
+docs/reference/study-s4.md describes how they were measured; MongoDB's are estimates.
 """
 CSV_BYTES = 50
-"""Most bytes that a drawn point takes as a line of the CSV file, which lies beside the server's."""
+"""Most bytes of a drawn point as a line of the CSV file, which is stored next to the server's files."""
 NOT_KEPT = "the server keeps nothing when it is restarted: a stand-in"
 
 
@@ -61,16 +61,22 @@ def main():
 def _arguments():
     made = parser(__doc__, sorted(SYSTEMS))
     add = made.add_argument
-    add("--server", default="", metavar="COMMANDS", help="how it is started: JSON (opjoule_server.py)")
-    add("--points", type=int, default=100_000, metavar="N", help="at most (default: 100000)")
-    add("--cold", type=int, default=3, metavar="N", help="cold times of each query (default: 3)")
-    add("--repeats", type=int, default=5, metavar="N", help="of each query after the cold ones (default: 5)")
-    add("--dataset", default="", metavar="FILE", help="the study's CSV (default: drawn points)")
+    add("--server", default="", metavar="COMMANDS", help="commands that start it: JSON (opjoule_server.py)")
+    add("--points", type=int, default=100_000, metavar="N", help="most points (default: 100000)")
+    add("--cold", type=int, default=3, metavar="N", help="cold runs of each query (default: 3)")
+    add(
+        "--repeats",
+        type=int,
+        default=5,
+        metavar="N",
+        help="runs of each query after the cold ones (default: 5)",
+    )
+    add("--dataset", default="", metavar="FILE", help="the study's CSV file (default: drawn points)")
     return made.parse_args()
 
 
 def _check(options):
-    """Client and data are there. Returns the exit status."""
+    """Checks that client and data are there. Returns the exit status."""
     try:
         if options.system == "mongodb":
             import pymongo  # noqa: F401
@@ -96,19 +102,19 @@ class Measurement:
         self._path = options.dataset or os.path.join(options.storage, "points.csv")
         self._client, self._kept, self._progress = None, True, Progress()
         self._cannot = {}
-        """Query -> why the server does not answer it."""
+        """Query -> reason why the server does not answer it."""
         self._software = ("", "")
-        """The server with its version, and what it stands in for."""
+        """(server with its version, name of the software that it stands in for)"""
         self._stopped_bytes = None
         self._digests = {}
         """Query -> (number of its rows, their digest)."""
         self.now = "starting"
-        """The phase that runs."""
+        """The current phase."""
         self._seconds, self._times = {}, {}
-        """Phase -> durations [s], each the mean of all times within one mark, as its joules; and how many times."""
+        """Phase -> durations [s], each the mean over the calls within one mark; phase -> number of calls."""
 
     def run(self):
-        """Raises: WrongAnswer, ServerFault, whatever the client raises."""
+        """Runs all phases. Raises: WrongAnswer, ServerFault, or any exception of the client."""
         options = self._options
         self._software = self._named()
         if not options.dataset:
@@ -139,11 +145,11 @@ class Measurement:
         self._tell(wanted, count, {**sizes, "stored_bytes": self._stopped_bytes})
 
     def _named(self):
-        """The server with its version, and what it stands in for.
+        """(server with its version, name of the software that it stands in for).
 
-        It is started once for that: whether it takes this client is known before points are made.
+        The server is started once, so that it is known before points are made whether it accepts this client.
 
-        Raises: ServerFault: it does not start, or does not take the client.
+        Raises: ServerFault: it does not start, or does not accept the client.
         """
         self._server.start()
         client = SYSTEMS[self._options.system](self._server.address)
@@ -156,7 +162,7 @@ class Measurement:
             self._server.stop()
 
     def _timed(self, name, work, least_s=0.0):
-        """What work finds, once or, where it may last at least so long, the first and the last time."""
+        """Does work in a marked phase of at least `least_s`. Returns: first answer and, if repeated, last one."""
         self.now = name
         with phase(name):
             done = read_at_least(work, least_s)
@@ -165,7 +171,7 @@ class Measurement:
         return done.answers
 
     def _batches(self, take):
-        """Has every point taken, some at a time."""
+        """Calls `take` with batches of all points."""
         held, done = [], 0
         for point in points.read(self._path, self._options.points, {}):
             held.append(point)
@@ -182,7 +188,7 @@ class Measurement:
         self._client.settle(count)
 
     def _parse(self, count):
-        """Reads as many rows of CSV as Q1 has from memory, the same batch again and again."""
+        """Parses as many rows of CSV as Q1 returns, from memory, with the same batch repeatedly."""
         text = io.StringIO(newline="")
         csv.writer(text).writerows(points.read(self._path, min(count, BATCH), {}))
         total = 0.0
@@ -193,7 +199,7 @@ class Measurement:
         return total
 
     def _query(self, query, wanted, count):
-        """One query: cold, then repeated."""
+        """Runs one query, first cold, then repeatedly."""
         ask = query.lower()
         for _ in range(self._options.cold if self._kept else 0):
             self._restart()
@@ -207,7 +213,7 @@ class Measurement:
             self._check_rows(query)
 
     def _check_rows(self, query):
-        """Asks once more, outside of all phases: each row that comes is one that was put in, and none is missing.
+        """Runs the query again outside of all phases and checks that it returns exactly the expected rows.
 
         Raises: WrongAnswer: rows differ.
         """
@@ -221,8 +227,8 @@ class Measurement:
         self._digests[query] = wanted
 
     def _see_what_is_kept(self, count):
-        """Whether points outlive the server's restart. They are counted here alone, for counting may read them all: a
-        query after it would not be cold."""
+        """Checks whether the points survive a restart of the server. They are counted only here, because counting may
+        read all points, so that the next query would not be cold."""
         self._restart()
         if self._client.count() != count:
             self._kept = False
@@ -230,7 +236,7 @@ class Measurement:
             self._ingest(count)
 
     def _restart(self):
-        """The server anew, with nothing of its data in memory, and a client that is connected."""
+        """Restarts the server with none of its data in memory, and connects a client."""
         self._client.close()
         self._server.stop()
         if self._stopped_bytes is None:
@@ -241,12 +247,12 @@ class Measurement:
         self._client.version()
 
     def _check(self, name, answer, wanted):
-        """Raises: WrongAnswer: they differ."""
+        """Compares an answer with the expected one. Raises: WrongAnswer: they differ."""
         if not agrees(answer, wanted):
             raise WrongAnswer(f"{name}: {answer}, not {wanted}")
 
     def _tell(self, wanted, count, sizes):
-        """Says each phase's durations and answer, and writes them to the results."""
+        """Prints each phase's durations and answer, and writes them to the results."""
         results = Results(self._options.results) if self._options.results else None
         if results:
             results.made_by(*self._software)

@@ -1,4 +1,4 @@
-"""InfluxDB and QuestDB: line protocol in, CSV out, both over HTTP. Python's own modules alone."""
+"""InfluxDB and QuestDB over HTTP: line protocol in, CSV out. Uses only Python's own modules."""
 
 import csv
 import datetime
@@ -14,11 +14,11 @@ from queries import THRESHOLD
 
 LIMIT_S = 3600
 SEEN_LIMIT_S = 600
-"""For the last point to be readable after it was sent."""
+"""Longest time until the last point can be read after it was sent."""
 
 
 def batch(points):
-    """What is sent for some points: a line each."""
+    """Body of a request with some points, one line each."""
     return "".join(
         [
             f"readings,field={field},sensor={sensor} value={value!r} {at_ms}\n"
@@ -28,14 +28,14 @@ def batch(points):
 
 
 class _OverHttp:
-    """What both have in common."""
+    """Common base of both."""
 
     def __init__(self, address):
         self._address = address
         self._headers = {"Accept": "application/csv", "Content-Type": "text/plain; charset=utf-8"}
 
     def _ask(self, path, body=None, **parameters):
-        """An open answer. Raises: OSError: the server refuses; has its words."""
+        """The open answer to a request. Raises: OSError: the server refuses; in its own words."""
         url = f"{self._address}{path}?{urllib.parse.urlencode(parameters)}"
         asked = urllib.request.Request(url, data=body, headers=self._headers)
         try:
@@ -45,12 +45,12 @@ class _OverHttp:
             raise OSError(f"HTTP {error.code}: {message[:200]}") from None
 
     def _rows(self, query):
-        """The rows of an answer as dictionaries' lists: (column names, iterator of lists)."""
+        """The rows of an answer: (column names, iterator over lists of values)."""
         rows = csv.reader(io.TextIOWrapper(self._query(query), encoding="utf-8", newline=""))
         return next(rows, []), rows
 
     def _values(self, query):
-        """[number, sum] of a query's values; every column of every row is read."""
+        """[number, sum] of a query's values. Every column of every row is read."""
         names, rows = self._rows(query)
         if not names:
             return [0, 0.0]
@@ -62,7 +62,7 @@ class _OverHttp:
         return [count, total]
 
     def _points(self, query):
-        """(timestamp [ms], value, field, sensor) of a query's rows; without a field they are temperatures."""
+        """(timestamp [ms], value, field, sensor) of a query's rows; rows without a field are temperatures."""
         names, rows = self._rows(query)
         at = {name: names.index(name) for name in names}
         for row in rows:
@@ -71,7 +71,7 @@ class _OverHttp:
                 yield self._ms(row[at[self._time]]), float(row[at["value"]]), field, row[at["sensor"]]
 
     def _means(self, query, column):
-        """Means of temperature and humidity, of rows that name the field."""
+        """Means of temperature and humidity, from rows that name the field."""
         means = {}
         names, rows = self._rows(query)
         for row in rows:
@@ -86,7 +86,7 @@ class _OverHttp:
         return self._values(self._ALL)
 
     def q2(self):
-        """Warm ones."""
+        """Warm points."""
         return self._values(self._WARM)
 
     def q1_rows(self):
@@ -94,15 +94,15 @@ class _OverHttp:
         return self._points(self._ALL)
 
     def q2_rows(self):
-        """Warm ones as (timestamp [ms], value, field, sensor)."""
+        """Warm points as (timestamp [ms], value, field, sensor)."""
         return self._points(self._WARM)
 
     def close(self):
-        """Nothing stays open."""
+        """Does nothing, as nothing stays open."""
 
 
 class InfluxDb(_OverHttp):
-    """Over /write and /query (InfluxQL): 1.x, and 2.x, which keeps both behind a token."""
+    """InfluxDB 1.x and 2.x over /write and /query (InfluxQL); 2.x requires a token for both."""
 
     _time = "time"
     _ALL = 'SELECT "value", "field", "sensor" FROM readings'
@@ -110,16 +110,16 @@ class InfluxDb(_OverHttp):
         f'SELECT "value", "sensor" FROM readings WHERE "field" = \'temperature\' AND "value" > {THRESHOLD}'
     )
     _ms = staticmethod(int)
-    """A time of an answer, which is asked for in milliseconds."""
+    """Time in an answer; the request asks for milliseconds."""
     _TOKEN = secrets.token_hex(16)
-    """That 2.x is given for the first user; 1.x, which asks for none, takes no notice of it."""
+    """Token of the first user of 2.x; 1.x needs none and ignores it."""
 
     def __init__(self, address):
         super().__init__(address)
         self._headers["Authorization"] = f"Token {self._TOKEN}"
 
     def version(self):
-        """The server's. Raises: OSError: it is neither 1.x nor 2.x."""
+        """The server's version. Raises: OSError: it is neither 1.x nor 2.x."""
         with self._ask("/ping") as answer:
             version = answer.headers.get("X-Influxdb-Version", "").lstrip("v")
         if version[:2] not in ("1.", "2."):
@@ -127,7 +127,7 @@ class InfluxDb(_OverHttp):
         return version
 
     def create(self):
-        """An empty database."""
+        """Creates an empty database."""
         if self.version().startswith("2."):
             self._set_up()
             return
@@ -135,7 +135,7 @@ class InfluxDb(_OverHttp):
             pass
 
     def _set_up(self):
-        """2.x: first user, organisation and bucket, and the name that 1.x's interface has for the bucket."""
+        """2.x: creates the first user, organisation and bucket, and the bucket's name for the interface of 1.x."""
         who = {"username": "opjoule", "password": self._TOKEN, "org": "study", "bucket": "study"}
         made = self._post("/api/v2/setup", {**who, "token": self._TOKEN, "retentionPeriodSeconds": 0})
         names = {"database": "study", "retention_policy": "autogen", "default": True}
@@ -162,7 +162,7 @@ class InfluxDb(_OverHttp):
         return self._ask("/query", db="study", q=query, epoch="ms", chunked="true", chunk_size="10000")
 
     def _rows(self, query):
-        """Each chunk begins with the names again."""
+        """As in the base class; each chunk of an answer begins with the column names again."""
         names, rows = super()._rows(query)
         return names, (row for row in rows if row != names)
 
@@ -172,7 +172,7 @@ class InfluxDb(_OverHttp):
 
 
 class QuestDb(_OverHttp):
-    """Over /write (InfluxDB's line protocol), /exec and /exp."""
+    """QuestDB over /write (InfluxDB's line protocol), /exec and /exp."""
 
     _time = "timestamp"
     _ALL = "SELECT timestamp, value, field, sensor FROM readings"
@@ -182,17 +182,17 @@ class QuestDb(_OverHttp):
 
     @staticmethod
     def _ms(text):
-        """Milliseconds of a time as /exp writes it: ISO 8601 with microseconds, UTC."""
+        """Milliseconds of a time in the format of /exp: ISO 8601 with microseconds, UTC."""
         moment = datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ")
         return (moment - datetime.datetime(1970, 1, 1)) // datetime.timedelta(milliseconds=1)
 
     def version(self):
-        """The server's."""
+        """The server's version."""
         _, rows = self._rows("SELECT build()")
         return next(rows, [""])[0].replace("Build Information: QuestDB ", "")
 
     def create(self):
-        """An empty table, a partition a day, with a write-ahead log."""
+        """Creates an empty table with a partition for each day and a write-ahead log."""
         query = (
             "CREATE TABLE readings (timestamp TIMESTAMP, value DOUBLE, field SYMBOL, sensor SYMBOL) "
             "TIMESTAMP(timestamp) PARTITION BY DAY WAL"
@@ -209,12 +209,12 @@ class QuestDb(_OverHttp):
             pass
 
     def settle(self, count):
-        """Waits until the write-ahead log is applied: a row can be read only then."""
+        """Waits until the write-ahead log is applied; rows can be read only afterwards."""
         limit_s = time.monotonic() + SEEN_LIMIT_S
         while self.count() < count:
             if time.monotonic() > limit_s:
                 raise OSError(
-                    f"{self.count()} of {count} points can be read {SEEN_LIMIT_S} s after they were sent"
+                    f"only {self.count()} of {count} points can be read {SEEN_LIMIT_S} s after they were sent"
                 )
             time.sleep(0.05)
 

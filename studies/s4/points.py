@@ -1,4 +1,4 @@
-"""The points of the study: a CSV file of its form, or drawn ones. Timestamps in milliseconds since 1970."""
+"""The points of the study, from a CSV file in its format or drawn. Timestamps are milliseconds since 1970."""
 
 import datetime
 import math
@@ -9,20 +9,20 @@ FIELDS = ("temperature", "humidity")
 START_MS = 1_709_251_200_000  # 2024-03-01
 SPAN_MS = 13 * 86_400_000
 PERIOD_MS = 10_000
-"""Between two readings of a sensor, where there are points enough for it: with 126 sensors about the study's number."""
+"""Time between two readings of a sensor, if there are enough points; 126 sensors give about the study's number."""
 DAY_MS = 86_400_000
 
 
 class BadData(Exception):
-    """A file that is not of this form."""
+    """A file with another format."""
 
 
 def draw(path, count, seed):
-    """Writes so many points to a CSV file; they span 13 days, however many they are.
+    """Writes points to a CSV file; they always span 13 days.
 
     Args:
-        count: of points; half of them are temperatures [degrees C], half relative humidities [%].
-        seed: of the values. The same seed and count make the same file.
+        count: number of points; half of them are temperatures [degrees C], half relative humidities [%].
+        seed: seed of the values. The same seed and count make the same file.
     """
     sensors = max(1, round(count / len(FIELDS) / (SPAN_MS // PERIOD_MS)))
     times = math.ceil(count / len(FIELDS) / sensors)
@@ -30,7 +30,7 @@ def draw(path, count, seed):
     warmth = [random_numbers.uniform(-2, 2) for _ in range(sensors)]
     noise = [
         random_numbers.gauss(0, 0.5) for _ in range(4099)
-    ]  # a prime: no sensor sees the same twice a day
+    ]  # a prime, so that no sensor has the same value twice a day
     made = 0
     with open(path, "w", encoding="ascii") as out:
         out.write(",".join(COLUMNS) + "\n")
@@ -52,9 +52,9 @@ def read(path, most, left_out):
     """Yields (timestamp [ms], value, field, sensor) of the first points of a CSV file.
 
     Args:
-        most: points at most.
-        left_out: dictionary that counts lines by why they are left out: malformed, repeated (the time of the same
-            sensor's and field's line before it, which two of the three databases would keep and one would not).
+        most: largest number of points.
+        left_out: dictionary of the numbers of lines left out, by reason: malformed, or repeated (same time as the
+            previous line of the same sensor and field; two of the three databases would keep it, one would not).
     Raises: BadData: the first line does not name the columns.
     """
     with open(path, encoding="utf-8", errors="replace") as lines:
@@ -89,7 +89,7 @@ def read(path, most, left_out):
 
 
 def _milliseconds(text):
-    """Milliseconds of a timestamp: a number of milliseconds, or a date and time (UTC where it names no zone)."""
+    """Milliseconds of a timestamp, which is a number of milliseconds or a date and time (UTC if it has no zone)."""
     if text.isdigit():
         return int(text)
     at = datetime.datetime.fromisoformat(text.strip().replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""What each query asks, and what plain Python answers to it."""
+"""The queries, and plain Python's answers to them."""
 
 import math
 import zlib
@@ -6,12 +6,12 @@ import zlib
 from points import FIELDS
 
 THRESHOLD = 20.0
-"""Degrees C above which Q2 wants a temperature."""
+"""Temperature above which Q2 returns a point [degrees C]."""
 QUERIES = ("Q1", "Q2", "Q3")
 
 
 def expected(points):
-    """Query -> its answer from all points: Q1 and Q2 number and sum of the values, Q3 the means of both fields."""
+    """Query -> its answer from all points: number and sum of the values for Q1 and Q2, means of both fields for Q3."""
     counts, totals = dict.fromkeys(FIELDS, 0), dict.fromkeys(FIELDS, 0.0)
     above, warm = 0, 0.0
     for _, value, field, _ in points:
@@ -25,18 +25,18 @@ def expected(points):
 
 
 ROWS = ("Q1", "Q2")
-"""Queries that answer with rows."""
+"""Queries that return rows."""
 
 
 def rows_of(query, points):
-    """The rows that a query has to answer: (timestamp [ms], value, field, sensor), from an iterator over all points."""
+    """Expected rows of a query, (timestamp [ms], value, field, sensor), from an iterator over all points."""
     for point in points:
         if query == "Q1" or (point[2] == "temperature" and point[1] > THRESHOLD):
             yield point
 
 
 def digest(rows):
-    """(how many, sum of their CRC-32s): the same for the same rows in any order, in constant memory."""
+    """(number of rows, sum of their CRC-32s), independent of the rows' order, in constant memory."""
     count, total = 0, 0
     for at_ms, value, field, sensor in rows:
         count += 1
@@ -45,7 +45,7 @@ def digest(rows):
 
 
 def agrees(answer, wanted):
-    """Are two answers the same but for rounding?"""
+    """Whether two answers are equal except for rounding."""
     return len(answer) == len(wanted) and all(
         one == other or (None not in (one, other) and math.isclose(one, other, rel_tol=1e-9))
         for one, other in zip(answer, wanted, strict=True)

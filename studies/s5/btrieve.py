@@ -1,7 +1,7 @@
-"""Actian Zen's C library for Btrieve 2, loaded at run time: the functions of it that the study calls.
+"""The functions of Actian Zen's C library for Btrieve 2 that the study calls; the library is loaded at run time.
 
-Names, arguments and numbers are those of its header, btrieveC.h. Every function returns a status; those that retrieve
-return the record's length, or less than 0 and leave the status with the file.
+Names, arguments and numbers are those of its header, btrieveC.h. Every function returns a status. Functions that
+retrieve a record return its length, or a negative number; the status is then available from the file.
 """
 
 import ctypes
@@ -18,9 +18,9 @@ CHAR, INTEGER = 0, 2
 """Data types of a key segment."""
 NO_DUPLICATES, DUPLICATES = 0, 1
 OVERWRITE, ANYWHERE, NORMAL, NO_LOCK, WAITING = 0, 0, 0, 0, 1
-"""Modes: of creation, location, opening, locking, and of a transaction whose writes wait for others."""
+"""Modes of creation, location, opening and locking, and of a transaction whose writes wait for others."""
 _AGENT = 0x4232
-"""Service agent: by it the engine tells programs apart."""
+"""Service agent id, by which the engine distinguishes programs."""
 _STATUS = {
     "BtrieveClientAllocate": (POINTER(c_void_p), c_int, c_int),
     "BtrieveClientFileClose": (c_void_p, c_void_p),
@@ -64,7 +64,7 @@ _TEXT = "BtrieveStatusCodeToString"
 
 
 class BtrieveFault(Exception):
-    """A function did not do what it was asked; names it with its status."""
+    """A function failed; the message has its name and status."""
 
     def __init__(self, function, status, text):
         super().__init__(f"{function}: status {status}, {text}")
@@ -72,16 +72,17 @@ class BtrieveFault(Exception):
 
 
 class NoLibrary(Exception):
-    """There is no library, or it is none of the right kind."""
+    """The library is missing, or is not a Btrieve 2 library."""
 
 
 class Library:
     """The loaded library."""
 
     def __init__(self, path=""):
-        """Args: path: of it; without one it is looked for where Actian's packages put it.
+        """Loads the library.
 
-        Raises: NoLibrary: it is not there, cannot be loaded, or lacks a function.
+        Args: path: path of the library; if empty, the folders of Actian's packages are searched.
+        Raises: NoLibrary: it is missing, cannot be loaded, or lacks a function.
         """
         paths = [path] if path else [path for place in PLACES for path in sorted(glob.glob(place))]
         if not paths:
@@ -99,27 +100,27 @@ class Library:
         self._text = text
 
     def function(self, name):
-        """A function as it is, for what is called for each row."""
+        """The plain function, for calls on each row."""
         return getattr(self._library, name)
 
     def call(self, name, *arguments):
-        """Calls one that returns a status. Raises: BtrieveFault: it is not 0."""
+        """Calls a function that returns a status. Raises: BtrieveFault: the status is not 0."""
         self.check(name, getattr(self._library, name)(*arguments))
 
     def check(self, name, status):
-        """Raises: BtrieveFault: a status is not 0."""
+        """Checks a status. Raises: BtrieveFault: it is not 0."""
         if status != NO_ERROR:
             text = self._text(status) or b"?"
             raise BtrieveFault(name, status, text.decode(errors="replace"))
 
     def made(self, name, *arguments):
-        """What an Allocate function gives."""
+        """Result of an Allocate function."""
         handle = c_void_p()
         self.call(name, byref(handle), *arguments)
         return handle
 
     def client(self, number):
-        """A client of the engine; the number sets it apart from this program's others."""
+        """A client of the engine; `number` distinguishes it from this program's other clients."""
         return self.made("BtrieveClientAllocate", _AGENT, number)
 
     def opened(self, client, path):
@@ -129,7 +130,7 @@ class Library:
         return handle
 
     def index(self, offset, length, data_type, duplicates):
-        """Attributes of an index of one segment, whose value may be changed."""
+        """Attributes of an index with one segment whose value may be changed."""
         segment, made = self.made("BtrieveKeySegmentAllocate"), self.made("BtrieveIndexAttributesAllocate")
         self.call("BtrieveKeySegmentSetField", segment, offset, length, data_type)
         self.call("BtrieveIndexAttributesAddKeySegment", made, segment)
@@ -139,7 +140,7 @@ class Library:
         return made
 
     def create(self, client, path, length, index):
-        """A new file of records of one length [B], with its first index."""
+        """Creates a new file with its first index, for records of a fixed length [B]."""
         made = self.made("BtrieveFileAttributesAllocate")
         self.call("BtrieveFileAttributesSetFixedRecordLength", made, length)
         self.call("BtrieveClientFileCreate", client, made, index, path.encode(), OVERWRITE, ANYWHERE)

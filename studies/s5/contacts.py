@@ -1,13 +1,13 @@
-"""The table of contacts: its rows, drawn from a seed, with marked ones that each filter finds."""
+"""The table of contacts: its rows are drawn from a seed; each filter finds the rows marked for it."""
 
 import hashlib
 import random
 from typing import NamedTuple
 
 STATE, NEW_STATE = "QA", "QB"
-"""What rows that are found by state have there, and what T4B writes: no state has such a name."""
+"""State of the rows that are found by state, and the state that T4B writes; neither is a real state."""
 ZIP, NEW_ZIP = "00000-0000", "99999-9999"
-"""What rows that are found by zip have there, and what T4A writes."""
+"""Zip of the rows that are found by zip, and the zip that T4A writes."""
 _STATES = (
     *("AL", "AK", "AZ", "AR", "CA", "CO", "CT", "DE", "FL", "GA"),
     *("HI", "ID", "IL", "IN", "IA", "KS", "KY", "LA", "ME", "MD"),
@@ -39,17 +39,17 @@ WIDTHS = {
     "country": 20,
     "phone": 13,
 }
-"""Column -> letters that it holds at most."""
+"""Column -> most characters of its values."""
 
 
 def drawn(rows, by_state, by_zip, seed):
     """SYNTHETIC contacts, in the order of their ids.
 
     Args:
-        rows: how many.
-        by_state, by_zip: how many of them the two filters find; no row is found by both, so that what one test
-            changes is not what another looks for.
-        seed: of all of it.
+        rows: number of contacts.
+        by_state, by_zip: number of rows that each of the two filters finds; no row is found by both, so that one
+            test does not change the rows of another.
+        seed: seed of all values.
     """
     values = random.Random(f"contacts {seed}")
     marks = ["state"] * by_state + ["zip"] * by_zip + [""] * (rows - by_state - by_zip)
@@ -69,5 +69,5 @@ def _contact(number, mark, values):
 
 
 def digest(rows):
-    """Twelve hexadecimal digits of some rows, the same for the same rows in any order."""
+    """Digest of some rows, twelve hexadecimal digits, independent of the rows' order."""
     return hashlib.sha256(repr(sorted(map(tuple, rows))).encode()).hexdigest()[:12]

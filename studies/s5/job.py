@@ -1,9 +1,9 @@
-"""One system through the study's tests: several runs, each test marked.
+"""Runs the study's tests on one system several times and marks each test.
 
     python3 job.py SYSTEM --storage FOLDER [--transactions row|batch] [--sync none|postgresql|sqlserver] [--runs 5]
 
-SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status: 0; 1 an answer is wrong; 2 it cannot be measured here;
-3 a test failed.
+SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be measured
+here; 3: a test failed.
 """
 
 import json
@@ -26,12 +26,12 @@ BYTES = {
     "zen": (5_000_000, 1_500),
     "zen-odbc": (0, 0),
 }
-"""Bytes that a system takes before the first row, and for each row with its log; Zen's ODBC database lies elsewhere."""
+"""System -> (bytes before the first row, bytes for each row including its log). Zen's ODBC database is elsewhere."""
 SERVER_BYTES = (80_000_000, 4_000)
-"""The same of a PostgreSQL that the rig has started on the medium."""
+"""The same for a PostgreSQL that the rig has started on the medium."""
 NOBODY = "postgresql://nobody@127.0.0.1:1/none"
 DURABLE = ("SET synchronous_commit TO on",)
-"""Setting of a PostgreSQL that the rig has started: a commit waits for the log, as in one that is delivered."""
+"""Setting of a PostgreSQL that the rig has started: a commit waits for the log, as in PostgreSQL's default settings."""
 
 
 def main():
@@ -64,20 +64,22 @@ def main():
 def _arguments():
     made = parser(__doc__, SYSTEMS)
     add = made.add_argument
-    transactions = "one for each row, or one for each test"
+    transactions = "one transaction for each row, or one for each test"
     add("--transactions", choices=("row", "batch"), default="row", help=transactions)
-    add("--sync", choices=SERVERS, default="none", help="what each transaction is carried to after it")
-    add("--server", default="", metavar="ADDRESS", help="of a PostgreSQL for this: postgresql://...")
-    connections = "NAME = ODBC connection string, or library, a line each"
+    add("--sync", choices=SERVERS, default="none", help="server to which each transaction is carried")
+    add(
+        "--server", default="", metavar="ADDRESS", help="address of a PostgreSQL for --sync: postgresql://..."
+    )
+    connections = "file with a line NAME = ODBC connection string, or library, for each"
     add("--connections", default="", metavar="FILE", help=connections)
     add("--opens", type=int, default=250, metavar="N", help="connections of T1 (default: 250)")
-    add("--rows", type=int, default=25_000, metavar="N", help="of the table (default: 25000)")
-    add("--by-state", type=int, default=10_000, metavar="N", help="of them found by state (default: 10000)")
-    add("--by-zip", type=int, default=5_000, metavar="N", help="and by zip (default: 5000)")
-    add("--runs", type=int, default=5, metavar="N", help="through all tests (default: 5)")
+    add("--rows", type=int, default=25_000, metavar="N", help="rows of the table (default: 25000)")
+    add("--by-state", type=int, default=10_000, metavar="N", help="rows found by state (default: 10000)")
+    add("--by-zip", type=int, default=5_000, metavar="N", help="rows found by zip (default: 5000)")
+    add("--runs", type=int, default=5, metavar="N", help="runs of all tests (default: 5)")
     options = made.parse_args()
     if min(options.opens, options.by_state, options.by_zip, options.runs) < 1:
-        made.error("--opens, --by-state, --by-zip and --runs are 1 at least")
+        made.error("--opens, --by-state, --by-zip and --runs must be at least 1")
     if options.rows < options.by_state + options.by_zip:
         marked = options.by_state + options.by_zip
         made.error(
@@ -87,7 +89,7 @@ def _arguments():
 
 
 def _connections(path):
-    """Name -> what the user has given for it. Raises: OSError: the file cannot be read."""
+    """Name -> connection that the user has given. Raises: OSError: the file cannot be read."""
     if not path:
         return {}
     with open(path, encoding="utf-8") as lines:
@@ -96,7 +98,7 @@ def _connections(path):
 
 
 def _needed(options, given):
-    """Bytes that the run takes at most. Raises: Unmeasurable: they are not free, or the folder is not there."""
+    """Most bytes that the run needs. Raises: Unmeasurable: less is free, or the folder does not exist."""
     before, for_row = BYTES[options.system]
     needed = before + options.rows * for_row
     if not options.check and not os.path.isdir(options.storage):
@@ -109,9 +111,9 @@ def _needed(options, given):
 
 
 def _check(options, given):
-    """Sees that client, driver and a server of the user's are there; the rig starts its own later.
+    """Checks that client, driver and the user's server, if any, are there; the rig starts its own server later.
 
-    Raises: Unmeasurable: they are not.
+    Raises: Unmeasurable: one of them is missing.
     """
     if options.system == "sqlite-odbc":
         string = given.get(options.system, SqliteOdbcTable.DEFAULT)
@@ -125,7 +127,7 @@ def _check(options, given):
 
 
 def _system(options, given):
-    """Raises: Unmeasurable: it is not there."""
+    """The system to be measured. Raises: Unmeasurable: it is missing."""
     folder = os.path.join(options.storage, "opjoule-s5")
     string = given.get(options.system, "")
     if options.system == "sqlite":
@@ -138,7 +140,7 @@ def _system(options, given):
 
 
 def _server(options, given):
-    """The table on the server; None for nobody. Raises: Unmeasurable: it is out of reach."""
+    """The table on the server; None if there is no server. Raises: Unmeasurable: it cannot be reached."""
     if options.sync == "none":
         return None
     if options.sync in given:
@@ -149,11 +151,11 @@ def _server(options, given):
 
 
 def _measure(system, server, asked, options, now):
-    """All runs, one after the other; now[0] always names the test."""
+    """Measures all runs, one after the other; now[0] always names the current test."""
     results = Results(options.results) if options.results else None
     if results:
         results.made_by(system.version + (f", carried to {server.version}" if server else ""))
-    transactions = f"each {'test' if asked.batch else 'row'} a transaction"
+    transactions = f"one transaction for each {'test' if asked.batch else 'row'}"
     print(f"{system.version}, {asked.rows} SYNTHETIC contacts, {transactions}", flush=True)
     if server:
         print(f"each transaction is carried to {server.version}", flush=True)

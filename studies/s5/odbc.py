@@ -1,4 +1,4 @@
-"""Connections through ODBC: the module, drivers, and what is wrong with them in one line."""
+"""Connections through ODBC: the module, the drivers, and their errors in one line each."""
 
 import urllib.parse
 
@@ -7,7 +7,7 @@ from opjoule_study import Unmeasurable
 CONNECT_LIMIT_S = 10
 OLDEST_MODULE = (4, 0, 30)
 _MANAGER = ("01000", "IM002", "IM003", "IM004", "IM005")
-"""What the driver manager itself says: no driver of this name, or it cannot be loaded."""
+"""Error codes of the driver manager itself: there is no driver with this name, or it cannot be loaded."""
 GETTING = {
     "sqlite-odbc": "apt install libsqliteodbc",
     "postgresql": "apt install odbc-postgresql",
@@ -17,7 +17,7 @@ GETTING = {
 
 
 def module():
-    """The module pyodbc. Raises: Unmeasurable: it is not there, cannot be loaded, or is too old."""
+    """The module pyodbc. Raises: Unmeasurable: it is missing, cannot be loaded, or is too old."""
     try:
         import pyodbc
     except ImportError as error:
@@ -34,11 +34,11 @@ def module():
 
 
 def connect(name, string):
-    """An open connection, each statement its own transaction.
+    """An open connection in which each statement is a transaction of its own.
 
     Args:
-        name: of the system or server, for what is said.
-        string: as ODBC takes it.
+        name: name of the system or server, for messages.
+        string: ODBC connection string.
     Raises: Unmeasurable: it cannot be opened; in the driver's own words.
     """
     pyodbc = module()
@@ -53,15 +53,15 @@ def _remedy(name, error):
 
 
 def words(error):
-    """What a driver says, in one line."""
+    """A driver's error message in one line."""
     message = str(error.args[1] if len(error.args) > 1 else error)
     return " ".join(message.split()).removesuffix("(SQLDriverConnect)").strip()[:300]
 
 
 def has_driver(name, string):
-    """Sees that a driver can be loaded, whether or not its server answers yet.
+    """Checks that a driver can be loaded, even if its server does not answer yet.
 
-    Raises: Unmeasurable: it cannot.
+    Raises: Unmeasurable: it cannot be loaded.
     """
     pyodbc = module()
     try:
@@ -72,7 +72,7 @@ def has_driver(name, string):
 
 
 def about(connection):
-    """Product, version and driver, as they name themselves."""
+    """Product, version and driver, as reported by the connection."""
     pyodbc = module()
     names = (pyodbc.SQL_DBMS_NAME, pyodbc.SQL_DBMS_VER, pyodbc.SQL_DRIVER_NAME, pyodbc.SQL_DRIVER_VER)
     product, version, driver, driver_version = (str(connection.getinfo(name)).strip() for name in names)
@@ -80,10 +80,10 @@ def about(connection):
 
 
 def postgresql_string(address):
-    """Connection string of a server that the rig has started, for Debian's driver.
+    """Connection string, for Debian's driver, of a server that the rig has started.
 
     Args:
-        address: postgresql://USER@HOST:PORT/DATABASE?passfile=FILE, the file in libpq's form.
+        address: postgresql://USER@HOST:PORT/DATABASE?passfile=FILE, with the file in libpq's format.
     Raises: Unmeasurable: its password cannot be read.
     """
     parts = urllib.parse.urlsplit(address)

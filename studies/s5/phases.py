@@ -1,23 +1,23 @@
-"""The study's tests, by one definition each for all systems; and what plain Python leaves of the table after each."""
+"""The study's tests, with one definition for all systems, and the expected table after each, by plain Python."""
 
 from contacts import NEW_STATE, NEW_ZIP, STATE, ZIP, drawn
 
 PROGRESS_EVERY = 64
-"""Rows between two words about how far a test is."""
+"""Rows between two progress reports of a test."""
 
 
 class AskedRows:
-    """What is asked of every system: of one seed and one set of counts the same."""
+    """The questions to every system; they depend only on the seed and the counts."""
 
     def __init__(self, opens, rows, by_state, by_zip, seed, *, batch):
-        """Args: batch: the rows of a test in one transaction, in place of one for each."""
+        """Args: batch: True for one transaction for all rows of a test, False for one for each row."""
         self.opens, self.by_state, self.by_zip, self.batch = opens, by_state, by_zip, batch
         self.contacts = drawn(rows, by_state, by_zip, seed)
         self.rows = rows
         self._expect()
 
     def _expect(self):
-        """Test -> the rows that it finds or leaves, by plain Python."""
+        """Sets test -> the rows that it finds or leaves, by plain Python."""
         kept = list(self.contacts)
         self.expected = {"T2": kept}
         self.expected["T3A"] = [row for row in kept if row.state == STATE]
@@ -31,7 +31,7 @@ class AskedRows:
         self.expected["T5B"] = [row for row in kept if row.zip != ZIP]
 
     def count(self, test):
-        """Rows of a test; of T1 the connections."""
+        """Number of rows of a test; for T1, of connections."""
         return getattr(self, COUNTS[test])
 
 
@@ -87,7 +87,7 @@ def _delete(column, value):
 
 
 def _after(carry, progress):
-    """What is done after each row's transaction: it is carried to the server, if there is one."""
+    """Function called after each row's transaction, which carries the row to the server, if there is one."""
     done = 0
 
     def after(number):
@@ -111,19 +111,19 @@ TESTS = {
     "T5A": _delete("state", STATE),
     "T5B": _delete("zip", ZIP),
 }
-"""In the order in which they run: each finds what those before it have left. A test is given a server, too, to which
-each transaction is carried once it is made: the rows are read back, and stored there by one call, a transaction."""
+"""Tests in the order in which they run; each one works on the rows left by the earlier ones. If a test is given a
+server, each finished transaction is carried to it: the rows are read back and stored there in one transaction."""
 COUNTS = {"T1": "opens", "T2": "rows", "T3A": "by_state", "T3B": "by_zip"}
 COUNTS |= {"T4A": "by_state", "T4B": "by_zip", "T5A": "by_state", "T5B": "by_zip"}
 LOOPS = ("T1", "T2", "T4A", "T4B", "T5A", "T5B")
-"""Tests that Python makes of many calls: their loops are measured without a database as well."""
+"""Tests in which Python makes many calls; their loops are also measured without a database."""
 READS = ("T3A", "T3B")
 UNCHANGING = ("T1", *READS)
-"""Tests after which the table is as it was before."""
+"""Tests that do not change the table."""
 
 
 class NoTable:
-    """A system that stores nothing: what is left is the harness, a call for each row."""
+    """A system that stores nothing, so that only the harness is measured: a call for each row."""
 
     def __init__(self, asked):
         self._found = {"state": range(asked.by_state), "zip": range(asked.by_zip)}
@@ -137,12 +137,12 @@ class NoTable:
         """Stores nothing."""
 
     def insert_all(self, contacts):
-        """A call for each, as Zen needs in a transaction, too."""
+        """Makes a call for each row, which Zen also needs within a transaction."""
         for contact in contacts:
             self.insert(contact)
 
     def update_each(self, column, value, target, written, after):
-        """The loop over the rows that a database would have found."""
+        """Loops over the rows that a database would find."""
         for number in self._found[column]:
             after(number)
 

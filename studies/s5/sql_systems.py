@@ -1,4 +1,4 @@
-"""The table of contacts in SQL: in SQLite through Python's own module, and in anything that ODBC reaches."""
+"""The table of contacts in SQL, in SQLite through Python's own module and in any database through ODBC."""
 
 import os
 import sqlite3
@@ -8,7 +8,7 @@ from contacts import WIDTHS
 from opjoule_study import emptied
 
 TABLE = "opjoule_contacts"
-"""Nobody else's: on a server of the user's it is replaced, and dropped in the end."""
+"""Name used only by this study: on the user's server, the table is replaced, and dropped at the end."""
 _COLUMNS = ", ".join(
     ["id INTEGER NOT NULL PRIMARY KEY", *(f"{name} VARCHAR({n})" for name, n in WIDTHS.items())]
 )
@@ -21,26 +21,26 @@ REMOVE = f"DELETE FROM {TABLE} WHERE id = ?"
 ROW = f"SELECT * FROM {TABLE} WHERE id = ?"
 ALL = f"SELECT * FROM {TABLE} ORDER BY id"
 FOUND = {column: f"FROM {TABLE} WHERE {column} = ?" for column in ("state", "zip")}
-"""By the column that rows are found by."""
+"""Column of the filter -> the end of the statement."""
 
 
 class SqlTable:
-    """What they have in common: _execute(), _executemany(), and a transaction for each statement outside of begin()."""
+    """Common base: _execute(), _executemany(), and a transaction for each statement outside of begin()."""
 
     def insert(self, contact):
-        """One row, one transaction."""
+        """Inserts one row in a transaction of its own."""
         self._execute(INSERT, contact)
 
     def insert_all(self, contacts):
-        """Rows in one transaction."""
+        """Inserts rows in one transaction."""
         self._together(INSERT, contacts)
 
     def select(self, column, value):
-        """Rows whose column has a value."""
+        """Rows with this value in the column."""
         return self._all(f"SELECT * {FOUND[column]}", value)
 
     def ids(self, column, value):
-        """Their ids."""
+        """Ids of the rows with this value in the column."""
         return [row[0] for row in self._all(f"SELECT id {FOUND[column]}", value)]
 
     def row(self, number):
@@ -48,48 +48,48 @@ class SqlTable:
         return self._all(ROW, number)[0]
 
     def everything(self):
-        """All rows, by id."""
+        """All rows, ordered by id."""
         return self._all(ALL)
 
     def update_each(self, column, value, target, written, after):
-        """Each row that is found in a transaction of its own, by its id; then after(id)."""
+        """Updates each row that is found by its id, in a transaction of its own, and then calls after(id)."""
         statement = f"UPDATE {TABLE} SET {target} = ? WHERE id = ?"
         for number in self.ids(column, value):
             self._execute(statement, (written, number))
             after(number)
 
     def update_all(self, column, value, target, written):
-        """All of them by one statement."""
+        """Updates all rows that are found with one statement."""
         self._execute(f"UPDATE {TABLE} SET {target} = ? WHERE {column} = ?", (written, value))
 
     def delete_each(self, column, value, after):
-        """As update_each()."""
+        """Deletes each row that is found, as update_each() updates it."""
         for number in self.ids(column, value):
             self._execute(REMOVE, (number,))
             after(number)
 
     def delete_all(self, column, value):
-        """All of them by one statement."""
+        """Deletes all rows that are found with one statement."""
         self._execute(f"DELETE {FOUND[column]}", (value,))
 
     def store(self, contact):
-        """A row whole, in place of the one of its id."""
+        """Replaces the row with the same id."""
         self._execute(STORE, (*contact[1:], contact[0]))
 
     def store_all(self, contacts):
-        """Rows in one transaction."""
+        """Replaces rows in one transaction."""
         self._together(STORE, [(*contact[1:], contact[0]) for contact in contacts])
 
     def remove(self, number):
-        """A row, by its id."""
+        """Removes a row by its id."""
         self._execute(REMOVE, (number,))
 
     def remove_all(self, numbers):
-        """Rows in one transaction."""
+        """Removes rows in one transaction."""
         self._together(REMOVE, [(number,) for number in numbers])
 
     def close(self):
-        """The connection is closed."""
+        """Closes the connection."""
         self._connection.close()
 
     def _all(self, statement, *values):
@@ -97,14 +97,14 @@ class SqlTable:
 
 
 class SqliteTable(SqlTable):
-    """Through Python's own module, with the settings that it is delivered with."""
+    """SQLite through Python's own module, with its default settings."""
 
     def __init__(self, folder):
         self.version = f"SQLite {sqlite3.sqlite_version}"
         self._folder, self._file = folder, os.path.join(folder, "contacts.sqlite")
 
     def create(self):
-        """A new database with an empty table, which nobody has open."""
+        """Creates a new database with an empty table, and closes it."""
         emptied(self._folder)
         self.open()
         self._execute(CREATE)
@@ -112,12 +112,12 @@ class SqliteTable(SqlTable):
         self.close()
 
     def open(self):
-        """One connection."""
+        """Opens one connection."""
         self._connection = sqlite3.connect(self._file, isolation_level=None)
         self._execute = self._connection.execute
 
     def drop(self):
-        """Its folder is removed with the measurement's."""
+        """Does nothing, as its folder is removed with the measurement's."""
 
     def _together(self, statement, rows):
         self._execute("BEGIN")
@@ -126,15 +126,15 @@ class SqliteTable(SqlTable):
 
 
 class OdbcTable(SqlTable):
-    """Whatever a connection string leads to."""
+    """A table in any database that an ODBC connection string reaches."""
 
     def __init__(self, name, string, first=()):
-        """Sees that it can be reached.
+        """Checks that the database can be reached.
 
         Args:
-            name: of the system or server.
-            first: statements of each new connection.
-        Raises: Unmeasurable: it cannot.
+            name: name of the system or server.
+            first: first statements of each new connection.
+        Raises: Unmeasurable: it cannot be reached.
         """
         self._name, self._string, self._first = name, string, first
         connection = odbc.connect(name, string)
@@ -142,7 +142,7 @@ class OdbcTable(SqlTable):
         connection.close()
 
     def create(self):
-        """An empty table in place of the former, which nobody has open."""
+        """Replaces the table by an empty one, and closes the connection."""
         self.open()
         self._drop()
         self._execute(CREATE)
@@ -150,7 +150,7 @@ class OdbcTable(SqlTable):
         self.close()
 
     def open(self):
-        """One connection."""
+        """Opens one connection."""
         self._connection = odbc.connect(self._name, self._string)
         self._cursor = self._connection.cursor()
         self._execute = self._cursor.execute
@@ -158,7 +158,7 @@ class OdbcTable(SqlTable):
             self._execute(statement)
 
     def drop(self):
-        """No table is left behind."""
+        """Drops the table."""
         self.open()
         self._drop()
         self.close()
@@ -184,12 +184,12 @@ class SqliteOdbcTable(OdbcTable):
     def __init__(self, folder, string):
         self._folder = emptied(folder)
         super().__init__("sqlite-odbc", string.replace("{file}", os.path.join(folder, "contacts.sqlite")))
-        self.open()  # the driver names the SQLite that it was compiled with
+        self.open()  # otherwise the driver reports the version of SQLite with which it was compiled
         version = self._all("SELECT sqlite_version()")[0][0]
         self.version = f"SQLite {version} through {self.version.partition(' through ')[2]}"
         self.close()
 
     def create(self):
-        """A new file."""
+        """Creates a new file."""
         emptied(self._folder)
         super().create()

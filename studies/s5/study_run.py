@@ -1,4 +1,4 @@
-"""One run through all tests, marked and checked, and what several runs have found."""
+"""One run of all tests, marked and checked, and the results of several runs."""
 
 import statistics
 
@@ -8,30 +8,30 @@ from opjoule_study import Progress, WrongAnswer, read_at_least
 from phases import LOOPS, READS, TESTS, UNCHANGING, NoTable
 
 HARNESS = "HARNESS_"
-"""Begins the names of the loops without a database."""
+"""Prefix of the names of the loops without a database."""
 
 
 class ContactRun:
-    """One run: a new database, and every test."""
+    """One run of every test on a new database."""
 
     def __init__(self, system, server, asked, *, before, now, harness=False):
-        """Nothing is run yet.
+        """Prepares the tests without running them.
 
         Args:
-            server: that each transaction is carried to; None for nobody.
-            before: rows that the runs before have gone through.
-            now: list whose only entry is the test that runs.
-            harness: the loops without a database come first.
+            server: server to which each transaction is carried, or None.
+            before: number of rows processed by the earlier runs.
+            now: list whose only entry is the current test.
+            harness: True if the loops without a database come first.
         """
         self._system, self._server, self._asked = system, server, asked
         self.progress, self._now, self._harness = Progress(before), now, harness
         self.seconds = {}
-        """Phase -> its duration; of one that was done again, the mean of all times, which its joules are of, too."""
+        """Phase -> duration [s]; for a repeated phase, the mean of all times, to which its joules also belong."""
         self.times = {}
-        """Phase -> how often it was done: what changes nothing is, until its joules can be told."""
+        """Phase -> number of times; a phase that changes nothing is repeated until it is long enough for its joules."""
 
     def all(self):
-        """Raises: WrongAnswer: after a test, if it left something else than plain Python does."""
+        """Runs all tests. Raises: WrongAnswer: after a test whose rows differ from plain Python's."""
         asked, system, server = self._asked, self._system, self._server
         nothing = NoTable(asked)
         for test in LOOPS if self._harness else ():
@@ -68,7 +68,7 @@ class ContactRun:
         return done.answers
 
     def _check(self, words, rows, test=""):
-        """Raises: WrongAnswer: rows are others than expected."""
+        """Compares rows with the expected ones. Raises: WrongAnswer: they differ."""
         rows, expected = sorted(map(tuple, rows)), sorted(self._asked.expected[test or words])
         if len(rows) != len(expected):
             raise WrongAnswer(f"{words}: {len(rows)} rows, not {len(expected)}")
@@ -78,7 +78,7 @@ class ContactRun:
 
 
 def answer_of(test, asked):
-    """What every system has to answer: rows that a test finds, or leaves in the table."""
+    """Expected answer of every system: the rows that a test finds, or leaves in the table."""
     if test == "T1":
         return f"{asked.opens} connections"
     expected = asked.expected[test]
@@ -86,7 +86,7 @@ def answer_of(test, asked):
 
 
 def tell(asked, runs, results):
-    """Says each test's median over the runs, its harness, and what it answered; writes them to the results, if any."""
+    """Prints each test's median over the runs, its harness and its answer, and adds them to the results, if any."""
     for name in (*(HARNESS + test for test in LOOPS), *TESTS):
         test = name.replace(HARNESS, "")
         count, answer = asked.count(test), answer_of(test, asked) if name == test else None
@@ -97,12 +97,12 @@ def tell(asked, runs, results):
         words = f"{figures['per_row_us']:.2f} us a row"
         words += f" ({figures['least_per_row_us']:.2f} to {figures['greatest_per_row_us']:.2f})"
         if "harness_per_row_us" in figures:
-            words += f", of it {figures['harness_per_row_us']:.2f} us harness"
+            words += f", including {figures['harness_per_row_us']:.2f} us harness"
         print(f"{name}: {words}{f'; answer {answer}' if answer else ''}", flush=True)
 
 
 def _figures(name, count, runs):
-    """One phase's rows in a run; median, least, greatest and mean time of a row [us]; the harness's median."""
+    """Figures of one phase: rows of a run; median, least, greatest and mean time of a row [us]; harness's median."""
     times_us = _per_row_us(name, count, runs)
     figures = {"calls": count, "per_row_us": statistics.median(times_us)}
     figures |= {"least_per_row_us": min(times_us), "greatest_per_row_us": max(times_us)}

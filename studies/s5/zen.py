@@ -1,4 +1,4 @@
-"""The table of contacts as a Btrieve file of Actian Zen: a record a row, an index on the id and one on the state."""
+"""The table of contacts as a Btrieve file of Actian Zen: one record for each row, and indexes on id and state."""
 
 import ctypes
 import os
@@ -13,20 +13,20 @@ _RECORD = struct.Struct("<i" + "".join(f"{width}s" for width in WIDTHS.values())
 _OFFSETS = dict(
     zip(WIDTHS, (4 + sum(list(WIDTHS.values())[:number]) for number in range(len(WIDTHS))), strict=True)
 )
-"""Column -> where it begins in a record; texts are filled up with zero bytes."""
+"""Column -> its offset in a record; texts are padded with zero bytes."""
 _CLIENTS = 60_000
 
 
 class ZenTable:
-    """One file; outside of together() each operation is on its own, as the engine does it."""
+    """One file. Outside of _together(), each operation is on its own, which is the engine's default."""
 
     def __init__(self, folder, path):
-        """Loads the library and sees that the engine answers.
+        """Loads the library and checks that the engine answers.
 
         Args:
-            folder: of the file.
-            path: of the library; empty to look for it.
-        Raises: Unmeasurable: it is not there, does not answer, or is too old.
+            folder: folder of the file.
+            path: path of the library; if empty, it is searched.
+        Raises: Unmeasurable: it is missing, does not answer, or is too old.
         """
         self._folder, self._file_path = folder, os.path.join(folder, "contacts.mkd")
         self._clients, self._reader = 0, None
@@ -56,7 +56,7 @@ class ZenTable:
         return self._clients
 
     def create(self):
-        """A new file with both indexes, which nobody has open."""
+        """Creates a new file with both indexes, and closes it."""
         emptied(self._folder)
         library, client = self._library, self._library.client(self._next_client())
         first = library.index(0, 4, btrieve.INTEGER, btrieve.NO_DUPLICATES)
@@ -71,12 +71,12 @@ class ZenTable:
         library.call("BtrieveClientFree", client)
 
     def open(self):
-        """One client with the file open."""
+        """Opens the file with one client."""
         self._client = self._library.client(self._next_client())
         self._file = self._library.opened(self._client, self._file_path)
 
     def close(self):
-        """The file is closed, and the engine keeps nothing of the client."""
+        """Closes the file and removes the client from the engine."""
         for file in filter(None, (self._reader, self._file)):
             self._library.call("BtrieveClientFileClose", self._client, file)
         self._reader = None
@@ -84,20 +84,20 @@ class ZenTable:
         self._library.call("BtrieveClientFree", self._client)
 
     def drop(self):
-        """Its folder is removed with the measurement's."""
+        """Does nothing, as its folder is removed with the measurement's."""
 
     def insert(self, contact):
-        """One row."""
+        """Inserts one row."""
         number, *texts = contact
         _RECORD.pack_into(self._buffer, 0, number, *(text.encode() for text in texts))
         self._library.call("BtrieveFileRecordCreate", self._file, self._buffer, _RECORD.size)
 
     def insert_all(self, contacts):
-        """Rows in one transaction."""
+        """Inserts rows in one transaction."""
         self._together(lambda: [self.insert(contact) for contact in contacts])
 
     def _together(self, work):
-        """Work in one transaction."""
+        """Does work in one transaction."""
         self._library.call("BtrieveClientTransactionBegin", self._client, btrieve.WAITING, btrieve.NO_LOCK)
         try:
             work()
@@ -107,18 +107,18 @@ class ZenTable:
         self._library.call("BtrieveClientTransactionEnd", self._client)
 
     def select(self, column, value):
-        """Rows whose column has a value."""
+        """Rows with this value in the column."""
         return [_row(self._buffer.raw) for _ in self._found(column, value, btrieve.NO_INDEX)]
 
     def ids(self, column, value):
-        """Their ids."""
+        """Ids of the rows with this value in the column."""
         return [_RECORD.unpack(self._buffer.raw)[0] for _ in self._found(column, value, btrieve.NO_INDEX)]
 
     def _found(self, column, value, scan):
-        """Yields for each row that is found, which then is the current one and in the buffer.
+        """Yields once for each row that is found; the row is then the current one and in the buffer.
 
-        Args: scan: index that all rows are gone through by where the column has none: NO_INDEX, which is the quickest,
-            loses its place when the current row is deleted.
+        Args: scan: index for scanning all rows if the column has none. NO_INDEX is the fastest, but loses its place
+            when the current row is deleted.
         """
         start, wanted = _OFFSETS[column], value.encode()
         end, buffer, size, file = start + len(wanted), self._buffer, _RECORD.size, self._file
@@ -137,13 +137,13 @@ class ZenTable:
         self._ended(name, file)
 
     def _ended(self, name, file):
-        """Raises: BtrieveFault: a retrieval ended by something else than the rows' end."""
+        """Checks the end of a retrieval. Raises: BtrieveFault: it ended for another reason than the end of the rows."""
         status = self._status(file)
         if status not in (btrieve.KEY_NOT_FOUND, btrieve.END_OF_FILE):
             self._library.check(name, status)
 
     def row(self, number):
-        """One row, by its id, read through a second handle: the first keeps its place."""
+        """One row by its id, read through a second handle so that the first one keeps its place."""
         if self._reader is None:
             self._reader = self._library.opened(self._client, self._file_path)
         buffer, key = ctypes.create_string_buffer(_RECORD.size), struct.pack("<i", number)
@@ -154,7 +154,7 @@ class ZenTable:
         return _row(buffer.raw)
 
     def everything(self):
-        """All rows, by id."""
+        """All rows, ordered by id."""
         rows, file, buffer, no_lock = [], self._file, self._buffer, btrieve.NO_LOCK
         length = self._first(file, btrieve.FIRST_INDEX, buffer, _RECORD.size, no_lock)
         while length >= 0:
@@ -164,7 +164,7 @@ class ZenTable:
         return rows
 
     def update_each(self, column, value, target, written, after):
-        """Each row that is found is written anew where it lies; then after(id)."""
+        """Rewrites each row that is found in place, and then calls after(id)."""
         start, text = _OFFSETS[target], written.encode().ljust(WIDTHS[target], b"\0")
         for _ in self._found(column, value, btrieve.FIRST_INDEX):
             self._buffer[start : start + len(text)] = text
@@ -172,21 +172,21 @@ class ZenTable:
             after(struct.unpack_from("<i", self._buffer)[0])
 
     def update_all(self, column, value, target, written):
-        """All of them in one transaction."""
+        """Updates all rows that are found in one transaction."""
         self._together(lambda: self.update_each(column, value, target, written, lambda number: None))
 
     def delete_each(self, column, value, after):
-        """Each row that is found is deleted where it lies; then after(id)."""
+        """Deletes each row that is found in place, and then calls after(id)."""
         for _ in self._found(column, value, btrieve.FIRST_INDEX):
             self._library.call("BtrieveFileRecordDelete", self._file)
             after(struct.unpack_from("<i", self._buffer)[0])
 
     def delete_all(self, column, value):
-        """All of them in one transaction."""
+        """Deletes all rows that are found in one transaction."""
         self._together(lambda: self.delete_each(column, value, lambda number: None))
 
 
 def _row(record):
-    """A record as a row."""
+    """The row in a record."""
     number, *texts = _RECORD.unpack(record)
     return (number, *(text.rstrip(b"\0").decode() for text in texts))

@@ -1,6 +1,6 @@
-"""SQLite through Python's own module, statement by statement, after the idea of SQLite's speedtest1.
+"""SQLite through Python's own module, statement by statement, modelled on SQLite's speedtest1.
 
-python3 job.py DATABASE ROWS --check | --results FILE: each phase is marked and told, and each statement in it is an
+python3 job.py DATABASE ROWS --check | --results FILE: each phase is marked and reported, and each statement in it is an
 operation of its kind.
 """
 
@@ -13,7 +13,7 @@ from opjoule_marks import operation, phase
 from opjoule_study import Results
 
 ROW_BYTES = 200
-"""With its entry in the index, and half as much again for the journal."""
+"""Bytes of a row with its entry in the index, and half as much again for the journal."""
 
 path, rows, last = sys.argv[1], int(sys.argv[2]), sys.argv[-1]
 if last == "--check":

@@ -77,7 +77,7 @@ def test_the_study_has_its_own_sizes_and_counts():
     ("further", "says"),
     [
         (["--dataset", "/no/such/book"], "--dataset /no/such/book: no such file"),
-        (["--disturb", "video"], "say --only disturb=video"),
+        (["--disturb", "video"], "use --only disturb=video"),
         (["--only", "records=5"], "unknown records of --only '5'"),
     ],
 )
@@ -132,7 +132,7 @@ def test_values_are_looked_at_after_the_updates_and_a_store_that_has_others_is_n
     changed.write_bytes(content)
     assert module.digest(asked, database) != own
     monkeypatch.setattr(module, "digest_of_files", lambda _: own)
-    with pytest.raises(SystemExit, match="flatfolder gives wrong answers: its files hold values of digest"):
+    with pytest.raises(SystemExit, match="flatfolder gives wrong answers: the digest of its files is"):
         module.digest(asked, database)
 
 
