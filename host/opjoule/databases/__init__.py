@@ -1,1 +1,1 @@
-"""The databases that can be measured, and what the rig does differently for each."""
+"""The databases that can be measured, and how the rig handles each of them."""

@@ -1,4 +1,4 @@
-"""The databases, one file each (docs/reference/databases.md). Standard library alone."""
+"""The databases, one file each (docs/reference/databases.md). Uses only the standard library."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from opjoule.toml_file import read_toml
 
 _FOLDER: Final = Path(__file__).parent
 _ORDER: Final = ("leveldb", "sqlite", "rocksdb", "lmdb", "berkeleydb", "flatfolder", "nestedfolder")
-"""Databases that are listed first; the others follow by name."""
+"""Databases that are listed first; the others follow in order of name."""
 
 Command = tuple[str, ...]
 """Words of a command. Names in braces are replaced: each program, {data}, {port}, {secret}, {passfile}."""
@@ -28,13 +28,13 @@ class ServerCommands:
     address: str
     start: Command
     prepare: tuple[Command, ...] = ()
-    """Commands on its empty data folder, before it is started."""
+    """Commands run on its empty data folder before it is started."""
     ready: Command = ()
-    """Succeeds once it takes work; without, it is ready when it listens."""
+    """Command that succeeds once the server is ready; if empty, it is ready when it listens."""
     own_account: bool = False
-    """Root starts it as an account without rights."""
+    """True if root starts it under an account without privileges."""
     password: bool = False
-    """True if it gets a password for the session: {secret} holds it for the server, {passfile} for libpq's clients."""
+    """True if it gets a password for the session, in {secret} for the server and in {passfile} for libpq's clients."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Jar:
     """A program in Maven's central repository."""
 
     artifact: str
-    """Group, name and version, with colons."""
+    """Group, name and version, separated by colons."""
     sha256: str
 
 
@@ -56,7 +56,7 @@ class DrivenVersions:
 
     @property
     def words(self) -> str:
-        """The range in words, as "1 to 2"."""
+        """The range in words, for example "1 to 2"."""
         if self.most is None:
             return f"{self.least} or later"
         return str(self.least) if self.most == self.least else f"{self.least} to {self.most}"
@@ -67,44 +67,44 @@ class Database:
     """One database."""
 
     name: str
-    """Name that --db and the loader know."""
+    """Name for --db and the loader."""
     title: str
-    """Name in prose."""
+    """Name in text."""
     kind: Literal["loader", "server", "module", "library", "connection"]
-    """Inside the loader; a process of its own on the board, started by the rig; a module of a job's Python; a library
-    that the job loads; or what a connection string of the user's leads to."""
+    """loader: built into the loader; server: a process of its own on the board, started by the rig; module: a module of
+    a job's Python; library: loaded by the job; connection: reached by the user's connection string."""
     in_loader: bool = True
-    """Whether the loader can work on it; the others are for the jobs of studies."""
+    """Whether the loader can use it; other databases are only for the jobs of studies."""
     background_threads: int = 2
-    """Number of threads for its own work, beside operations."""
+    """Number of threads for its own work besides operations."""
     asynchronous: str = ""
     settled: str = ""
-    """When its writes have reached the medium, in words."""
+    """Condition under which its writes have reached the medium, in words."""
     get: str = ""
     """Remedy if it is missing."""
     stand_in: str = ""
-    """Substitute that OpJoule's tests used; empty if they used the database itself."""
+    """Substitute used in OpJoule's tests; empty if they used the database itself."""
     module: str = ""
     clients: tuple[str, ...] = ()
-    """Modules of Python, any of which lets the job of a study work on what is otherwise inside the loader."""
+    """Python modules, each of which gives the job of a study access to a database that is built into the loader."""
     programs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Program -> where it may be beside the PATH, as patterns of the shell."""
+    """Program -> shell patterns of its possible places outside the PATH."""
     jars: Mapping[str, Jar] = field(default_factory=dict)
-    """Program -> the Java archive that is brought to a board which does not have it."""
+    """Program -> Java archive that is copied to a board without it."""
     version: Command = ()
     driven: Mapping[str, DrivenVersions] = field(default_factory=dict)
-    """Program -> its versions that are driven; any of the others."""
+    """Program -> its supported versions; a program that is not listed may have any version."""
     server: ServerCommands | None = None
 
     @property
     def is_server(self) -> bool:
-        """Is it a process of its own on the board?"""
+        """Whether it is a process of its own on the board."""
         return self.server is not None
 
 
 @cache
 def known_databases() -> tuple[Database, ...]:
-    """Every database, in the order they are listed to the user."""
+    """Every database, in the order in which they are listed to the user."""
     names = sorted(path.stem for path in _FOLDER.glob("*.toml"))
     return tuple(_read(name) for name in [*_ORDER, *(name for name in names if name not in _ORDER)])
 
@@ -126,24 +126,24 @@ def _with_tuples(value: Any) -> Any:
 
 
 def is_server(name: str) -> bool:
-    """Whether the database of this name is a server of its own; False for an unknown name."""
+    """Whether the database with this name is a server of its own; False for an unknown name."""
     database = database_called(name)
     return bool(database and database.is_server)
 
 
 def background_threads(name: str) -> int:
-    """Threads that do the work of a database beside its operations; 2 for an unknown name."""
+    """Number of threads for a database's own work besides operations; 2 for an unknown name."""
     database = database_called(name)
     return database.background_threads if database else 2
 
 
 def database_called(name: str) -> Database | None:
-    """The database of this name; None for an unknown one."""
+    """The database with this name; None for an unknown name."""
     return next((database for database in known_databases() if database.name == name), None)
 
 
 def find_database(name: str) -> Database:
-    """The database of this name, which the loader works on. Raises: BadInput: there is none; names the nearest."""
+    """The database with this name for the loader. Raises: BadInput: there is none; names the most similar one."""
     database = database_called(name)
     if database and database.in_loader:
         return database

@@ -1,1 +1,1 @@
-"""Figures for print, from records alone; the one place that needs matplotlib."""
+"""Figures for print, made only from records. No other package needs matplotlib."""

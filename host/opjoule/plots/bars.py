@@ -1,4 +1,4 @@
-"""Grouped bars with points on a second axis: how study S1 shows two quantities of every cell at once."""
+"""Grouped bars with points on a second axis, which show two quantities of every cell, as in study S1."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ WIDTH = 0.8
 """Width of all bars of one group; groups are 1 apart."""
 HEIGHT_IN = 2.9
 LOG_ROOM = 2.0
-"""A logarithmic axis begins and ends by this factor beyond its bars."""
+"""Factor by which a logarithmic axis extends beyond its bars at both ends."""
 INTERVAL_AT = -0.24
 POINTS_AT = {1: (0.2,), 2: (0.06, 0.32)}
-"""From a bar's middle, in parts of its width: the interval and the points do not stand on each other."""
+"""Number of point series -> distances of points from a bar's middle, in parts of its width, off the interval."""
 
 
 @dataclass(frozen=True)
 class Drawn:
-    """A quantity by its path in result.json, with the words of its axis."""
+    """A quantity, given by its path in result.json, with the label of its axis."""
 
     path: str
     words: str
@@ -51,8 +51,8 @@ class Drawn:
 def bars(plotted: Plotted, bar: Drawn, points: Sequence[Drawn], points_words: str) -> Figure:
     """Bars of one quantity against the left axis, points of one or two others against the right one.
 
-    An axis is logarithmic if its values lie far apart. Intervals (95 %) are drawn where they are stated. A cell without
-    a value has a dash in its place.
+    An axis is logarithmic if its values lie far apart. Intervals (95 %) are drawn if they are stated. A cell without a
+    value is shown as a dash.
     """
     figure = canvas(HEIGHT_IN)
     left = figure.add_subplot()
@@ -120,7 +120,7 @@ _INTERVAL: dict[str, Any] = {"ecolor": INK, "elinewidth": 0.9, "capsize": 2.0}
 
 
 def _marker(order: int) -> dict[str, Any]:
-    """Dark points with a light edge stand out from bars of every colour."""
+    """Style of dark points with a light edge, which are visible on bars of every colour."""
     marker, face, edge = ("o", "white", INK) if order % 2 else ("D", INK, "white")
     colours = {"markerfacecolor": face, "markeredgecolor": edge, "markeredgewidth": 0.8}
     return {"marker": marker, "markersize": 5.0, **colours, "linestyle": "none"}
@@ -128,14 +128,14 @@ def _marker(order: int) -> dict[str, Any]:
 
 STACK_HEIGHT_IN: Final = 3.2
 UPRIGHT_MAX: Final = 16
-"""More bars than this lie, one below the other: their names would not be read below them."""
+"""Most vertical bars; more bars are drawn horizontally, so that their names are legible."""
 LETTERS_MAX: Final = 90
-"""So do bars whose names have more letters than this in all."""
+"""Most letters in the names of all vertical bars together."""
 ROW_IN: Final = 0.17
 
 
 def activity_bars(plotted: Plotted) -> Figure:
-    """One bar a cell; the interval (95 %) is that of the total."""
+    """One stacked bar for each cell; the interval (95 %) belongs to the total."""
     cells = plotted.cells
     named = [plotted.name_of(cell) for cell in cells]
     lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX
@@ -163,7 +163,7 @@ def activity_bars(plotted: Plotted) -> Figure:
 
 
 def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: float, *, lie: bool) -> None:
-    """One bar, from its parts."""
+    """Draws one bar from its parts; `lie`: horizontally."""
     bar = axes.barh if lie else axes.bar
     present = [name for name in names if name in cell.parts]
     ends_j = stacked(cell.parts[name] * factor for name in present)

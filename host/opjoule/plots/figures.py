@@ -30,7 +30,7 @@ from opjoule.plots.tables import csv_table, latex_table, methods
 from opjoule.studies.definition import DEVICE, StudyFolder
 
 NamedFigure = tuple[str, Callable[[], Figure]]
-"""Name of a figure's files, and what draws it."""
+"""(name of a figure's files, function that draws it)."""
 _BANDWIDTH: Final = Drawn("bandwidth_bytes_per_s", "bandwidth", "B/s")
 _LATENCY: Final = Drawn("latency_s.mean", "mean latency", "s")
 _POWER: Final = Drawn("power_w", "power", "W")
@@ -44,9 +44,9 @@ FIGURES: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "energy-throughput": energy_and_throughput,
     "energy-by-activity": activity_bars,
 }
-"""Name of the files -> the figure."""
+"""Name of the files -> function that draws the figure."""
 NEEDED: Final = {"bandwidth-latency": _BANDWIDTH.path, "energy-delay": ENERGY, "energy-throughput": ENERGY}
-"""Figure -> the number of result.json without which it is empty, where a study need not state it."""
+"""Figure -> number of result.json without which it is empty, if studies may lack this number."""
 OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
     "bandwidth-latency": FIGURES["bandwidth-latency"],
     "energy-power": lambda of: bars(of, Drawn("run_energy_j", "energy of the run", "J"), [_POWER], "power"),
@@ -55,19 +55,19 @@ OF_A_STUDY: Final[dict[str, Callable[[Plotted], Figure]]] = {
     ),
     "energy-by-activity": activity_bars,
 }
-"""Those that are drawn of each figure of a study: its bandwidth, power and processor use are of the run, and so is its
-energy; I/O is the amount read and written together."""
+"""Figures drawn for each figure of a study. Bandwidth, power, processor use and energy are those of the run; I/O is the
+sum of bytes read and written."""
 
 
 def write_figures(
     places: Sequence[str], folder: Path, although: Iterable[str] = (), study: StudyFolder | None = None
 ) -> Iterator[str]:
-    """Draws every figure of the runs in or below some places, or of patterns of them.
+    """Draws every figure of the runs in or below some places, which may be patterns.
 
-    `although`: groups of settings that may differ, as for a comparison; `study`: draw what stands for the figures of
-    its paper alone, in the paper's order.
-    Returns: the warnings of the runs, a line for each thing written, and for each record that was left out.
-    Raises: BadInput: no run with a result, or what a comparison would refuse.
+    `although`: groups of settings that may differ, as for a comparison; `study`: draws only the counterparts of its
+    paper's figures, in the paper's order.
+    Yields: the warnings of the runs, one line for each thing written, and one for each record that was left out.
+    Raises: BadInput: there is no run with a result, or a comparison would refuse the runs.
     """
     layout = plotted(*gather(places))
     yield from map(str, warnings_of(cell.runs for cell in layout.cells))
@@ -93,13 +93,13 @@ def write_figures(
         if not known(layout.cells, number):
             of = layout.runs[0].quantities.get(number)
             words = quantity_words(of) if of else measure_words(number)
-            yield f"not drawn: {name}: no run states its {words}"
+            yield f"not drawn: {name}: no run has a value for its {words}"
     for line in layout.left_out:
         yield f"left out: {line}"
 
 
 def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder) -> Iterator[NamedFigure]:
-    """The figures that stand for those of a paper, numbered in its order. Raises: BadInput: there are none."""
+    """The counterparts of a paper's figures, numbered in its order. Raises: BadInput: there are none."""
     of_runs = dict(_of_runs(layout))
     some, media = False, {run.value("storage") for run in layout.runs}
     for at, part in enumerate(study.counterparts, 1):
@@ -118,7 +118,7 @@ def _of_paper(layout: Plotted, tables: Sequence[StudyTable], study: StudyFolder)
 
 
 def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
-    """Figures of any runs, or of a workload study's figures: the name of the files, and what draws them."""
+    """Figures of any runs, or of the figures of a workload study."""
     figures = figures_of_studies(layout.runs)
     for of, shown in figures.items():
         for name, draw in OF_A_STUDY.items():
@@ -132,20 +132,20 @@ def _of_runs(layout: Plotted) -> Iterator[NamedFigure]:
 
 
 def _of_phases(study: StudyTable) -> Iterator[NamedFigure]:
-    """Figures of a study's phases: the name of the files, and what draws them."""
+    """Figures of a study's phases."""
     yield from (*study_figures(study), *cold_figures(study), *series_figures(study), *grid_figures(study))
 
 
 SCALE: Final = "scale"
 NAMED: Final = (SCALE, "journal")
-"""Axes whose values mean nothing without their name."""
+"""Axes whose values are only clear with the name of the axis."""
 
 
 def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
-    """Name (`s1-figure-7`) -> its cells, by the study's own axes; those with one value of what they are about left out.
+    """Name (`s1-figure-7`) -> its cells, by the study's axes, without figures that have only one value to compare.
 
-    A figure that is not about boards is one for each board (`s1-figure-3-rpi4`). The records say themselves which
-    figures show them, and by which axes (`figures` of `asked` in run.json).
+    A figure that does not compare boards is drawn once for each board (`s1-figure-3-rpi4`). The records state which
+    figures show them, and by which axes (`figures` in `asked` of run.json).
     """
     shown: dict[str, list[ComparedRun]] = {}
     about: dict[str, list[str]] = {}
@@ -169,7 +169,7 @@ def figures_of_studies(runs: Iterable[ComparedRun]) -> dict[str, Plotted]:
 def _parts(
     name: str, runs: Sequence[ComparedRun], about: Sequence[str]
 ) -> Iterator[tuple[str, list[ComparedRun]]]:
-    """A figure whole, or board by board."""
+    """A figure as a whole, or divided by board."""
     boards = sorted({run.value(DEVICE) for run in runs})
     if DEVICE in about or len(boards) == 1:
         yield name, list(runs)

@@ -1,4 +1,4 @@
-"""Ratios with their intervals, a row a comparison, for print."""
+"""Ratios with their intervals, one row for each comparison, for print."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from opjoule.plots.style import COLOURS, INK, canvas, legend
 
 ROW_IN: Final = 0.2
 AROUND_IN: Final = 0.75
-"""Height around the rows, for the axis and its name."""
+"""Height in addition to the rows, for the axis and its name [inch]."""
 LEGEND_IN: Final = 0.5
 _MARK: Final[dict[str, Any]] = {"linestyle": "none", "markeredgecolor": INK, "markersize": 5.5}
 NUMBERS_AT: Final = 1.03
-"""Left end of the numbers, in parts of the axes' width."""
+"""Left end of the numbers, as part of the axes' width."""
 
 
 def forest(compared: Compared) -> Figure:
-    """The ratios of each quantity: thick is the interval for 95.45 % of one alone, thin that of all together."""
+    """The ratios of each quantity; thick lines: 95.45 % interval of each ratio, thin lines: of all ratios together."""
     rows: list[list[Contrast]] = []
     for of in compared.quantities:
         rows.append([contrast for contrast in compared.contrasts if contrast.quantity.key == of.key])
@@ -75,7 +75,7 @@ def _numbers(contrast: Contrast) -> str:
 
 
 def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
-    """Draws a ratio; an arrow means that an interval continues beyond the axes."""
+    """Draws a ratio; an arrow shows that an interval continues beyond the axes."""
     ratio = contrast.ratio
     if ratio is None:
         return
@@ -87,7 +87,7 @@ def _ratio(axes: Axes, at: int, contrast: Contrast, scale: Scale) -> None:
     beyond += [(scale.high, ">")] if widest[1] > scale.high else []
     for end, marker in beyond:
         axes.plot([end], [at], marker=marker, color=INK, markersize=4.0, clip_on=False)
-    # Full where the two are found different; a square where nothing can be concluded.
+    # Filled if the two differ; a square if nothing can be concluded.
     colour = COLOURS[0] if contrast.differs else "white"
     mark = "s" if contrast.adjusted is None else "o"
     axes.plot([ratio.value], [at], zorder=5, marker=mark, color=colour, markeredgewidth=0.9, **_MARK)

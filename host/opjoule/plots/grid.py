@@ -1,4 +1,4 @@
-"""The best system of every cell as a grid coloured by system: how study S2 shows its results."""
+"""The best system of every cell as a grid coloured by system, as study S2 shows its results."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPACITY: Final = 0.55
 
 
 def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """A grid for each measure of the study's [best], but `also`, and each place beside the grid's axes."""
+    """A grid for each measure of the study's [best] except `also`, and for each combination of the other axes."""
     if not study.grid:
         return
     inside = [study.grid["down"], *study.grid["across"]]
@@ -43,7 +43,7 @@ def _beside(best: Best, inside: Sequence[str]) -> Place:
 
 
 def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
-    """Rows: phases, and the measure `also`, by the axis downwards; columns: the axes across; a cell: the best."""
+    """Grid of the best systems. Rows: phases and the measure `also`, by the axis `down`; columns: the axes `across`."""
     down, across = study.grid["down"], study.grid["across"]
     rows = _rows(study, bests, down)
     columns = sorted(dict.fromkeys(_values(best, across) for best in bests), key=_numbers_first)
@@ -66,7 +66,7 @@ def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
 
 
 def _rows(study: StudyTable, bests: Sequence[Best], down: str) -> list[tuple[str, str]]:
-    """Names of the rows: phases in the study's order, the measure `also` last; each with every value downwards."""
+    """(name, value) of each row: phases in the study's order, then `also`, each with every value of `down`."""
     also = study.grid.get("also", "")
     values = list(dict.fromkeys(dict(best.place).get(down, "") for best in bests))
     kinds = [(best.phase, best.measure) for best in bests]

@@ -1,4 +1,4 @@
-"""Time and energy of a study's phases by system: of each phase, cold against repeated, and of bulk measures."""
+"""Time and energy of a study's phases by system: each phase, cold against repeated phases, and bulk measures."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ NOT_SUPPORTED: Final = "n/s"
 LOWEST: Final = 0.9
 """Longest lower half of an interval on a logarithmic axis, as a part of its value."""
 LIGHT: Final = 0.4
-"""Opacity of the repeated bars, which stand at the right of the cold ones."""
+"""Opacity of the bars of repeated phases, which are at the right of the cold ones."""
 ROOM: Final = 4.0
-"""Greatest value times this is where a logarithmic axis ends: ratios stand above the bars."""
+"""End of a logarithmic axis, as a multiple of the greatest value; leaves room for ratios above the bars."""
 LINEAR_ROOM: Final = 1.15
-"""Factor of room above the bars on an axis from zero."""
+"""The same for an axis from zero."""
 _CALLS: Final = "calls"
-"""The job's own figure: operations of a phase in one of its runs."""
+"""Figure reported by the job: number of operations of a phase in one of its runs."""
 
 
 def study_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """A figure of each place in which systems are compared: the name of its files, and what draws it."""
+    """(name of its files, function that draws it) of a figure for each place in which systems are compared."""
     for place in dict.fromkeys(row.place for row in study.rows):
         yield figure_name(study, place, "phases"), partial(phases_figure, study, place)
 
 
 def cold_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """For each place a figure of the phases of [cold] and one of the measures of [bars]: a name, and what draws it."""
+    """(name, function that draws it) of a figure of the phases in [cold] and one of [bars], for each place."""
     for place in dict.fromkeys(row.place for row in study.rows):
         reported = {row.phase for row in study.rows if row.place == place}
         if reported & set(study.cold):
@@ -53,13 +53,13 @@ def cold_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
 
 
 def figure_name(study: StudyTable, place: Place, *words: str, also: str = "") -> str:
-    """Name of a figure's files: study, place, what it shows; of letters, digits and the characters in `also`."""
+    """Name of a figure's files from study, place and `words`; only letters, digits and characters in `also`."""
     name = "-".join([study.name.rpartition("/")[2], *(f"{axis}-{value}" for axis, value in place), *words])
     return "".join(letter if letter.isalnum() or letter in also else "-" for letter in name)
 
 
 def phases_figure(study: StudyTable, place: Place) -> Figure:
-    """Bars, a colour for each system; n/s: the system has no such phase, a dash: its value is not known."""
+    """Bars with a colour for each system; n/s: the system does not support the phase; a dash: its value is unknown."""
     rows = [row for row in study.rows if row.place == place]
     styles = system_styles(study, rows)
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
@@ -84,7 +84,7 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
 
 
 def cold_figure(study: StudyTable, place: Place) -> Figure:
-    """Two bars a system and phase, cold and repeated, with the ratio of both: seconds above and joules below."""
+    """Cold and repeated bar for each system and phase, with their ratio; upper panel: seconds, lower panel: joules."""
     rows = [row for row in study.rows if row.place == place]
     styles, phases = system_styles(study, rows), [phase for phase in study.phases if phase in study.cold]
     figure, above, below = _two_panels("time [s]", "energy")
@@ -114,7 +114,7 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
 
 
 def bars_figure(study: StudyTable, place: Place) -> Figure:
-    """A panel for each measure of [bars], and one for the joules of each of their phases; a bar a system, from 0."""
+    """Panels of each measure of [bars] and of the joules of each of their phases; a bar from 0 for each system."""
     rows = [row for row in study.rows if row.place == place]
     phases = list(dict.fromkeys(study.bars.values()))
     figure = canvas(BARS_HEIGHT_IN)
@@ -144,7 +144,7 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
 
 
 def _two_panels(time_words: str, energy_words: str) -> tuple[Figure, Axes, Axes]:
-    """An empty figure: time above, energy below."""
+    """An empty figure with a panel for time above and one for energy below."""
     figure = canvas(PHASES_HEIGHT_IN)
     above, below = figure.subplots(2, 1, sharex=True)
     above.set_ylabel(time_words)
@@ -172,7 +172,7 @@ def rows_of(rows: Sequence[PhaseRow], phase: str, system: str) -> list[PhaseRow]
 
 
 def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | None, float | None]:
-    """Time [s], energy and energy above idle [J] of one run of a phase; [us] and [J] of an operation with a name."""
+    """(time, energy, energy above idle) of one run of a phase [s, J, J], or of a named operation [us, J, J]."""
     if not per:
         return seconds(rows), joules(rows, "energy_j"), joules(rows, "marginal_energy_j")
     names = (f"per_{per}_us", "energy_per_operation_j", "marginal_energy_per_operation_j")
@@ -181,13 +181,13 @@ def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | 
 
 
 def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[str, Any]]:
-    """The systems of some rows of a study -> the style of their bars, the same in all of its figures."""
+    """System -> style of its bars, which is the same in all figures of the study."""
     there = {row.system for row in rows}
     return {system: fill(at, 0.4) for at, system in enumerate(study.systems) if system in there}
 
 
 def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
-    """Sets up an axis for bars: from zero, or logarithmic if the values lie far apart."""
+    """Scales an axis for bars: from zero, or logarithmic if the values lie far apart."""
     if lie_apart(values):
         axes.set_yscale("log")
     axes.grid(axis="y", color="#DDDDDD", linewidth=0.5)
@@ -195,17 +195,17 @@ def scale_upwards(axes: Axes, values: Iterable[float | None]) -> None:
 
 
 def seconds(rows: Sequence[PhaseRow]) -> float | None:
-    """Duration of one run of a phase [s]: what the job has timed, else the mark's; the mean over records."""
+    """Duration of one run of a phase [s], measured by the job, else from the marks; mean over records."""
     return _mean([row.measures.get("mean_s", row.measures.get("duration_s")) for row in rows])
 
 
 def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Energy of one run of a phase [J], as many calls as one run has where its job repeats it; mean over records."""
+    """Energy of one run of a phase [J]; for a repeated phase, of the calls of one run; mean over records."""
     return _mean([_of_one_run(row.measures, row, name) for row in rows])
 
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Expanded uncertainty of the same mean [J]; None where it is not known."""
+    """Expanded uncertainty of the same mean [J]; None if it is not known."""
     values = [(_of_one_run(row.measures, row, name), _of_one_run(row.u, row, name)) for row in rows]
     pairs = [(value, u) for value, u in values if value is not None]
     return mean_with_u(pairs)[1] if pairs else None
@@ -232,7 +232,7 @@ def bar(
     style: Mapping[str, Any],
     u: float | None = None,
 ) -> None:
-    """One bar with its interval; in its place why there is none: n/s or a dash."""
+    """Draws one bar with its interval, or n/s or a dash if there is no value."""
     if value is not None and value > 0:
         axes.bar(x, value, width * 0.92, **style)
         if u is not None:
@@ -245,7 +245,7 @@ def bar(
 
 
 def _ratio(axes: Axes, pair: Sequence[float | None], us: Sequence[float | None], x: float) -> None:
-    """Writes the ratio of the first to the second above both and their intervals."""
+    """Writes the ratio of the first to the second bar above both bars and their intervals."""
     cold, repeated = pair
     if cold is None or repeated is None or repeated <= 0 or cold <= 0:
         return
@@ -268,14 +268,14 @@ def _bar_with_words(
     x: float,
     style: Mapping[str, Any],
 ) -> None:
-    """One bar with its value in words: linear axes of very unlike systems show little else."""
+    """Draws one bar with its value as text, because small bars are invisible on a linear axis."""
     bar(axes, rows, value, x, WIDTH, style, u)
     if value is not None and value > 0:
         _words_above(axes, str(rounded(value, u, unit, 3)), x, value + (u or 0.0))
 
 
 def point(axes: Axes, value: float | None, x: float) -> None:
-    """One point, of energy above idle."""
+    """Draws a point for the energy above idle."""
     if value is not None and value > 0:
         axes.plot([x], [value], **_POINT)
 

@@ -1,4 +1,4 @@
-"""Every cell as a point with both of its intervals: energy against delay, energy against throughput."""
+"""Energy against delay and energy against throughput: every cell is a point with two intervals."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from opjoule.units import Quantity
 
 HEIGHT_IN = 3.6
 NAMED = 3
-"""Cells without a value that are named below a plane."""
+"""Most cells without a value that are named below a plane."""
 LOG_FROM = 10.0
-"""Greatest over least value from which an axis is logarithmic, where all are above 0."""
+"""Ratio of the greatest to the least value from which an axis is logarithmic, if all values are above 0."""
 
 
 def energy_and_delay(plotted: Plotted) -> Figure:
@@ -75,7 +75,7 @@ def _plane(plotted: Plotted, *, delay: bool, words: str) -> Figure:
 
 
 def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> None:
-    """Logarithmic where values span much and are all above 0; else from 0. Intervals are cut as those of bars are."""
+    """Scales an axis: logarithmic if all values are above 0 and far apart, else from 0. Cuts intervals as for bars."""
     known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
     alone = [value for value, _ in known] or [1.0]
     set_limits = getattr(axes, f"set_{which}lim")
@@ -91,7 +91,7 @@ def _scale(axes: Axes, values: Sequence[Quantity], scale: float, which: str) -> 
 
 
 def _equal_products(axes: Axes) -> Line2D:
-    """Draws lines of equal energy-delay product, a factor of ten apart; gives the legend's entry."""
+    """Draws lines of equal energy-delay product, a factor of ten apart. Returns: the entry of the legend."""
     x, y = axes.get_xlim(), axes.get_ylim()
     along = np.geomspace(*x, 100)
     style: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}
@@ -103,14 +103,14 @@ def _equal_products(axes: Axes) -> Line2D:
 
 
 def _filled(series: int) -> dict[str, Any]:
-    """Colour and filling tell the series."""
+    """Colour and fill style of a series' points."""
     style = {"color": COLOURS[series % len(COLOURS)], "fillstyle": FILLS[series % len(FILLS)]}
     edge = {"markerfacecoloralt": "white", "markeredgecolor": INK, "markeredgewidth": 0.7}
     return {**style, **edge, "markersize": 6.5, "linestyle": "none"}
 
 
 def _handles(plotted: Plotted) -> list[Line2D]:
-    """Shapes tell the groups."""
+    """Legend entries: the groups by the shape of their points."""
     series = [Line2D([], [], marker="o", label=name, **_filled(at)) for at, name in enumerate(plotted.series)]
     shape: dict[str, Any] = {"color": "white", "markeredgecolor": INK, "linestyle": "none"}
     markers = [(name, MARKERS[at % len(MARKERS)]) for at, name in enumerate(plotted.groups)]

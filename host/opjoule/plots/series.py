@@ -1,4 +1,4 @@
-"""A study's measures over what its job varies by size: a panel for each phase, a line for each system."""
+"""A study's measures over the axis of sizes that its job varies: a panel for each phase, a line for each system."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
 
 PANELS_A_ROW: Final = 5
 CURVES: Final = ("mean_s", "phase_energy_j")
-"""Measures of a phase that are drawn over the size."""
+"""Measures of a phase that are drawn over the axis of sizes."""
 _HEIGHT_IN: Final = 2.1
 
 
 def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """A figure for each measure of the study's [best] and each place beside that axis: a name, and what draws it."""
+    """(name, function that draws it) of a figure for each measure of the study's [best] and each place."""
     axis = size_axis(study)
     if not axis:
         return
@@ -36,7 +36,7 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
 
 
 def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
-    """A figure for each phase and place: its time, and its energy, over the axis of sizes, a line for each system."""
+    """Figures of time and energy over the axis of sizes for each phase and place, with a line for each system."""
     axis = size_axis(study)
     for place in dict.fromkeys(_beside(row, axis) for row in study.rows) if axis else ():
         for phase in study.phases:
@@ -47,7 +47,7 @@ def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]
 
 
 def curve_figure(study: StudyTable, axis: str, rows: list[PhaseRow]) -> Figure:
-    """Two panels with logarithmic axes: time [s] and energy [J] of one run of a phase."""
+    """Two panels with logarithmic axes for time [s] and energy [J] of one run of a phase."""
     figure = canvas(_HEIGHT_IN + 0.6)
     for panel, measure in zip(figure.subplots(1, len(CURVES)), CURVES, strict=True):
         _panel(panel, f"{measure_words(measure)} [{measure_unit(measure)}]")
@@ -72,7 +72,7 @@ def _panel(panel: Axes, title: str) -> None:
 
 
 def size_axis(study: StudyTable) -> str:
-    """The axis that has several values, all of them whole numbers; empty where there is none."""
+    """The axis that has several values, all of them whole numbers; empty if there is none."""
     axes = dict.fromkeys(name for row in study.rows for name in row.cell)
     for name in axes:
         values = {row.cell.get(name, "") for row in study.rows}
@@ -82,7 +82,7 @@ def size_axis(study: StudyTable) -> str:
 
 
 def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
-    """Panels with logarithmic axes; a point is the mean over records with its interval (95 %)."""
+    """Panels with logarithmic axes; each point is a mean over records with its interval (95 %)."""
     rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
     across = min(len(phases), PANELS_A_ROW)

@@ -1,4 +1,4 @@
-"""Style and files of figures: legible in print, in grey, and with any colour vision."""
+"""Style and files of figures, which are legible in print, in grey, and with any colour vision."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from opjoule.units import Quantity
 COLOURS: Final = ("#4477AA", "#EE6677", "#228833", "#CCBB44", "#66CCEE", "#AA3377", "#BBBBBB")
 """Source: Paul Tol, Colour Schemes, SRON/EPS/TN/09-002, "bright"."""
 HATCHES: Final = ("", "////", "\\\\\\\\", "xx", "--", "++", "||")
-"""Of lines alone: a pattern of dots takes 150 kB of an SVG file."""
+"""Hatchings made only of lines, because a pattern of dots takes 150 kB in an SVG file."""
 FILLS: Final = ("full", "left", "bottom", "right", "top")
-"""Fill styles of points, so that series differ without colour, too."""
+"""Fill styles of points, so that series also differ without colour."""
 MARKERS: Final = ("o", "s", "^", "D", "v", "P", "X")
 INK: Final = "#222222"
 WARNING: Final = "#A50026"
@@ -30,15 +30,15 @@ SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a p
 WARNING_LETTERS: Final = 95
 """Most letters in a line of warnings."""
 WARNING_LINE_IN: Final = 0.14
-"""Height of a line of warnings, which is added to the figure."""
+"""Height of a line of warnings, which is added to the figure [inch]."""
 LETTERS_A_LINE: Final = 85
-"""Letters that fit side by side into the width."""
+"""Number of letters that fit into the width of a figure."""
 COLUMNS: Final = 6
 """Most columns of a legend."""
 WIDTH_IN: Final = 6.3
 """Width of the text of an A4 page with usual margins [inch]."""
 FORMATS: Final[dict[str, dict[str, Any]]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}
-"""With what each would otherwise say of the moment it was written: the same records make the same file."""
+"""Format -> metadata to leave out, namely the time of writing, so that the same records give the same file."""
 PNG_DPI: Final = 200
 _SETTINGS: Final[Any] = {
     "font.size": 8.0,
@@ -51,9 +51,9 @@ _SETTINGS: Final[Any] = {
     "axes.axisbelow": True,
     "figure.constrained_layout.w_pad": 0.06,
     "figure.constrained_layout.h_pad": 0.05,
-    "pdf.fonttype": 42,  # letters stay letters
+    "pdf.fonttype": 42,  # text stays text
     "svg.fonttype": "none",
-    "svg.hashsalt": "opjoule",  # the same figure is the same file
+    "svg.hashsalt": "opjoule",  # the same figure gives the same file
 }
 
 
@@ -69,12 +69,12 @@ def canvas(height_in: float) -> Figure:
 
 
 def save(figure: Figure, folder: Path, name: str) -> list[Path]:
-    """Writes a figure in every format; gives the files."""
+    """Writes a figure in every format. Returns: the files."""
     return [save_as(figure, folder / f"{name}.{kind}") for kind in FORMATS]
 
 
 def save_as(figure: Figure, path: Path) -> Path:
-    """Writes a figure in the format that the file's name ends with, one of `FORMATS`."""
+    """Writes a figure in the format given by the file's suffix, one of `FORMATS`."""
     out, kind = io.BytesIO(), path.suffix[1:].lower()
     with mpl.rc_context(_SETTINGS):
         figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=FORMATS[kind])
@@ -83,7 +83,7 @@ def save_as(figure: Figure, path: Path) -> Path:
 
 
 def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings: str = "") -> Figure:
-    """The figure with a legend above its axes, under what must be read first: the runs' warnings, in one line."""
+    """The figure with a legend above its axes; the runs' warnings, in one line, are above the legend."""
     lines = [SIMULATED] if simulated else []
     warned = wrap(warnings, WARNING_LETTERS)
     title = "\n".join([*lines, *warned])
@@ -107,9 +107,9 @@ def legend(figure: Figure, handles: Sequence[Any], *, simulated: bool, warnings:
 
 
 def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
-    """Limits of an axis that begins at 0 or below; an interval may reach far beyond all values and is then cut.
+    """Limits of an axis that begins at 0 or below. An interval that reaches far beyond all values is cut.
 
-    Intervals of very few runs are many times their value; one that leaves the axis has no cap there.
+    Intervals of very few runs are many times their value. An interval that leaves the axis has no cap there.
     """
     known = [(of.value * scale, (of.u or 0.0) * scale) for of in values if of.value is not None]
     low, high = limits_from_zero(known)
@@ -118,17 +118,17 @@ def ends(values: Iterable[Quantity], scale: float) -> tuple[float, float]:
 
 
 LINEAR_RANGE: Final = 10.0
-"""Bars whose values lie within this factor begin at zero; a logarithmic axis has no zero to begin at."""
+"""Largest ratio of values for which bars are drawn from zero, on a linear axis."""
 
 
 def lie_apart(values: Iterable[float | None]) -> bool:
-    """True if bars need a logarithmic axis to be seen: all values are positive, and far apart."""
+    """True if bars need a logarithmic axis to be visible: all values are positive and far apart."""
     known = [value for value in values if value]
     return bool(known) and min(known) > 0 and max(known) > LINEAR_RANGE * min(known)
 
 
 def name_places(axes: Axes, names: Sequence[str]) -> None:
-    """Names below the places 0, 1, 2, ...: on several lines, or turned where they would stand on each other."""
+    """Writes names below the places 0, 1, 2, ...; on several lines, or turned if they would overlap."""
     lines = [name.replace(", ", "\n") for name in names]
     longest = max(len(line) for name in lines for line in name.split("\n"))
     turned = len(names) * (longest + 2) > LETTERS_A_LINE
@@ -139,7 +139,7 @@ def name_places(axes: Axes, names: Sequence[str]) -> None:
 
 
 def error_limits(of: Quantity, scale: float) -> list[list[float]] | None:
-    """Lengths of an error bar below and above a value, times `scale`, if stated; that of a value above 0 ends at 0."""
+    """Lengths of an error bar below and above a value, times `scale`; above 0, it ends at 0. None if unstated."""
     if of.value is None or of.u is None:
         return None
     value, u = of.value * scale, of.u * scale
@@ -147,6 +147,6 @@ def error_limits(of: Quantity, scale: float) -> list[list[float]] | None:
 
 
 def fill(number: int, linewidth: float = 0.5) -> dict[str, Any]:
-    """Style of a series' bars: colour and hatching tell it."""
+    """Style of a series' bars: colour and hatching."""
     style = {"facecolor": COLOURS[number % len(COLOURS)], "hatch": HATCHES[number % len(HATCHES)]}
     return {**style, "edgecolor": INK, "linewidth": linewidth}

@@ -1,4 +1,4 @@
-"""The numbers under the figures, as CSV and LaTeX, and a paragraph that says how they were measured."""
+"""The numbers of the figures as CSV and LaTeX, and a paragraph on how they were measured."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SHOWN: Final[Mapping[str, str]] = {
     "throughput_per_s": "throughput",
     "latency_s.p99": "latency, 99 \\%",
 }
-"""Columns of the LaTeX table, by path."""
+"""Path of a quantity -> heading of its column in the LaTeX table."""
 ALL: Final = (
     *SHOWN,
     *("marginal_energy_j", "energy_j", "run_energy_j", "write_back_energy_j", "idle_power_w", "duration_s"),
@@ -40,7 +40,7 @@ _LATEX: Final = {
 
 
 def csv_table(plotted: Plotted) -> str:
-    """A row a cell: its settings, how many runs, whether simulated, and value and u (95 %) of each number."""
+    """One row for each cell: settings, number of runs, simulated or not, and value and u (95 %) of each number."""
     numbers_of = [name for path in ALL for name in (path, f"{path}, u")]
     rows: list[list[object]] = [[*plotted.cells[0].values, "runs", "simulated", *numbers_of, "warnings"]]
     for cell in plotted.cells:
@@ -52,7 +52,7 @@ def csv_table(plotted: Plotted) -> str:
 
 
 def latex_table(plotted: Plotted) -> str:
-    """A table for inclusion with \\input; needs no package."""
+    """A table to be included with \\input; needs no LaTeX package."""
     axes = [axis for axis in plotted.cells[0].values if axis in (*plotted.series_axes, *plotted.group_axes)]
     marks = [", ".join(marks_of(cell.runs)) or "--" for cell in plotted.cells]
     warned = any(marks_of(cell.runs) for cell in plotted.cells)
@@ -91,7 +91,7 @@ def _escaped(text: str) -> str:
 
 
 def methods(plotted: Plotted) -> str:
-    """Methods text of the figures, and records that were left out."""
+    """Text on the methods behind the figures, and on records that were left out."""
     simulated = f"SIMULATED: {SIMULATED}\n" if plotted.simulated else ""
     drawn = f"Figures were drawn with matplotlib {mpl.__version__}.\n"
     left_out = "".join(f"Left out: {line}\n" for line in plotted.left_out)

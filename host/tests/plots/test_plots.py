@@ -378,7 +378,7 @@ def test_a_figure_of_what_no_run_states_is_not_drawn(folder, tmp_path, capsys, m
     monkeypatch.setattr(figures, "FIGURES", {"energy-power": FIGURES["energy-power"], "no-such": None})
     monkeypatch.setattr(figures, "NEEDED", {"no-such": "harness_energy_j"})
     assert main(["runs", "figures", str(folder), "--out", str(tmp_path)]) == 0
-    assert "not drawn: no-such: no run states its energy of the loader" in capsys.readouterr().out
+    assert "not drawn: no-such: no run has a value for its energy of the loader" in capsys.readouterr().out
     assert not list(tmp_path.glob("no-such*"))
 
 
