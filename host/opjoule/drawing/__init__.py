@@ -1,1 +1,1 @@
-"""Drawings of every page and figure: scales, tracks, SVG pieces, and the time chart that runs in the browser."""
+"""Drawings for pages and figures: scales, tracks, SVG pieces, and the time chart that runs in the browser."""

@@ -1,4 +1,4 @@
-"""The time chart of a page: its frame, what its script draws, and the script itself."""
+"""The time chart of a page: its frame, its data, and its script."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opjoule.drawing.tracks import Lane, LostStretch, PhaseSpan, Track, phase_ki
 
 
 def chart_scripts(content: Mapping[str, Any]) -> str:
-    """Script elements that draw the chart, as they stand behind a page's content."""
+    """Script elements that draw the chart, to be placed after a page's content."""
     return (
         f'<script type="application/json" id="content">{embedded_json(content)}</script>\n'
         f"<script>\n{library_script()}\n{_text('assets/page.js')}\n</script>"
@@ -32,10 +32,10 @@ def chart_content(
     lanes: Sequence[Lane] = (),
     idle_power: Mapping[str, float | None] | None = None,
 ) -> dict[str, Any]:
-    """Data of the chart for its script, packed.
+    """Packed data of the chart for its script.
 
-    Panels come from top to bottom; each names its track. `idle_power` has value and uncertainty (95 %) [W], for the
-    energy above idle in view.
+    Panels are ordered from top to bottom, and each names its track. `idle_power`: value and uncertainty (95 %) [W], for
+    the energy above idle in view.
     """
     stretches = [(lane.name, pack_times(lane.start_s), pack_times(lane.end_s)) for lane in lanes]
     return {
@@ -54,9 +54,9 @@ def chart_content(
 
 
 def chart_frame(notes: Sequence[str] = (), still: Element | None = None) -> list[Element]:
-    """Buttons, read-out and panels, empty: assets/chart.js fills them; notes say what the chart lacks.
+    """Empty buttons, read-out and panels, which assets/chart.js fills.
 
-    `still`: a picture for print and for readers without scripts.
+    `notes`: what is missing in the chart; `still`: a picture for print and for readers without scripts.
     """
     moves = [
         element("button", sign, type="button", data_do=action, aria_label=words, title=f"{words} ({key})")
@@ -109,7 +109,7 @@ def library_style() -> str:
 
 
 def library_script() -> str:
-    """Script that makes one name, `drawing`, whose `TimeChart` draws (assets/chart.js says how it is called)."""
+    """Script that defines one name, `drawing`, whose `TimeChart` draws (assets/chart.js describes its interface)."""
     parts = "\n".join(_text(f"assets/{name}.js") for name in _SCRIPTS)
     made = f'const drawing = (() => {{\n"use strict";\n{parts}\nreturn {{ {_PUBLIC} }};\n}})();'
     return f"{_text('vendor/uPlot.iife.min.js')}\n{made}"

@@ -1,6 +1,6 @@
-"""HTML and SVG elements from the standard library's ElementTree: text and attributes are escaped by construction.
+"""HTML and SVG elements from the standard library's ElementTree, which escapes all text and attributes.
 
-string.Template fills the page's frame (assets/page.html) with what is made here; a template language would be a
+string.Template inserts these elements into the page's frame (assets/page.html). A template language would be a
 dependency for a single page, and would leave escaping to each template.
 """
 
@@ -16,7 +16,7 @@ Child = Element | str | None
 
 
 def element(tag: str, *children: Child, **attributes: object) -> Element:
-    """An element; attribute names as in HTML, with `class_` and `for_` for Python's words and `_` for `-`."""
+    """An element. Attribute names are as in HTML, with `class_` and `for_` for Python's keywords and `_` for `-`."""
     stated = {name: str(value) for name, value in attributes.items() if value is not None}
     made = ElementTree.Element(tag, {name.rstrip("_").replace("_", "-"): stated[name] for name in stated})
     for child in children:
@@ -25,7 +25,7 @@ def element(tag: str, *children: Child, **attributes: object) -> Element:
 
 
 def append(parent: Element, child: Child) -> None:
-    """Adds an element, or text after what is there."""
+    """Adds an element or text at the end."""
     if isinstance(child, ElementTree.Element):
         parent.append(child)
     elif child and len(parent):
@@ -54,5 +54,5 @@ def text_of(*parts: Element) -> str:
 
 
 def embedded_json(value: Any) -> str:
-    """JSON that can stand inside a script element: nothing in it can end the element."""
+    """JSON for use inside a script element; nothing in it can end the element."""
     return json.dumps(value, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")

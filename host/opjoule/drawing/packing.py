@@ -1,10 +1,10 @@
-"""Columns of numbers as short texts that the report's page unpacks (assets/packing.js is the other half).
+"""Packs columns of numbers into short texts that the report's page unpacks with assets/packing.js.
 
 A column becomes integers, their bytes are sorted by significance (all lowest bytes first), deflated and written as
 base64: about two bytes a sample for a noisy current, a few hundred bytes for evenly spaced times.
 
-    values    code = round((value - offset) / step), uint16; 65535 stands for "not known" (NaN)
-    times     difference to the time before in microseconds, uint32; the first one from 0
+    values    code = round((value - offset) / step), uint16; 65535 means "not known" (NaN)
+    times     difference to the previous time in microseconds, uint32; the first one from 0
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def pack_values(values: Floats) -> dict[str, Any]:
-    """Pack values, shape (n,), to 1/65534 of their range; NaN stays NaN.
+    """Packs values, shape (n,), to 1/65534 of their range; NaN stays NaN.
 
     Returns: {"offset", "step", "n", "data"}; value = offset + step * code.
     """

@@ -1,4 +1,4 @@
-"""The power of a record in several resolutions, so that any stretch of it is drawn from a few thousand cells."""
+"""The power of a record in several resolutions, so that any stretch can be drawn from a few thousand cells."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from opjoule.drawing.tracks import SampleParts, Track, grouped, joined, sampled_
 POWER: Final = "power_w"
 FACTOR: Final = 4
 COARSEST: Final = 2000
-"""A level with this few cells has no level above it."""
+"""Number of cells below which a level has no level above it."""
 FINEST: Final = 16
-"""Samples in a cell of the finest level of a trace that is longer than WHOLE."""
+"""Number of samples in a cell of the finest level of a trace longer than WHOLE."""
 WHOLE: Final = 1 << 16
 HALF_NS: Final = 0.5e-9
 
 
 @dataclass(frozen=True)
 class Pyramid:
-    """Levels of cells, each of a quarter of the cells of the one before, the finest first."""
+    """Levels of cells, finest first; each level has a quarter of the previous level's cells."""
 
     levels: Sequence[Track]
-    """Each has POWER alone."""
+    """Levels, which contain only POWER."""
     samples: Callable[[float, float], Track] | None = None
-    """The cells of the samples in a stretch [s]; None where the finest level has a cell for each."""
+    """Function that returns the cells of the samples in a stretch [s]; None if the finest level has them."""
 
     @classmethod
     def of(cls, samples: SampleParts, period_s: float) -> Pyramid:
@@ -35,7 +35,7 @@ class Pyramid:
 
     @classmethod
     def above(cls, track: Track) -> Pyramid:
-        """The levels above one."""
+        """The levels above a track."""
         levels = [track]
         while len(levels[-1]) > COARSEST:
             levels.append(grouped(levels[-1], FACTOR))
@@ -43,7 +43,7 @@ class Pyramid:
 
     def view(self, start_s: float, end_s: float, columns: int) -> Track:
         """At most about `columns` cells that cover a stretch."""
-        # Time stamps are no finer; a cell that only touches the stretch is outside.
+        # The resolution of time stamps; a cell that only touches the stretch is outside.
         start_s, end_s = start_s + HALF_NS, end_s - HALF_NS
         cells = self.levels[0].inside(start_s, end_s)
         if self.samples and len(cells) < columns:

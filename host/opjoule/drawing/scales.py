@@ -1,4 +1,4 @@
-"""Scales from values to places, their round ticks, and how far an axis goes for the sake of an interval."""
+"""Scales from values to places, their round ticks, and the limits of axes with intervals."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 REACH: Final = 2.5
-"""An axis from zero, or of ratios, extends at most by this factor beyond the values to show an interval."""
+"""Greatest extension, as a factor, of an axis from zero or of ratios beyond its values to show an interval."""
 REACH_TOGETHER: Final = 1.5
 """Greatest extension of such an axis, as a factor, to show the simultaneous interval of all ratios."""
 REACH_ABOUT: Final = 2.0
-"""Extension of an axis around points: a factor if it is logarithmic, else spans of the values."""
+"""Greatest extension of an axis around points: a factor if it is logarithmic, else in spans of the values."""
 DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
 
 Limits = tuple[float, float]
@@ -20,7 +20,7 @@ Limits = tuple[float, float]
 
 @dataclass(frozen=True)
 class Scale:
-    """Takes values to places: straight or logarithmic; a value beyond an end is at that end."""
+    """Linear or logarithmic scale from values to places; a value beyond an end is placed at that end."""
 
     low: float
     high: float
@@ -50,7 +50,7 @@ def ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def log_ticks(low: float, high: float, most: int) -> list[float]:
-    """About `most` round numbers between two values above 0: powers of ten, more digits where these are too few."""
+    """About `most` round numbers between two values above 0: powers of ten, and more digits if these are too few."""
     powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     inside: list[float] = []
     for digits in DIGITS:
@@ -64,7 +64,7 @@ def log_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def stacked(values: Iterable[float]) -> list[Limits]:
-    """Start and end of each part of a stacked bar: those above 0 upwards from 0, those below it downwards."""
+    """Start and end of each part of a stacked bar; positive parts go upwards from 0, negative ones downwards."""
     placed, above, below = [], 0.0, 0.0
     for value in values:
         start = above if value > 0 else below
@@ -74,7 +74,7 @@ def stacked(values: Iterable[float]) -> list[Limits]:
 
 
 def limits_from_zero(values: Iterable[tuple[float, float]]) -> Limits:
-    """From 0 or below, holds every (value, half-width of its interval), as far as no interval reaches far beyond."""
+    """Limits, from 0 or below, for (value, half-width of its interval); intervals far beyond the values are cut."""
     known = list(values)
     reach = REACH * max((abs(value) for value, _ in known), default=0.0) or 1.0
     high = min(max((value + u for value, u in known), default=1.0), reach)
@@ -83,9 +83,9 @@ def limits_from_zero(values: Iterable[tuple[float, float]]) -> Limits:
 
 
 def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) -> Limits:
-    """Holds all values with some room, and their intervals as far as these do not reach far beyond the values.
+    """Limits for all values with a margin, and for their intervals unless these reach far beyond the values.
 
-    Each is (value, half-width of its interval); there is at least one, and all are above 0 if logarithmic.
+    Each entry is (value, half-width of its interval). There is at least one; all are above 0 if logarithmic.
     """
     known = list(values)
     least, most = min(value for value, _ in known), max(value for value, _ in known)
@@ -100,9 +100,9 @@ def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) ->
 
 
 def limits_of_ratios(entries: Iterable[tuple[float, Limits, Limits]]) -> Limits:
-    """Holds 1 and every ratio, and its intervals as far as these do not reach far beyond the ratios.
+    """Limits for 1 and every ratio, and for their intervals unless these reach far beyond the ratios.
 
-    An entry is (ratio above 0, ends of its interval, ends of the simultaneous interval).
+    Each entry is (ratio above 0, ends of its interval, ends of the simultaneous interval).
     """
     known = list(entries)
     ratios = [1.0, *(ratio for ratio, *_ in known)]

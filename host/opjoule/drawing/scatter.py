@@ -1,4 +1,4 @@
-"""Points with their intervals on two axes, as a drawing (SVG) in the page's colours."""
+"""Points with their intervals on two axes, as an SVG drawing in the page's colours."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SHAPES: Final = (
     ((0, -1.4), (1.2, 0), (0, 1.4), (-1.2, 0)),
     ((0, 1.2), (1.1, -0.8), (-1.1, -0.8)),
 )
-"""Corners about the middle, in sizes: round, square, triangle, diamond, triangle upside down."""
+"""Corners relative to the middle, in units of the size: round, square, triangle, diamond, triangle upside down."""
 
 
 @dataclass(frozen=True)
 class Point:
-    """One point; half of its intervals is 0 where none is stated."""
+    """One point; the half-width of an interval is 0 if none is stated."""
 
     x: float
     y: float
@@ -35,7 +35,7 @@ class Point:
     group: int = 0
     """Number of its shape."""
     words: str = ""
-    """For the mouse."""
+    """Text shown under the mouse pointer."""
     x_u: float = 0.0
     y_u: float = 0.0
 
@@ -49,9 +49,9 @@ def scatter(
     logarithmic: bool = False,
     guides: Callable[[Scale, Scale], Iterable[str]] = lambda x, y: (),
 ) -> Element:
-    """The drawing, whose label tells screen readers what it shows; its numbers must stand in a table.
+    """The drawing. `label` describes it for screen readers; its numbers must be in a table.
 
-    `logarithmic`: both axes, where all values are above 0; `guides`: paths of dashed lines behind the points.
+    `logarithmic`: both axes, if all values are above 0; `guides`: paths of dashed lines behind the points.
     """
     logarithmic = logarithmic and all(point.x > 0 and point.y > 0 for point in points)
     x = _scale([(point.x, point.x_u) for point in points], LEFT, WIDTH - RIGHT, logarithmic)

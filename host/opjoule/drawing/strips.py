@@ -1,7 +1,7 @@
-"""Pictures of one row: a value with its intervals, a bar with the runs' points, a stack of parts.
+"""Small drawings in a row of a table: a value with its intervals, a bar with the runs' points, a stack of parts.
 
-They stand in cells of tables beside the numbers that they show, so that they are hidden from screen readers, keep their
-size on any screen and cut no label.
+They are in table cells next to the numbers that they show. They are therefore hidden from screen readers; they keep
+their size on any screen and cut no label.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ from opjoule.drawing.svg import KINDS
 
 MARGIN: Final = 1.04
 HATCHES: Final = 3
-"""hatch-0 to hatch-2: what has the same colour differs in these."""
+"""hatch-0 to hatch-2: hatchings that distinguish series with the same colour."""
 TICKS: Final = 4
 
 
 def ratio_axis(entries: Iterable[tuple[float, Limits, Limits]]) -> Scale:
-    """Logarithmic, in per cent of a strip's width, for ratios above 0, each with the ends of both of its intervals."""
+    """Logarithmic scale, in per cent of a strip's width, for ratios above 0 with the ends of their two intervals."""
     low, high = limits_of_ratios(entries)
     return Scale(low / MARGIN, high * MARGIN, logarithmic=True)
 
 
 def bar_axis(values: Iterable[tuple[float, float]]) -> Scale:
-    """From 0 or below, in per cent of a strip's width, for values, each with the half-width of its interval."""
+    """Scale from 0 or below, in per cent of a strip's width, for values with the half-width of their intervals."""
     low, high = limits_from_zero(values)
     return Scale(low, high * MARGIN or 1.0)
 
 
 def axis_head(axis: Scale, words: str, scale: float = 1.0) -> Element:
-    """The heading of a column of strips: what is drawn, over the axis's ticks, times `scale`."""
+    """The heading of a column of strips: `words` above the axis's ticks, whose numbers are multiplied by `scale`."""
     ticks = [(f"{tick * scale:.6g}", f"left:{axis(tick):.2f}%") for tick in axis.ticks(TICKS)]
     marks = [element("span", number, class_="tick", style=place) for number, place in ticks]
     return element("span", words, element("span", *marks, class_="axis", aria_hidden="true"))
@@ -47,8 +47,8 @@ def ratio_strip(
     differs: bool,
     single: bool,
 ) -> Element:
-    """A ratio with its intervals: filled if the two differ, hollow if not. Thick is its own interval, thin the
-    simultaneous one; an arrow means that an interval continues beyond the axis.
+    """A ratio with its intervals: filled if the two sides differ, hollow if not. The thick line is its own interval,
+    the thin line the simultaneous one. An arrow shows that an interval continues beyond the axis.
     """
     parts = [_at(axis(1.0), "reference")]
     if together is not None:
@@ -62,7 +62,7 @@ def ratio_strip(
 def bar_strip(
     axis: Scale, value: float | None, u: float | None, points: Sequence[float], series: int
 ) -> Element:
-    """A bar from 0 with its interval above and a point for each run below it; empty where there is no value."""
+    """A bar from 0 with its interval above and a point for each run below it; empty if there is no value."""
     if value is None:
         return element("span", class_="strip")
     parts = [_span(axis, min(value, 0.0), max(value, 0.0), f"filled {fill_class(series)}")]
@@ -74,7 +74,7 @@ def bar_strip(
 
 
 def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Element:
-    """Parts one after the other from 0, those below it to its left; a number is of a colour, None is not told apart."""
+    """Stack of parts from 0, negative ones to the left. A part is (value, its colour, or None if unseparated)."""
     known = list(parts)
     kinds = ["filled untold" if number is None else f"filled {fill_class(number)}" for _, number in known]
     places = stacked(value for value, _ in known)
@@ -82,17 +82,17 @@ def stack_strip(axis: Scale, parts: Iterable[tuple[float, int | None]]) -> Eleme
 
 
 def fill_class(number: int) -> str:
-    """The classes of the n-th colour and hatching."""
+    """CSS classes of the n-th colour and hatching."""
     return f"kind-{number % KINDS} hatch-{number // KINDS % HATCHES}"
 
 
 def swatch(class_: str) -> Element:
-    """A patch of a colour, for a legend."""
+    """A coloured patch for a legend."""
     return element("span", class_=f"swatch {class_}", aria_hidden="true")
 
 
 def legend(names: Iterable[str], *more: Element) -> Element:
-    """Colours and their names."""
+    """Legend of colours and their names."""
     items = [element("li", swatch(fill_class(at)), f" {name}") for at, name in enumerate(names)]
     return element("ul", *items, *more, class_="legend")
 
@@ -112,7 +112,7 @@ def _span(axis: Scale, low: float, high: float, class_: str) -> Element:
 
 
 def _arrows(axis: Scale, low: float, high: float) -> list[Element]:
-    """Arrows at the ends beyond which an interval continues."""
+    """Arrows at each end of the axis beyond which an interval continues."""
     arrows = []
     if low < axis.low * (1 - 1e-9):
         arrows.append(element("span", "\N{LEFTWARDS ARROW}", class_="beyond left"))

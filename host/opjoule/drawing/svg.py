@@ -1,6 +1,6 @@
-"""SVG pieces that every drawing is made of: lines, texts, step paths, axes with ticks, and the frame about them.
+"""SVG pieces of every drawing: lines, texts, step paths, axes with ticks, and the frame around them.
 
-Classes (`grid`, `mark`, `kind-0`) take their colours from assets/drawing.css: a drawing follows the page's theme.
+Classes (`grid`, `mark`, `kind-0`) get their colours from assets/drawing.css, so that drawings follow the page's theme.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from opjoule.drawing.packing import Floats
 from opjoule.drawing.scales import Scale
 
 WIDTH: Final = 400
-"""Width of a drawing in its own units. Its letters, set in drawing.css, are legible on any screen."""
+"""Width of a drawing in its own units; the size of its letters (drawing.css) is legible on any screen."""
 EDGE: Final = 22
-"""A number of an axis that is nearer to the right edge than this would be cut if it stood centred under its tick."""
+"""Distance from the right edge below which a number centred under its tick would be cut."""
 KINDS: Final = 10
-"""kind-0 to kind-9 of drawing.css: colours of series, kinds of operation and activities."""
+"""Number of colours of series, kinds of operation and activities: kind-0 to kind-9 in drawing.css."""
 
 Place = Callable[[float], float]
 
@@ -27,7 +27,7 @@ Place = Callable[[float], float]
 def drawing(
     *parts: Child, height: float, label: str, width: float = WIDTH, class_: str = "drawing"
 ) -> Element:
-    """The frame of a drawing in a page; `label` says to a screen reader what it shows."""
+    """The frame of a drawing in a page; `label` describes it for screen readers."""
     box = f"0 0 {width:g} {height:g}"
     return element("svg", *parts, viewBox=box, role="img", aria_label=label, class_=class_)
 
@@ -39,14 +39,14 @@ def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
 
 
 def text(x: float, y: float, words: str, anchor: str = "start", **more: str) -> Element:
-    """Words that begin, end or have their middle at a place."""
+    """Text whose start, end or middle (`anchor`) is at a place."""
     return element("text", words, x=f"{x:.1f}", y=f"{y:.1f}", text_anchor=anchor, **more)
 
 
 def x_axis(
     scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str, **more: str
 ) -> list[Element]:
-    """Upright grid lines with their numbers below, and what the axis shows below these."""
+    """Vertical grid lines with their numbers below, and the axis label (`words`) below the numbers."""
     parts = []
     for value, number in ticks:
         parts.append(line(scale(value), top, scale(value), bottom, "grid"))
@@ -59,7 +59,7 @@ def x_axis(
 def y_axis(
     scale: Place, ticks: Iterable[tuple[float, str]], left: float, right: float, words: str, top: float
 ) -> list[Element]:
-    """Level grid lines with their numbers at the left, and what the axis shows above them, where it has room."""
+    """Horizontal grid lines with their numbers at the left, and the axis label (`words`) above them."""
     parts = []
     for value, number in ticks:
         parts.append(line(left, scale(value), right, scale(value), "grid"))
@@ -73,7 +73,7 @@ def numbered(scale: Scale, most: int) -> list[tuple[float, str]]:
 
 
 def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
-    """Path of steps: each of n values holds between two of n + 1 edges; broken where a value is not known (NaN)."""
+    """Path of steps: each of n values applies between two of n + 1 edges; broken where a value is unknown (NaN)."""
     parts, drawing_on = [], False
     for i, place in enumerate(y):
         if not np.isfinite(place):
@@ -86,6 +86,6 @@ def steps(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> str:
 
 
 def area(x: Sequence[float] | Floats, low: Sequence[float] | Floats, high: Sequence[float] | Floats) -> str:
-    """Path of upright rectangles between two values a cell, with edges at n + 1 places; NaN leaves a cell empty."""
+    """Path of rectangles between the two values of each of n cells, with n + 1 edges; NaN leaves a cell empty."""
     known = np.flatnonzero(np.isfinite(np.asarray(low, np.float64))).tolist()
     return "".join(f"M{x[i]:.1f} {low[i]:.1f}V{high[i]:.1f}H{x[i + 1]:.1f}V{low[i]:.1f}Z" for i in known)

@@ -1,7 +1,7 @@
-"""Quantities over time as the report draws them: cells that hold a value, on one time axis.
+"""Quantities over time for the report: cells with a value each, on one time axis.
 
 A cell is the stretch over which one sample counts (half-way to its neighbours, as in the energy integral). A cell
-without a value is a lost stretch and stays empty: nothing is ever drawn across it.
+without a value is a lost stretch and stays empty; nothing is drawn across it.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ import numpy.typing as npt
 from opjoule.drawing.packing import Floats, pack_times, pack_values
 
 MAX_CELLS = 500_000
-"""3 to 5 MB of page for a noisy trace; longer ones are embedded as lowest, mean and highest."""
+"""Most cells: 3 to 5 MB of page for a noisy trace. Longer traces are embedded as lowest, mean and highest."""
 ENVELOPES = ("power_w",)
 PART = 1 << 15
-"""Samples that are looked at together: their arrays stay in the processor's cache."""
-HOLE_PERIODS = 1.5  # a sample holds for at most this many median periods to either side; the rest is a hole
+"""Number of samples that are processed together, so that their arrays stay in the processor's cache."""
+HOLE_PERIODS = 1.5  # a sample counts for at most this many median periods on either side; the rest is a hole
 
 
 @dataclass(frozen=True)
 class Track:
     """Quantities that share their cells.
 
-    bounds_s: edges of the cells [s] since the record's start, rising, shape (n + 1,).
-    mean: by quantity name (unit last), shape (n,), NaN where nothing is known.
-    lowest, highest: the same for some quantities where a cell joins several samples; empty where a cell is one sample.
+    bounds_s: edges of the cells since the record's start [s], rising, shape (n + 1,).
+    mean: quantity name (unit last) -> means, shape (n,), NaN if unknown.
+    lowest, highest: the same for some quantities if a cell joins several samples; empty if each cell is one sample.
     samples_per_cell: 1 for full resolution.
     """
 
@@ -44,7 +44,7 @@ class Track:
         return len(self.bounds_s) - 1
 
     def inside(self, start_s: float, end_s: float) -> Track:
-        """The cells that a stretch touches, or the one next to it."""
+        """The cells that a stretch touches, or else the nearest one."""
         first = int(np.clip(np.searchsorted(self.bounds_s, start_s, side="right") - 1, 0, len(self) - 1))
         last = max(min(int(np.searchsorted(self.bounds_s, end_s, side="left")), len(self)), first + 1)
 
@@ -62,7 +62,7 @@ class Track:
 
     @cached_property
     def packed(self) -> dict[str, Any]:
-        """The packed form that assets/packing.js reads."""
+        """The packed form for assets/packing.js."""
         return {
             "bounds_s": pack_times(self.bounds_s),
             "samples_per_cell": self.samples_per_cell,
@@ -74,12 +74,12 @@ class Track:
 
 @dataclass(frozen=True)
 class SampleParts:
-    """Samples of some quantities, in parts: whole columns need not be in memory at once."""
+    """Samples of some quantities in parts, so that whole columns need not be in memory."""
 
     count: int
-    """n >= 2"""
+    """number of samples n, at least 2"""
     part: Callable[[slice], tuple[Floats, Mapping[str, Floats]]]
-    """Times of some of the samples [s], rising, and their values by name; NaN for a sample that was lost."""
+    """Returns (times of some samples [s], rising; values by name, NaN for a lost sample)."""
 
     @classmethod
     def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
@@ -92,9 +92,10 @@ class SampleParts:
 
 
 def sampled_track(samples: SampleParts, period_s: float, max_cells: int = MAX_CELLS) -> Track:
-    """Cells around samples of a median distance; a stretch far from any sample becomes a cell without a value.
+    """Cells around the samples; a stretch far from any sample becomes a cell without a value.
 
-    More than `max_cells` samples are joined, the lowest and highest of each cell being kept.
+    `period_s`: median distance of the samples. More than `max_cells` samples are joined; each cell then keeps its
+    lowest and highest sample.
     """
     group = -(-samples.count // max_cells)
     length = max(PART // group, 1) * group
@@ -112,7 +113,7 @@ def sampled_track(samples: SampleParts, period_s: float, max_cells: int = MAX_CE
 
 
 def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
-    """The cells of some of the samples, and of the holes behind them."""
+    """The cells of some of the samples and of the holes after them."""
     before, behind = int(some.start > 0), int(some.stop < samples.count)
     centre_s, columns = samples.part(slice(some.start - before, some.stop + behind))
     half_s = np.diff(centre_s) / 2
@@ -132,14 +133,14 @@ def sample_cells(samples: SampleParts, period_s: float, some: slice) -> Track:
 
 
 def joined(track: Track, max_cells: int) -> Track:
-    """Join neighbouring cells until there are about `max_cells`; each group keeps its time-weighted mean."""
+    """The track with neighbouring cells joined until about `max_cells` are left; a group has its time-weighted mean."""
     return grouped(track, -(-len(track) // max_cells))
 
 
 def grouped(track: Track, group: int) -> Track:
-    """Each `group` neighbours as one cell; long stretches without a value stay alone.
+    """The track with each `group` neighbours joined into one cell; long stretches without a value are not joined.
 
-    Of some quantities each group keeps the lowest and highest value too.
+    For some quantities, each group also keeps the lowest and highest value.
     """
     if group <= 1:
         return track
@@ -165,7 +166,7 @@ def grouped(track: Track, group: int) -> Track:
 
 
 def _group_starts(track: Track, group: int, weight_s: Floats) -> npt.NDArray[np.intp]:
-    """Every `group` cells; a long stretch without a value stays alone, so that no value is ever spread over it."""
+    """Index of each group's first cell. A long stretch without a value is not joined, so no value extends over it."""
     even = np.arange(0, len(weight_s), group)
     unknown = np.any([np.isnan(column) for column in track.mean.values()], axis=0)
     if not unknown.any():
@@ -187,7 +188,7 @@ class PhaseSpan:
 
 @dataclass(frozen=True)
 class LostStretch:
-    """A stretch without samples [s]; lost_samples is 0 where the meter could not tell."""
+    """A stretch without samples [s]; `lost_samples` is 0 if the meter does not know their number."""
 
     start_s: float
     end_s: float
@@ -205,5 +206,5 @@ class Lane:
 
 
 def phase_kind(name: str) -> str:
-    """Kind of phase that gives the colour: "idle-before" is idle, "blocks" is run, others are their own kind."""
+    """Kind of phase, which decides its colour: "idle-before" is idle, "blocks" is run, others are their own kind."""
     return "run" if name == "blocks" else next((kind for kind in ("idle", "settle") if kind in name), name)
