@@ -1,6 +1,6 @@
 #!/bin/sh
 """:"
-# Run by sh first: the smallest Debian installation has no Python yet.
+# sh runs this part first, because the smallest Debian installation has no Python.
 if ! command -v python3 >/dev/null 2>&1; then
   name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as opjoule/scripts.py says it
   trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
@@ -11,17 +11,17 @@ if ! command -v python3 >/dev/null 2>&1; then
     { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
   trap - HUP INT TERM
 fi
-# A Ctrl-C waits until Python can answer it (env of coreutils 8.31; another env knows no such option). sh has no answer
-# of its own: it would take note of a signal that comes right before exec, and forget it there.
+# A Ctrl-C is blocked until Python can handle it (env of coreutils 8.31; other versions lack the option). sh does not
+# handle it: a signal that comes right before exec would be lost.
 blocked=""; env --block-signal=HUP,INT,TERM true 2>/dev/null && blocked="env --block-signal=HUP,INT,TERM"
 # shellcheck disable=SC2086 # two words
 exec $blocked python3 "$0" "$@"
 ":"""
-# Measures what one database operation costs in joules: set-up first, then opjoule.cli.start in .venv.
+# Measures the joules of a database operation: first set-up, then opjoule.cli.start in .venv.
 
 import signal
 
-# Held back until there is someone to answer: here, and again in opjoule.cli.start.
+# Signals are blocked until they can be handled: here, and again in opjoule.cli.start.
 signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 
 import os  # noqa: E402  # signals first
@@ -39,7 +39,7 @@ from opjoule.system_errors import of_system  # noqa: E402
 
 
 def main() -> int:
-    """Parses, sets up what the command needs, and hands over to the environment's Python."""
+    """Parses the command line, sets up what the command needs, and starts the environment's Python."""
     try:
         answer_with(interrupt)
         command = commands.parse(sys.argv[1:])
@@ -56,7 +56,7 @@ def main() -> int:
         print(f"{script_name()}: set-up: {of_system(error)}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print(f"{script_name()}: interrupted during set-up; start again to go on", file=sys.stderr)
+        print(f"{script_name()}: interrupted during set-up; start again to continue", file=sys.stderr)
         return 130
 
 

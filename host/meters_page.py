@@ -22,7 +22,7 @@ def kinds_table() -> str:
 
 
 def renewed(page: str) -> str:
-    """The page with the table as it is now. Raises: ValueError: the page has no place for it."""
+    """The page with the current table. Raises: ValueError: the page has no place for it."""
     if START not in page or END not in page:
         raise ValueError(f"{PAGE.name} has no '{START}' ... '{END}'")
     block = re.compile(f"{re.escape(START)}.*?{re.escape(END)}", re.DOTALL)

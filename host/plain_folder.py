@@ -1,4 +1,4 @@
-"""The project's folder under a plain name: CMake and SCons misread a clone's path that holds a quote or a $."""
+"""The project's folder under a plain name, because CMake and SCons misread a clone's path with a quote or a $."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _LINKED = ("platformio.ini", "firmware", "loader-cpp", "host", "build", ".pio", 
 
 
 def plain(path: Path, root: Path = ROOT) -> Path:
-    """The same file of the project by a path that build tools take; the path itself where that is plain already.
+    """The same file of the project by a path that build tools accept; the path itself if it is already plain.
 
-    Letters of any alphabet and spaces are taken. Otherwise a folder of links in the user's cache stands for the
-    project's.
+    Letters of any alphabet and spaces are accepted. Otherwise, a folder of links in the user's cache replaces the
+    project's folder.
     """
     if not re.search(r"[^\w ./+@=,~%-]", str(root)):
         return path

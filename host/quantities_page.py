@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the tables of quantities in docs/reference/run-record.md anew, from the tables in opjoule.record."""
+"""Updates the tables of quantities in docs/reference/run-record.md from the tables in opjoule.record."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS  # no
 PAGE = ROOT / "docs" / "reference" / "run-record.md"
 START, END = "<!-- quantities: written by host/quantities_page.py -->", "<!-- /quantities -->"
 TABLES = {
-    "Of every measurement": (*COMMON, *SENSORS),
-    "Of a study that counts operations": OPERATIONS,
-    "Of a study of key-value stores": KEY_VALUE,
+    "Quantities of every measurement": (*COMMON, *SENSORS),
+    "Quantities of studies that count operations": OPERATIONS,
+    "Quantities of studies of key-value stores": KEY_VALUE,
 }
 
 
 def table_lines(definitions: Iterable[Definition]) -> list[str]:
-    """A Markdown table of quantities in reading order; those of one group that mean the same share a line."""
+    """A Markdown table of quantities in reading order; quantities of a group with the same meaning share a line."""
     lines: dict[tuple[str, str], list[Definition]] = {}
     for definition in Quantities(definitions):
         group = definition.key.rpartition(".")[0] or definition.key
         lines.setdefault((group, definition.meaning), []).append(definition)
-    head = ["| key | unit | name | what it is |", "|---|---|---|---|"]
+    head = ["| key | unit | name | meaning |", "|---|---|---|---|"]
     return head + [_line(group, meaning, alike) for (group, meaning), alike in lines.items()]
 
 
@@ -42,13 +42,13 @@ def _line(group: str, meaning: str, of: list[Definition]) -> str:
 
 
 def markdown() -> str:
-    """What stands between the markers."""
+    """Text between the markers."""
     parts = [f"{title}:\n\n" + "\n".join(table_lines(definitions)) for title, definitions in TABLES.items()]
     return "\n\n".join(parts)
 
 
 def renewed(page: str) -> str:
-    """The page with its tables written anew.
+    """The page with updated tables.
 
     Raises: ValueError: the page lacks a marker.
     """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes what docs/reference says of the studies' papers, from each study.toml: their figures, tables, conclusions."""
+"""Updates the parts of docs/reference on the studies' papers (figures, tables, conclusions) from each study.toml."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ from opjoule.studies.folder import known_studies  # noqa: E402
 PAGES = ROOT / "docs" / "reference"
 ALL = PAGES / "studies.md"
 PICTURES = ROOT / "docs" / "images" / "studies"
-"""NAME/NN-....svg: what runs.py figures --study NAME has drawn of a record, for the counterpart of that number."""
+"""NAME/NN-....svg: drawn from a record by runs.py figures --study NAME, for the counterpart with this number."""
 START, END = "<!-- paper: written by host/study_pages.py -->", "<!-- /paper -->"
 
 
 def studies() -> list[StudyFolder]:
-    """Those that repeat a paper."""
+    """The studies that repeat a paper."""
     return [study for study in known_studies() if study.counterparts]
 
 
 def page_of(study: StudyFolder) -> Path:
-    """Its page."""
+    """The page of a study."""
     return PAGES / f"study-{study.name}.md"
 
 
 def markdown(study: StudyFolder) -> str:
-    """What stands between the markers of a study's page."""
+    """Text between the markers of a study's page."""
     return "\n\n".join(["\n".join(_figures(study)), *_pictures(study), "\n".join(_conclusions(study))])
 
 
 def _figures(study: StudyFolder) -> Iterator[str]:
-    yield "| of the paper | shows | here | axes and groups | units | what differs, or why it is missing |"
+    yield "| in the paper | shows | here | axes and groups | units | difference, or why it is missing |"
     yield "|---|---|---|---|---|---|"
     for counterpart in study.counterparts:
         laid = "; ".join(filter(None, (counterpart.axes, counterpart.groups)))
@@ -68,7 +68,7 @@ def _figures(study: StudyFolder) -> Iterator[str]:
 
 
 def _pictures(study: StudyFolder) -> Iterator[str]:
-    """Each drawn counterpart, by what it is of."""
+    """Markdown of each drawn counterpart, with its description."""
     for at, counterpart in enumerate(study.counterparts, 1):
         for picture in sorted((PICTURES / study.name).glob(f"{at:02}-*.svg")):
             words = f"{counterpart.paper}, {counterpart.shows}: SIMULATED"
@@ -76,8 +76,8 @@ def _pictures(study: StudyFolder) -> Iterator[str]:
 
 
 def _conclusions(study: StudyFolder) -> Iterator[str]:
-    yield "What the paper concludes, as ratios of two cells. `host/runs.py conclusions RECORDS` sets the records'"
-    yield "ratios with their intervals beside them, and says whether they agree."
+    yield "Conclusions of the paper, as ratios of two cells. `host/runs.py conclusions RECORDS` compares them with the"
+    yield "records' ratios and their intervals, and reports whether they agree."
     yield ""
     yield "| question | where in the paper | the paper's ratio |"
     yield "|---|---|---|"
@@ -88,7 +88,7 @@ def _conclusions(study: StudyFolder) -> Iterator[str]:
 
 
 def ratio_words(of: PaperConclusion) -> str:
-    """The paper's answer."""
+    """The paper's ratio in words."""
     if of.only_direction:
         return "above 1" if of.paper > 1 else "below 1"
     about = f", within {100 * of.about:g} %" if of.about else ""
@@ -122,13 +122,13 @@ def _missing(entry: tuple[StudyFolder, Counterpart]) -> str:
 
 
 def renewed(page: str, text: str) -> str:
-    """The page with its part written anew. Raises: ValueError: the page lacks a marker."""
+    """The page with its part updated. Raises: ValueError: the page lacks a marker."""
     before, after = page.index(START) + len(START), page.index(END)
     return f"{page[:before]}\n{text}\n\n{page[after:]}"
 
 
 def pages() -> dict[Path, str]:
-    """Page -> what it is to hold."""
+    """Page -> its updated text."""
     made = {page_of(study): markdown(study) for study in studies()} | {ALL: summary()}
     return {path: renewed(path.read_text(encoding="utf-8"), text) for path, text in made.items()}
 

@@ -26,7 +26,7 @@ def packages(section: str) -> list[tuple[str, str]]:
 
 
 def _is_installed(names: Iterable[str]) -> list[str]:
-    """The packages of `names` that dpkg does not know as installed."""
+    """The packages of `names` that are not installed, according to dpkg."""
     names = list(names)
     query = subprocess.run(
         ["dpkg-query", "-W", "-f=${binary:Package} ${db:Status-Status}\n", *names],
@@ -41,9 +41,9 @@ def _is_installed(names: Iterable[str]) -> list[str]:
 
 
 def install_packages(section: str, log: Path) -> None:
-    """Installs the missing Debian packages of one section with apt-get, through sudo where needed.
+    """Installs the missing Debian packages of one section with apt-get, through sudo if needed.
 
-    Raises: SetupError: no apt-get, no root rights and no sudo, or apt-get failed.
+    Raises: SetupError: there is no apt-get, neither root permission nor sudo, or apt-get failed.
     """
     rows = [f"{name:<20} {reason}" for name, reason in packages(section)]
     names = [name for name, _ in packages(section)]
@@ -51,11 +51,11 @@ def install_packages(section: str, log: Path) -> None:
 
 
 def install_named(names: Sequence[str], why: str, log: Path, rows: Sequence[str] = ()) -> None:
-    """Installs those of the packages that are missing.
+    """Installs the missing ones of some packages.
 
     Args:
-        why: what they are for, for the message of a system where they cannot be installed.
-        rows: the packages with their reasons, for that message; the names without.
+        why: purpose of the packages, for the message on a system where they cannot be installed.
+        rows: the packages with their reasons, for that message; if empty, the names are shown.
     Raises: SetupError: as install_packages().
     """
     if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""How often stated intervals hold the truth, and how far off figures are: experiments with known joules. SIMULATED.
+"""Experiments with known joules: how often stated intervals contain the true value, and errors of figures. SIMULATED.
 
     host/validate.py                      # all scenarios, 500 experiments of the first, 100 of each other
     host/validate.py --only "writes on one background thread" --trials 200
     host/validate.py --plot docs/images/attribution.svg
 
 Each experiment draws a load, an engine, a medium, a board's idle, a meter with its errors and two clocks from its own
-seed; what each kind of operation and each activity drew is known exactly and never seen by the estimate. Families of
-loads: steady, steps, bursts of 100 us to 1 s, a frequency that changes, operations in step with the meter's samples, a
-client that paces them; all with bursts of other programs of 20 us to 1 s, humps of compaction, write-back that lags,
-tails of the medium.
-Nothing here is a measurement of a board. docs/method/validation.md says what was found.
+seed. The energy of each kind of operation and each activity is known exactly; the estimate never sees it. Families of
+loads: steady, steps, bursts of 100 us to 1 s, a changing frequency, operations in step with the meter's samples, and a
+client that paces them. All loads have bursts of other programs of 20 us to 1 s, humps of compaction, lagging write-back
+and tails of the medium.
+Nothing here is a measurement of a board. docs/method/validation.md reports the results.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ FIRST_TRIALS, OTHER_TRIALS = 500, 100
 
 
 class ValidateOptions(Options):
-    """Which experiments, and how many."""
+    """Selection and number of the experiments."""
 
     trials: int | None = option(positive, "N", "experiments of each scenario")
-    seed: int = option(int, "SEED", "of the first experiment (default: 1)", 1)
+    seed: int = option(int, "SEED", "seed of the first experiment (default: 1)", 1)
     only: tuple[str, ...] = repeated(str, "SCENARIO", "one scenario; may be given again")
     jobs: int = option(positive, "N", "processes (default: all processors)", os.cpu_count() or 1)
-    plot: Path | None = option(directory, "FILE", "errors over their intervals, as SVG")
+    plot: Path | None = option(directory, "FILE", "SVG file for a plot of errors over their intervals")
 
 
 def _parser() -> Parser:
@@ -51,7 +51,7 @@ def _parser() -> Parser:
 
 
 def main() -> int:
-    """Set-up where it is missing, then the experiments in the environment's Python."""
+    """Does the set-up if it is missing, then runs the experiments in the environment's Python."""
     options = ValidateOptions.parsed(_parser(), sys.argv[1:])
     if not VENV_PYTHON.exists() or not Path(sys.prefix).samefile(VENV_PYTHON.parents[1]):
         try:
@@ -63,16 +63,16 @@ def main() -> int:
 
 
 def _validate(options: ValidateOptions) -> int:
-    """Runs the experiments and prints a table for each scenario. Raises: BadInput: an option that none can meet."""
+    """Runs the experiments and prints a table for each scenario. Raises: BadInput: an impossible option."""
     from attribution_trials import SCENARIOS, lines, trial  # noqa: PLC0415  # in the environment
     from coverage_plot import draw  # noqa: PLC0415
 
     for scenario in options.only:
         if scenario not in SCENARIOS:
-            raise BadInput(f"there is no scenario '{scenario}'; there are: {'; '.join(SCENARIOS)}")
+            raise BadInput(f"unknown scenario '{scenario}'; known are: {'; '.join(SCENARIOS)}")
     if options.plot and not options.plot.absolute().parent.is_dir():
         raise BadInput(
-            f"--plot {options.plot}: there is no folder {options.plot.absolute().parent}: make it first"
+            f"--plot {options.plot}: there is no folder {options.plot.absolute().parent}: create it first"
         )
     views: dict[str, list[list[float]]] = {}
     rows: list[str] = []
@@ -96,7 +96,7 @@ def _validate(options: ValidateOptions) -> int:
 
 
 def _over_u(held: list, name: str) -> list[float]:
-    """Errors of one figure over their expanded uncertainty."""
+    """Errors of one figure divided by their expanded uncertainties."""
     of_name = [figure for figure in held if figure.name == name and figure.identified and figure.u_j > 0]
     return [(figure.found_j - figure.true_j) / figure.u_j for figure in of_name]
 

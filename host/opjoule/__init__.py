@@ -1,6 +1,7 @@
 """OpJoule's host software: joules per database operation on single-board computers.
 
-`opjoule.open_run(path)` opens a run record, `opjoule.open_runs(folder)` many: docs/how-to/analyse-in-python.md.
+`opjoule.open_run(path)` opens a run record, `opjoule.open_runs(folder)` all of a folder
+(docs/how-to/analyse-in-python.md).
 """
 
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,7 @@ __all__ = ["OpenedRun", "OpenedRuns", "RunPhase", "StretchEnergy", "open_run", "
 
 
 def __getattr__(name: str) -> Any:
-    """Loads the names above when they are first used: what runs before set-up has no numpy."""
+    """Loads the names above when they are first used, because code that runs before set-up has no numpy."""
     if name not in __all__:
         raise AttributeError(f"module 'opjoule' has no attribute '{name}'")
     if name in ("OpenedRuns", "open_runs"):

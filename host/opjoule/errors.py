@@ -1,28 +1,28 @@
-"""Everything that can go wrong outside the program's control, as one tree.
+"""All errors outside the program's control, as one tree.
 
     OpJouleError             exit 1    base: one line for the user, never a traceback
     ├── BadInput             exit 2    a name, value or file the user gave
-    │   └── NoWheels                   Python modules that there are none of for the board
+    │   └── NoWheels                   Python modules that do not exist for the board
     ├── RigFault             exit 3    something on the desk
     │   ├── MeterFault                 meter absent, busy, of another version, or silent
     │   ├── LinkFault                  the connection to the board
     │   └── DeviceFault                the board itself, or the loader on it
     ├── RecordFault          exit 4    a run record that is unreadable or corrupt
-    │   ├── OperationLogFault          ... at a known byte of an operation log
-    │   └── NewerSchema                ... written by a newer version of this program
+    │   ├── OperationLogFault          corrupt at a known byte of an operation log
+    │   └── NewerSchema                written by a newer version of this program
     ├── DataFault            exit 5    sound data that cannot answer the question
     │   ├── WindowError                a window that the trace does not cover
     │   ├── GapError                   lost samples cover too much of a window
     │   └── AlignmentError             two clocks that cannot be matched, or not uniquely
     └── Interrupted          exit 130  Ctrl-C or a termination signal
 
-A measurement or a recording that came to its end with a fault is no error: its record and its figures are there,
-without those that the fault makes wrong. It ends with exit status 6 (FAULTY_EXIT). Whatever shows a record whose files
-were changed since shows what is left of it and ends with exit status 4, as `verify` does. A comparison that finds a
-change for the worse ends with exit status 7 (WORSE_EXIT).
+A measurement or recording that finished with a fault is not an error: its record has all figures except those that the
+fault makes wrong. It ends with exit status 6 (FAULTY_EXIT). A command that shows a record whose files were changed
+afterwards shows the intact part of it and ends with exit status 4, as `verify` does. A comparison that finds a change
+for the worse ends with exit status 7 (WORSE_EXIT).
 
-A message names the thing, its value, the limit it broke and what to do next. `causes` holds the
-errors underneath, for example one for each device that failed.
+A message names the thing, its value, the limit it broke and what to do next. `causes` contains the underlying errors,
+for example one for each device that failed.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 FAULTY_EXIT: Final = 6
-"""A measurement came to its end, with a fault that its record names."""
+"""A measurement finished with a fault that its record names."""
 WORSE_EXIT: Final = 7
-"""compare.py: what was measured after a change is worse than before it."""
+"""compare.py: the runs after a change are worse than the runs before it."""
 
 
 class OpJouleError(Exception):
-    """Base of all expected failures; `str()` is the line that the user sees."""
+    """Base of all expected failures; `str()` gives the line that the user sees."""
 
     exit_code: ClassVar[int] = 1
 
@@ -98,7 +98,7 @@ class OperationLogFault(RecordFault):
 
 
 class NewerSchema(RecordFault):
-    """A file of a record is of a schema that this program is too old for."""
+    """A file of a record has a newer schema than this program can read."""
 
     def __init__(self, path: Path, name: str, version: int, newest: int) -> None:
         super().__init__(
@@ -107,7 +107,7 @@ class NewerSchema(RecordFault):
 
 
 class DataFault(OpJouleError):
-    """The data are sound, but they cannot answer the question within its limits."""
+    """The data are valid, but they cannot answer the question within its limits."""
 
     exit_code: ClassVar[int] = 5
 

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, and their checksums."""
+"""Files that are complete or absent, and their checksums."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from opjoule.system_errors import naming
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary file that takes the place of `path` at the end; one that cannot be finished leaves no trace."""
+    """A temporary file that replaces `path` at the end of the block; if the block fails, it is removed."""
     temporary = path.with_name(path.name + ".tmp")
     try:
         yield temporary
@@ -31,7 +31,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 @contextmanager
 def rewriting(path: Path) -> Iterator[BinaryIO]:
-    """An open file that takes the place of `path` at the end of the block, once the medium has all of it."""
+    """An open file that replaces `path` at the end of the block, once all of it is on the medium."""
     with replacing(path) as temporary, temporary.open("wb") as file, naming(path):
         yield file
         file.flush()
@@ -46,7 +46,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def on_the_medium(paths: Iterable[Path]) -> None:
-    """Waits until the medium has the files, and their names. Raises: OSError: it cannot take them."""
+    """Waits until the files and their names are on the medium. Raises: OSError: they cannot be written."""
     files = list(paths)
     for path in (*files, *{file.parent for file in files}):
         _sync(path)

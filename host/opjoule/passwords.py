@@ -1,7 +1,7 @@
-"""Passwords in a user's words: refused where they would be kept or shown, masked where a program has printed them.
+"""Passwords in a user's text: refused if they would be kept or shown, masked if a program has printed them.
 
-What is searched: the password of an address (RFC 3986, 3.2.1: scheme://user:password@host), a setting called password,
-passwd, pwd, passphrase, secret, api_key or access_token, and an option of such a name with its value behind it.
+Recognised are the password of an address (RFC 3986, 3.2.1: scheme://user:password@host), a setting called password,
+passwd, pwd, passphrase, secret, api_key or access_token, and an option with such a name followed by its value.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _PATTERNS: Final = (
     re.compile(rf"(?P<kept>--(?:{_NAME})\s+)(?P<word>[^\s-]\S*)", re.IGNORECASE),
 )
 _HINT: Final = re.compile(r"://|pass|pwd|secret|api|access", re.IGNORECASE)
-"""Most texts have none of these, and are looked at no further."""
+"""Quick test: texts without any of these are not searched further."""
 
 
 def masked(text: str) -> str:
-    """The text with *** in the place of each password."""
+    """The text with *** in place of each password."""
     if not _HINT.search(text):
         return text
     for pattern in _PATTERNS:
@@ -45,12 +45,15 @@ def all_masked(value: Any) -> Any:
 
 
 def refuse_passwords(words: Iterable[str], where: str) -> None:
-    """Refuses what the record would keep and `ps` would show, where `where` holds it. Raises: BadInput."""
+    """Refuses passwords that the record would keep and `ps` would show.
+
+    `where`: place of the words, for the message. Raises: BadInput: they contain a password.
+    """
     if masked(text := " ".join(words)) != text:
         raise BadInput(
-            f"{where} holds a password, which the record would keep and 'ps' would show to everybody: have the "
-            "program read it from a file of yours on the board (passfile=, ~/.pgpass, ~/.netrc), or give a study's "
-            "by --connections"
+            f"{where} contains a password, which the record would keep and 'ps' would show to everybody: let the "
+            "program read it from a file of yours on the board (passfile=, ~/.pgpass, ~/.netrc); for a study, use "
+            "--connections"
         )
 
 
@@ -60,5 +63,5 @@ def _is_password(key: object, entry: object) -> bool:
 
 
 def _shown(word: str) -> str:
-    """Places that are filled in later and shell variables are no passwords; nor is a folder (PWD=/tmp)."""
+    """*** for a password; placeholders, shell variables and folders (PWD=/tmp) are no passwords and stay."""
     return word if word.startswith(("$", "{", "/", "<")) or word.strip("*") == "" else MASK

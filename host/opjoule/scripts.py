@@ -1,4 +1,4 @@
-"""The clone and its scripts under host/: which of them the user started, since its messages begin with its name."""
+"""The clone and its scripts under host/, and the name of the started script, with which its messages begin."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from typing import Final
 
 HOST: Final = Path(__file__).resolve().parents[1]
 ROOT: Final = HOST.parent
-"""The clone."""
+"""Folder of the clone."""
 CALIBRATIONS: Final = ROOT / "calibration"
-"""Where the sensors' calibrations are."""
+"""Folder of the sensors' calibrations."""
 MEASURE: Final = "measure.py"
 
 
 def script_name(argv: Sequence[str] | None = None) -> str:
-    """Name of the script: a command of measure.py that has one of its own is started through that, as calibrate.py."""
+    """Name of the started script; a command of measure.py with its own script, as calibrate.py, is named by that."""
     words = sys.argv[1:] if argv is None else argv
     script = f"{words[0]}.py" if words and words[0].isidentifier() else MEASURE
     return script if (HOST / script).is_file() else MEASURE

@@ -1,4 +1,4 @@
-"""What the computer does to a file: a full disk, a folder that is gone. In one line, with its path and what to do."""
+"""Errors of the operating system on files, such as a full disk, in one line with the path and the remedy."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _REMEDIES: Final = {
     errno.EROFS: "give --out on a disk that can be written",
     errno.EACCES: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
     errno.EPERM: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
-    errno.ENOENT: "it is not there, or was removed while it was in use",
+    errno.ENOENT: "it does not exist, or was removed while it was in use",
     errno.ENOTDIR: "a part of the path is a file: give another place",
     errno.EISDIR: "a directory is in the place of a file: move it away",
-    errno.ENOTEMPTY: "it holds files: move them away",
-    errno.EEXIST: "it is there already: move it away, or give another place",
+    errno.ENOTEMPTY: "it contains files: move them away",
+    errno.EEXIST: "it already exists: move it away, or give another place",
     errno.ENAMETOOLONG: "give a shorter name",
-    errno.ELOOP: "its links lead in a circle",
+    errno.ELOOP: "its links form a circle",
     errno.EMFILE: "too many files are open: raise 'ulimit -n'",
     errno.ENOMEM: "close other programs",
     errno.EIO: "the medium is failing: look at 'dmesg'",
@@ -38,7 +38,7 @@ def of_system(error: OSError) -> str:
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Around what is done with an open file: the system's error, which names none then, gets its path."""
+    """Context for work on an open file: adds the path to an error of the system, which then has none."""
     try:
         yield
     except OSError as error:

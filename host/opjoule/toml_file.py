@@ -1,8 +1,8 @@
-"""TOML: the tables of a file, a table as a typed struct, and values as text.
+"""TOML: reading the tables of a file, converting a table to a typed struct, and writing values.
 
-A wrong entry is one line: file, key, value, and what is allowed there.
+A wrong entry is reported in one line: file, key, value, and the allowed values.
 
-Set-up reads tables before msgspec is installed, so that only what needs it imports it.
+Set-up reads tables before msgspec is installed. Therefore only functions that need msgspec import it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from opjoule.suggestion import unknown
 
 T = TypeVar("T")
 SHOWN: Final = 60
-"""Characters of a wrong value that an error shows."""
+"""Most characters of a wrong value in an error message."""
 _WORDS: Final = {
     "float": "a number",
     "int": "a whole number",
@@ -30,11 +30,11 @@ _WORDS: Final = {
     "object": "a table",
     "datetime": "a time",
 }
-"""msgspec's name of a type -> the user's."""
+"""msgspec's name of a type -> its description for users."""
 
 
 def read_toml(path: Path, remedy: str = "") -> dict[str, Any]:
-    """The tables of a file. Raises: OSError: it cannot be read. BadInput: it is no TOML; ends with the remedy."""
+    """The tables of a file. Raises: OSError: it cannot be read. BadInput: not valid TOML; ends with `remedy`."""
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except RecursionError:
@@ -45,21 +45,21 @@ def read_toml(path: Path, remedy: str = "") -> dict[str, Any]:
 
 
 def as_table(value: object, where: str) -> dict[str, Any]:
-    """The value, if it is a table. Raises: BadInput: it is something else."""
+    """The value, if it is a table. Raises: BadInput: it is not a table."""
     if not isinstance(value, dict):
         raise BadInput(f"{where} must be a table")
     return value
 
 
 def as_struct(table: object, kind: type[T], where: str, inside: str = "", **known: object) -> T:
-    """A table as a value of a msgspec struct or a dataclass, tables inside it likewise.
+    """A table, with the tables inside it, as a value of a msgspec struct or a dataclass.
 
     Args:
-        kind: its fields are the table's keys. A field's `Meta(description=...)` says what is allowed, in an error.
-        where: file, and table if it is not the whole of it; errors begin with it.
-        inside: dotted name of the table below `where`, with its dot.
-        known: fields that the caller has read already.
-    Raises: BadInput: not a table, or a key that is missing, unknown, or has a value of another kind.
+        kind: type whose fields are the table's keys; a field's `Meta(description=...)` describes its values in errors.
+        where: file, and the table if it is only a part of the file; errors begin with it.
+        inside: dotted name of the table below `where`, with a dot at the end.
+        known: fields that the caller has already read.
+    Raises: BadInput: it is not a table, or a key is missing, unknown, or has a value of another type.
     """
     import msgspec  # noqa: PLC0415  # not installed yet while set-up reads tables
 
@@ -105,27 +105,27 @@ def _converted(value: Any, hint: Any, where: str, name: str) -> Any:
 
 
 def _description(hint: Any) -> str:
-    """What a field takes, by its own description; empty without one."""
+    """Allowed values of a field from its own description; empty if it has none."""
     return next((note.description for note in getattr(hint, "__metadata__", ()) if note.description), "")
 
 
 def _expected(words: str) -> str:
-    """What msgspec expected, in the user's words."""
+    """The type that msgspec expected, in words for the user."""
     expected = words.removeprefix("Expected ").partition(", got")[0]
     return re.sub(r"`(\w+)`", lambda match: _WORDS.get(match[1], match[1]), expected)
 
 
 def toml_floats(values: Sequence[float]) -> str:
-    """An array of TOML."""
+    """A TOML array."""
     return f"[{', '.join(map(toml_float, values))}]"
 
 
 def toml_string(words: str) -> str:
-    """A basic string of TOML: what JSON escapes it reads alike, DEL needs an escape of its own."""
+    """A TOML basic string. JSON's escapes are valid in TOML; DEL needs an additional escape."""
     return json.dumps(words, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def toml_float(value: float) -> str:
-    """A float of TOML, to 10 digits."""
+    """A TOML float with 10 digits."""
     text = f"{value:.10g}"
     return text if any(letter in text for letter in ".en") else f"{text}.0"

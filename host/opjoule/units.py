@@ -1,11 +1,11 @@
 """Numbers with a unit and an uncertainty.
 
 A number in a result is one of three things: `Measured` (value and expanded uncertainty), `Unstated` (a value whose
-uncertainty is not stated, with the reason) or `Missing` (no value, with the reason); their fields are those of a number
-in result.json. Propagation is first order, for independent inputs unless said otherwise.
+uncertainty is not stated, with the reason) or `Missing` (no value, with the reason). They have the fields of a number
+in result.json. Propagation is first order, for independent inputs unless stated otherwise.
 
-An interval of value +- u holds the truth in 95.45 of 100: k = 2 where the error is normal, less where bounds make most
-of it (`coverage_factor`). Source: JCGM 100:2008 (GUM), 5.1.2, 6.2.1, G.1 and G.2.
+The interval value +- u contains the true value with a probability of 95.45 %. k is 2 if the error is normal, and less
+if it comes mostly from bounds (`coverage_factor`). Source: JCGM 100:2008 (GUM), 5.1.2, 6.2.1, G.1 and G.2.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from msgspec import Struct
 COVERAGE_FACTOR: Final = 2.0
 """k of a normal error for 95.45 %: expanded uncertainty u = k * standard uncertainty."""
 RECTANGULAR: Final = -1.2
-"""Excess kurtosis of an error of which a bound is all that is known; a normal one has 0."""
+"""Excess kurtosis of an error for which only a bound is known; a normal error has 0."""
 _EXCESS: Final = tuple(-number / 10 for number in range(12, -1, -1))
 _FACTORS: Final = (
     *(1.653, 1.717, 1.772, 1.817, 1.855, 1.887, 1.913, 1.934, 1.952, 1.968, 1.980, 1.991),
@@ -34,23 +34,23 @@ def coverage_factor(excess_kurtosis: float) -> float:
     """k for 95.45 % of a sum of independent errors: 1.65 for one rectangle, 2 for a normal error.
 
     Args:
-        excess_kurtosis: of the sum, as `excess_kurtosis()` gives it.
-    Returns: k to three decimals, with which 95.2 to 95.9 of 100 of any sum of rectangles and a normal error are held.
+        excess_kurtosis: excess kurtosis of the sum, from `excess_kurtosis()`.
+    Returns: k to three decimals. Its interval contains 95.2 to 95.9 % of any sum of rectangles and a normal error.
     Source: JCGM 100:2008, G.1.3 and G.2; by moments after R. Willink, Metrologia 42 (2005), 329-343.
     """
     k = round(float(np.interp(excess_kurtosis, _EXCESS, _FACTORS)), 3)
-    return k if k < COVERAGE_FACTOR else COVERAGE_FACTOR  # this very object: msgspec then omits it
+    return k if k < COVERAGE_FACTOR else COVERAGE_FACTOR  # this same object, which msgspec omits
 
 
 def excess_kurtosis(parts: Iterable[tuple[float, float]]) -> float:
-    """Excess kurtosis of a sum of independent errors, by standard uncertainty and excess kurtosis of each."""
+    """Excess kurtosis of a sum of independent errors, from (standard uncertainty, excess kurtosis) of each."""
     listed = list(parts)
     variance = math.fsum(u**2 for u, _ in listed)
     return math.fsum(excess * (u**2 / variance) ** 2 for u, excess in listed) if variance > 0 else 0.0
 
 
 def counted(count: int, noun: str) -> str:
-    """ "1 run", "2 runs": a count with its noun, whose plural ends in s."""
+    """A count with its noun, whose plural ends in s: "1 run", "2 runs"."""
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
@@ -61,7 +61,7 @@ class Measured(Struct, frozen=True, omit_defaults=True):
     u: float
     unit: str
     k: float = COVERAGE_FACTOR
-    """Expanded over standard uncertainty; a number in result.json says it where it is not 2."""
+    """Expanded over standard uncertainty; stated in result.json if it is not 2."""
 
     def __post_init__(self) -> None:
         if not (math.isfinite(self.value) and math.isfinite(self.u) and self.u >= 0):
@@ -69,7 +69,7 @@ class Measured(Struct, frozen=True, omit_defaults=True):
 
     @classmethod
     def from_standard(cls, value: float, standard_u: float, unit: str, excess: float = 0.0) -> Measured:
-        """From a standard uncertainty (k = 1) and the excess kurtosis of its error."""
+        """The value with a standard uncertainty (k = 1) and the excess kurtosis of its error."""
         k = coverage_factor(excess)
         return cls(value, k * standard_u, unit, k)
 
@@ -106,7 +106,7 @@ def excess_of(k: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Unstated:
-    """A value whose uncertainty is not stated, and why."""
+    """A value whose uncertainty is not stated, with the reason."""
 
     value: float
     u: None = field(default=None, init=False)
@@ -120,7 +120,7 @@ class Unstated:
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """No value, and why."""
+    """No value, with the reason."""
 
     value: None = field(default=None, init=False)
     u: None = field(default=None, init=False)
@@ -142,7 +142,7 @@ def exact(value: float, unit: str) -> Measured:
 
 
 def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
-    """Sum of independent numbers of one unit; their standard uncertainties add in quadrature."""
+    """Sum of independent numbers with the same unit; their standard uncertainties add in quadrature."""
     listed = list(terms)
     if not listed:
         raise ValueError("a sum needs at least one term")
@@ -156,12 +156,12 @@ def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
 
 
 def subtract(a: Measured, b: Measured) -> Measured:
-    """a - b for independent numbers of one unit."""
+    """a - b for independent numbers with the same unit."""
     return add([a, b.scale(-1.0)])
 
 
 def from_json(entry: Mapping[str, Any]) -> Quantity:
-    """The quantity whose fields stand in result.json."""
+    """The quantity with these fields from result.json."""
     if entry.get("value") is None:
         return Missing(str(entry.get("reason", "no reason recorded")), str(entry.get("unit", "")))
     if entry.get("u") is None:
@@ -170,11 +170,11 @@ def from_json(entry: Mapping[str, Any]) -> Quantity:
 
 
 def k_words(numbers: Iterable[Quantity]) -> str:
-    """ "k = 2", or "k = 1.93 to 2": the coverage factors of what is stated, for beside it."""
+    """The coverage factors of the stated numbers as text: "k = 2", or "k = 1.93 to 2"."""
     known = sorted({f"{number.k:.3g}" for number in numbers if isinstance(number, Measured)}) or ["2"]
     return f"k = {' to '.join(dict.fromkeys((known[0], known[-1])))}"
 
 
 def k_of(entry: Mapping[str, Any]) -> float:
-    """Expanded over standard uncertainty of a number in result.json; 2 where it does not say."""
+    """Expanded over standard uncertainty of a number in result.json; 2 if not stated."""
     return float(entry.get("k", COVERAGE_FACTOR))

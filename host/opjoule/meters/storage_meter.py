@@ -40,7 +40,7 @@ class LiveClock:
     def __init__(self) -> None:
         self._stamps: deque[tuple[int, int, int]] = deque(maxlen=EXCHANGES_KEPT)
         self._line: tuple[float, float, float] | None = None
-        """rate (meter over host), and host_ns and meter_ns of one moment"""
+        """(rate of meter over host, host_ns and meter_ns at the same time)"""
 
     @property
     def known(self) -> bool:

@@ -135,5 +135,5 @@ INDEX: Final = "conditions.json"
 
 
 def has_index(directory: Path) -> bool:
-    """True if the directory holds runs in several conditions, rather than one record."""
+    """True if the directory contains runs in several conditions, not a single record."""
     return (directory / INDEX).exists()

@@ -219,7 +219,7 @@ def reading(directory: Path) -> Iterator[None]:
     except DAMAGE as fault:
         detail = next(iter(str(fault).splitlines()), "")
         raise RecordFault(
-            f"{directory} is damaged: its content is not that of a run record ({type(fault).__name__}: "
+            f"{directory} is damaged: it does not have the content of a run record ({type(fault).__name__}: "
             f"{detail:.120}); 'measure.py verify' names files that were changed"
         ) from fault
     except NotImplementedError as fault:

@@ -200,7 +200,7 @@ class StudyFolder:
     packages: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Value of an axis -> Debian packages that it needs if this computer is the simulated board."""
     phases: Mapping[str, str] = field(default_factory=dict)
-    """Phase -> what happens in it."""
+    """Phase -> its description."""
     unranked: tuple[str, ...] = ()
     """Phases in which systems do not compete. No best system is named for them."""
     constant: tuple[str, ...] = ()

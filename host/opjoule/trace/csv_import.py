@@ -154,7 +154,7 @@ def _mapped(path: Path, role: str, text: str, names: list[str]) -> Column:
         raise BadInput(f"--columns {role}={text}: unknown role, known are {', '.join(UNITS)}")
     name, _, unit = text.rpartition(":") if text not in names and ":" in text else (text, "", "")
     if name not in names:
-        raise BadInput(f"{path}: no column '{name}'; there are {', '.join(names)}")
+        raise BadInput(f"{path}: no column '{name}'; its columns are {', '.join(names)}")
     factor = _factor(UNITS[role], unit) if unit else _role(name, bare_units=False)[1]
     if not factor:
         known = ", ".join(UNITS[role])

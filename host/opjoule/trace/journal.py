@@ -97,7 +97,7 @@ class TraceJournal:
 
     Rows reach the file (not necessarily the medium) about once a second, or at `flush`.
 
-    Raises: FileExistsError: the directory already holds a journal: raw data is never overwritten.
+    Raises: FileExistsError: the directory already contains a journal; raw data is never overwritten.
     """
 
     def __init__(self, directory: Path) -> None:

@@ -33,7 +33,7 @@ class Gap:
     start_meter_ns: int
     end_meter_ns: int
     lost_samples: int
-    """Conversions that were made and did not arrive; 0 if the meter cannot tell (a reset, a pulled cable)."""
+    """Number of conversions that were made but did not arrive; 0 if unknown (a reset, a pulled cable)."""
     charge_c: float | None
     """Integral of the current over the whole stretch [C], from the meter's running sums; None if unknown."""
     reason: str

@@ -118,7 +118,7 @@ def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "c"}},
-            "none of its values",
+            "must be one of",
         ),
         (
             {"question": "q", "where": "w", "measure": "m", "paper": 2, "to": {"system": "b"}, "phase": "X"},

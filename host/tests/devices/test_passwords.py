@@ -81,7 +81,7 @@ def test_a_password_under_its_own_key_is_masked():
 
 @pytest.mark.parametrize("text", HELD)
 def test_a_command_with_a_password_is_refused_without_repeating_it(text):
-    with pytest.raises(BadInput, match="holds a password") as refused:
+    with pytest.raises(BadInput, match="contains a password") as refused:
         CommandStudy(("client", *text.split()))
     assert PLANTED not in str(refused.value)
 

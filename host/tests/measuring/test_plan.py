@@ -235,11 +235,11 @@ def test_a_command_s_plan_is_the_same_plan_again(tmp_path, argv):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda plan: plan.clear(), "holds no plan"),
+        (lambda plan: plan.clear(), "contains no plan"),
         (lambda plan: plan["schema"].update(version=99), "version 99"),
         (lambda plan: plan["study"].update(database="nothing"), "unknown database 'nothing'"),
         (lambda plan: plan["study"]["workload"].update(text="recordcount=1"), "does not match its checksum"),
-        (lambda plan: plan.update(study=[1]), "holds no plan"),
+        (lambda plan: plan.update(study=[1]), "contains no plan"),
     ],
 )
 def test_a_plan_that_cannot_be_carried_out_is_one_line(tmp_path, change, says):

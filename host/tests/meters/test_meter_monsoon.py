@@ -180,8 +180,8 @@ def test_a_stream_without_calibration_ends_with_its_reason():
         ("monsoon:limit=20", "outside the 15.625 A"),
         ("monsoon:volts=5", "unknown option 'volts'"),
         ("monsoon:voltage=five", "not a number"),
-        ("monsoon:channel=aux", "no channel 'aux'"),
-        ("monsoon:model=x", "no model 'x'"),
+        ("monsoon:channel=aux", "unknown channel 'aux'"),
+        ("monsoon:model=x", "unknown model 'x'"),
         ("monsoon:channel=usb,usb=off", "measures nothing"),
     ],
 )

@@ -53,11 +53,11 @@ class MonsoonSettings:
     def checked(self) -> Model:
         """The model, after a check of every setting. Raises: BadInput: an impossible setting."""
         if self.model not in MODELS:
-            raise BadInput(f"monsoon: no model '{self.model}'; there are {', '.join(MODELS)}")
+            raise BadInput(f"monsoon: unknown model '{self.model}'; known are {', '.join(MODELS)}")
         if self.channel not in {"main", "usb"}:
-            raise BadInput(f"monsoon: no channel '{self.channel}'; there are main and usb")
+            raise BadInput(f"monsoon: unknown channel '{self.channel}'; known are main and usb")
         if self.passthrough is not None and self.passthrough not in PASSTHROUGH:
-            raise BadInput(f"monsoon: pass-through '{self.passthrough}'; there are {', '.join(PASSTHROUGH)}")
+            raise BadInput(f"monsoon: usb={self.passthrough}: must be one of {', '.join(PASSTHROUGH)}")
         if self.channel == "usb" and self.passthrough == "off":
             raise BadInput("monsoon: channel=usb with the pass-through off measures nothing")
         model = MODELS[self.model]

@@ -225,7 +225,7 @@ KIND: Final = MeterKind(
     name="hwmon",
     written="hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
     make=_hwmon_meter,
-    samples="50/s, each of one moment",
+    samples="50/s, instantaneous values",
     runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
     needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
     shunt_of=ShuntOf.DRIVER,

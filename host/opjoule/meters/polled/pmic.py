@@ -97,7 +97,7 @@ KIND: Final = MeterKind(
     name="pmic",
     written="pmic (this Raspberry Pi 5's power chip)",
     make=lambda address, _: PolledMeter(PmicSource(address.place or PROGRAM)),
-    samples="10/s, each of one moment",
+    samples="10/s, instantaneous values",
     runs_on="the Raspberry Pi 5 that is measured",
     needs="`vcgencmd`",
 )

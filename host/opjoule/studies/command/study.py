@@ -55,7 +55,7 @@ class CommandStudy(Study):
         refuse_passwords([*self.command, self.before], "the command")
         for file in self.files:
             if not file.is_file():
-                raise BadInput(f"{file}: no such file; --file names what is copied to the board")
+                raise BadInput(f"{file}: no such file; --file names a file to be copied to the board")
         names = [file.name for file in self.files]
         if len(set(names)) < len(names):
             raise BadInput(
@@ -70,15 +70,15 @@ class CommandStudy(Study):
 
     @property
     def title(self) -> str:
-        """The study's name, or the command line."""
+        """Name of the study, or the command line."""
         return self.called or shlex.join(self.command)
 
     def words(self) -> dict[str, str]:
-        """What happens in the phases that run something."""
+        """Phase that runs something -> its description."""
         return {"prepare": self.before, "run": shlex.join(self.command)}
 
     def settings(self) -> list[tuple[str, str]]:
-        """What is set, in words, for the plan that is shown."""
+        """(name, value in words) of each setting, for the displayed plan."""
         files = [("files", ", ".join(map(str, self.files)))] if self.files else []
         return [("command", shlex.join(self.command)), *files]
 
@@ -229,12 +229,12 @@ class JobStudy(CommandStudy):
         return self.system if any("{loader}" in part for part in self.command) else ""
 
     def words(self) -> dict[str, str]:
-        """What happens in the phases that run something."""
+        """Phase that runs something -> its description."""
         cell = in_words(self.cell)
         return {"run": f"the job, with {cell}" if cell else "the job"}
 
     def settings(self) -> list[tuple[str, str]]:
-        """What is set, in words, for the plan that is shown."""
+        """(name, value in words) of each setting, for the displayed plan."""
         parts = [("part" if self.definition.within else "counts", in_words(part)) for part in self.parts]
         return [
             ("study", f"{self.definition.name} (scale {self.scale:g})"),

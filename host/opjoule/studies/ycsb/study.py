@@ -39,7 +39,7 @@ _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
 _DESIGN_WORDS = (
-    "changes at random from block to block; over the whole run it is the workload's; a block lasts "
+    "changes at random from block to block and equals the workload's over the whole run; a block lasts "
     f"{PERIODS_MIN} samples of the meter, at least {BLOCK_MIN_S:g} s"
 )
 
@@ -127,14 +127,14 @@ class YcsbStudy(Study):
         return self.database.title
 
     def words(self) -> dict[str, str]:
-        """What happens in the phases that run the loader."""
+        """Phase that runs the loader -> its description."""
         work = f"{self.properties['operationcount']} operations"
         work = f"as many operations as fit into {self.run_s} s" if self.run_s else work
         once = ", once: a database that is kept on the medium is not loaded again"
         return {
             "load": f"{self.properties['recordcount']} records into {self.database.title}"
             f"{once if self.reset == COPY else ''}",
-            "copy": "of the kept database, for this repeat alone",
+            "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
             "blocks": "all of this once more in randomised "
             f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates the power of "
@@ -143,7 +143,7 @@ class YcsbStudy(Study):
         }
 
     def settings(self) -> list[tuple[str, str]]:
-        """What is set, in words, for the plan that is shown."""
+        """(name, value in words) of each setting, for the displayed plan."""
         lines = [
             ("workload", str(self.workload)),
             ("settings", " ".join(f"{key}={value}" for key, value in self.properties.items())),
