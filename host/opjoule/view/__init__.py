@@ -1,1 +1,1 @@
-"""Past runs in a browser: one page, served on loopback."""
+"""Past runs in a browser: one page, which is served on loopback."""

@@ -1,4 +1,4 @@
-"""Raw files of a record while they grow, read as they are flushed: power in blocks, and the notes of its progress."""
+"""Raw files of a record, read while they grow: power in blocks, and the progress notes of the measurement."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 BLOCK_NS: Final = 20_000_000
-"""Length of a block of the meter's clock; a block keeps least, greatest and mean power of its samples."""
+"""Length of a block on the meter's clock; a block keeps least, greatest and mean power of its samples."""
 HOLE_BLOCKS: Final = 3
-"""So many times the usual distance of two blocks without a sample are a hole."""
+"""A pause longer than this many times the usual distance of two blocks is a hole."""
 NEWEST_S: Final = 1.0
-"""The power shown as a number is the mean of so much."""
+"""Averaging time of the power that is shown as a number."""
 
 
 class GrowingPower:
-    """Blocks of a raw power stream, kept up with the file."""
+    """Blocks of a raw power stream, updated as the file grows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -40,12 +40,12 @@ class GrowingPower:
         self._block = np.zeros(0, np.int64)
         self._values_w = np.zeros((3, 0))
         self.samples = 0
-        """Read so far, lost ones included."""
+        """Number of samples read so far, including lost ones."""
         self.track: Track | None = None
-        """All finished blocks, in seconds since the first; a hole between two is a cell of its own."""
+        """All finished blocks, in seconds since the first; a hole between two blocks is a cell of its own."""
 
     def catch_up(self) -> None:
-        """Takes in what was flushed since; a batch that is not whole yet waits for the next time."""
+        """Reads what was flushed since the last call; an incomplete batch waits for the next call."""
         if not self._path.is_file():
             return
         with self._path.open("rb") as file:
@@ -66,7 +66,7 @@ class GrowingPower:
         self._take(np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts]))
 
     def _take(self, meter_ns: Int64Array, power_w: Float64Array) -> None:
-        """Takes finished blocks of these samples; samples of the last block wait for more."""
+        """Adds the finished blocks of these samples; samples of the last block wait for more."""
         block = meter_ns // BLOCK_NS
         whole = int(np.searchsorted(block, block[-1])) if block.size else 0
         self._waiting = meter_ns[whole:], power_w[whole:]
@@ -99,7 +99,7 @@ class GrowingPower:
         return int(self._block[0]) * BLOCK_NS
 
     def energy_j(self, start_s: float, end_s: float) -> tuple[float, float]:
-        """Energy of the blocks in a stretch [J], and how much of its time has samples [s]."""
+        """Energy of the blocks in a stretch [J], and the part of the stretch that has samples [s]."""
         if self.track is None:
             return 0.0, 0.0
         bounds_s, cells_w = self.track.bounds_s.clip(start_s, end_s), self.track.mean[POWER]
@@ -107,7 +107,7 @@ class GrowingPower:
         return float(np.nansum(cells_w * length_s)), float(length_s.sum())
 
     def newest_w(self) -> float | None:
-        """Mean of the last second; None before the first sample."""
+        """Mean power of the last second [W]; None before the first sample."""
         recent = self._values_w[0, self._block > self._block[-1:] - round(NEWEST_S * 1e9 / BLOCK_NS)]
         known = recent[np.isfinite(recent)]
         return float(known.mean()) if known.size else None
@@ -124,7 +124,7 @@ class TimeNoted:
     """Progress of the measurement at one moment."""
 
     host_ns: int
-    """Time of the note, on the clock of time.monotonic_ns()."""
+    """Time of the note on the clock of time.monotonic_ns()."""
     elapsed_s: float
     remaining_s: float | None
     """None if it is not known."""
@@ -132,22 +132,22 @@ class TimeNoted:
 
 
 class GrowingNotes:
-    """The lines of raw/progress.jsonl, kept up with the file."""
+    """Contents of raw/progress.jsonl, updated as the file grows."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._read_bytes = 0
         self.phases: list[tuple[int, str]] = []
-        """(meter_ns, what it is called) of each phase's beginning."""
+        """(meter_ns, title) of each phase's beginning."""
         self.counts: list[tuple[int, float]] = []
-        """(meter_ns, operations of its phase so far); a phase begins with 0."""
+        """(meter_ns, operations of the phase so far); a phase begins with 0."""
         self.reached: list[tuple[int, int]] = []
-        """(meter_ns of the note, board_ns) of the newest phase's beginning and, once it is known, its end."""
+        """(meter_ns of the note, board_ns) of the newest phase's beginning and, once known, of its end."""
         self.time: TimeNoted | None = None
         self.temperature_c: float | None = None
 
     def catch_up(self) -> None:
-        """Takes in the lines that are whole."""
+        """Reads the complete lines that were added since the last call."""
         if not self._path.is_file():
             return
         with self._path.open("rb") as file:
@@ -182,7 +182,7 @@ class GrowingNotes:
 
 SETTLE: Final = "settle"
 _REPEAT: Final = re.compile(r"\((\d+) of \d+\)")
-"""In a phase's title on the terminal: "run (1 of 3)"."""
+"""Number of the repeat in a phase's title on the terminal, for example "run (1 of 3)"."""
 
 
 @dataclass(frozen=True)
@@ -198,12 +198,12 @@ class PlacedPhase:
 
     @property
     def kind(self) -> str:
-        """Kind of phase that gives its colour."""
+        """Kind of the phase, which determines its colour."""
         return phase_kind(self.name)
 
 
 class GrowingPhases:
-    """Keeps up with run.json and the round trips of one record."""
+    """Phases of one record, updated from its run.json and its round trips."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -212,10 +212,10 @@ class GrowingPhases:
         self._placed: tuple[tuple[object, ...], list[PlacedPhase]] = ((), [])
         self.simulated = False
         self.late_ns = 0
-        """So much before the meter's clock notes of the progress are: the newest sample then was older than they."""
+        """How far progress notes are behind the meter's clock, since the newest sample was older than the note [ns]."""
 
     def known(self, notes: GrowingNotes) -> list[PlacedPhase]:
-        """The finished phases, and the running one once its beginning is known; empty without a board."""
+        """Finished phases, and the running one once its beginning is known; empty without a board."""
         self._read_run()
         reached = tuple(notes.reached)
         title = notes.phases[-1][1] if notes.phases else ""
@@ -243,7 +243,7 @@ class GrowingPhases:
             return
         name, (noted_ns, began_board_ns) = title.split(" (", maxsplit=1)[0].strip(), reached[0]
         start_ns = to_meter.to_target(began_board_ns)
-        if name != SETTLE:  # settle begins at the end of the phase before it, but is noted later
+        if name != SETTLE:  # settle begins at the end of the previous phase, but its note comes later
             self.late_ns = start_ns - noted_ns
         if not any(phase.start_board_ns == began_board_ns for phase in self._phases):
             end_ns = to_meter.to_target(reached[1][1]) if len(reached) > 1 else None
@@ -252,7 +252,7 @@ class GrowingPhases:
             yield PlacedPhase(name, int(numbered[1]) if numbered else last, start_ns, end_ns)
 
     def _map(self) -> ClockMap | None:
-        """From the board's clock to the meter's; None before there are enough round trips."""
+        """Clock map from the board to the meter; None before there are enough round trips."""
         raw = self._directory / "raw"
         try:
             to_host = fit_exchanges(read_exchanges(raw / BOARD_EXCHANGES), "host", "board").inverse()

@@ -1,7 +1,7 @@
-"""A record's pyramid: made when it is first shown, then kept in view.cache beside the record.
+"""A record's pyramid: made when the record is first shown, then kept in view.cache beside the record.
 
-The cache is no data: it is made anew where it is missing, damaged, of another version of this program or of another
-run.json, whose digest it names; without leave to write there is none.
+The cache contains no data of its own. It is made again if it is missing or damaged, or if it belongs to another version
+of this program or to another run.json (it contains the digest). Without write permission there is no cache.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _ABOUT: Final = b"opjoule.view"
 
 @dataclass(frozen=True)
 class Extent:
-    """Everything that is drawn of a trace besides its power."""
+    """All drawn properties of a trace except its power."""
 
     samples: int
     period_ns: int
@@ -46,9 +46,9 @@ class Extent:
     end_s: float
     lost: list[LostStretch]
     lost_s: list[float]
-    """Middle of each lost cell of the energy integral [s], rising."""
+    """Middle of each lost cell of the energy integral [s], ascending."""
     corrected: bool
-    """The sensor's calibration holds for the trace."""
+    """Whether the sensor's calibration is valid for the trace."""
 
     @property
     def axis(self) -> TimeAxis:
@@ -58,23 +58,23 @@ class Extent:
 
 @dataclass(frozen=True)
 class Levels:
-    """A record's trace as the page draws it."""
+    """A record's trace, as drawn by the page."""
 
     extent: Extent
     pyramid: Pyramid
 
 
 def kept_levels(run: OpenedRun) -> Levels | None:
-    """The levels of a run from its cache; None where there is no good one."""
+    """Levels of a run from its cache; None if there is no valid cache."""
     digest = _digest(run)
     levels = _read(run.path / CACHE, digest) if digest else None
     return levels and replace(levels, pyramid=replace(levels.pyramid, samples=_stretches(run, levels.extent)))
 
 
 def make_levels(run: OpenedRun) -> Levels:
-    """The levels of a run from its trace; of a long one that has ended they are kept.
+    """Levels of a run from its trace; those of a long, finished run are kept in the cache.
 
-    Raises: RecordFault: the trace cannot be read. WindowError: it holds fewer than two good samples.
+    Raises: RecordFault: the trace cannot be read. WindowError: it has fewer than two good samples.
     """
     made = _made(run)
     if made.extent.samples <= WHOLE:
@@ -86,7 +86,7 @@ def make_levels(run: OpenedRun) -> Levels:
 
 
 def _digest(run: OpenedRun) -> str:
-    """Digest that the cache is valid for: that of run.json, which holds all checksums; empty while it may change."""
+    """Digest for which the cache is valid: that of run.json, which has all checksums; empty while it may change."""
     return str(run.answer.record.document.get(DIGEST, "")) if run.answer.record.is_finished else ""
 
 
@@ -105,7 +105,7 @@ def _made(run: OpenedRun) -> Levels:
 
 
 def _stretches(run: OpenedRun, extent: Extent) -> Callable[[float, float], Track]:
-    """Function that reads the cells of single samples: from the file in parts, or from the trace without one."""
+    """Function that reads the cells of single samples, from parts of the file or, without a file, from the trace."""
     axis, sensor = extent.axis, run.answer.record.run.sensor
     calibration = sensor.calibration if sensor and extent.corrected else None
     reader: list[StretchReader] = []
@@ -129,7 +129,7 @@ def _stretches(run: OpenedRun, extent: Extent) -> Callable[[float, float], Track
 
 
 def _write(path: Path, digest: str, levels: Levels) -> None:
-    """Raises: OSError: it cannot be written."""
+    """Writes the cache. Raises: OSError: it cannot be written."""
     tracks = levels.pyramid.levels
     about = {
         "version": VERSION,
@@ -147,7 +147,7 @@ def _write(path: Path, digest: str, levels: Levels) -> None:
 
 
 def _read(path: Path, digest: str) -> Levels | None:
-    """The levels of the run.json with this digest; None where the cache has none."""
+    """Levels of the run.json with this digest; None if the cache does not have them."""
     try:
         file = pa.ipc.open_file(pa.memory_map(str(path)))
         about = json.loads(file.schema.metadata[_ABOUT])

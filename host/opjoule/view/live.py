@@ -1,4 +1,4 @@
-"""The answers of the live page: what a measurement has written so far."""
+"""Replies for the live page, from the data that a measurement has written so far."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ UNCORRECTED: Final = "as the meter sends it, before calibration; the interval fo
 
 
 class LiveReplies:
-    """Answers to the live page while a measurement is running and after it. Safe from several threads."""
+    """Replies for the live page during and after a measurement. May be used from several threads."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class LiveReplies:
         self.pages = {"report": self._report}
 
     def watch(self, directory: Path) -> None:
-        """From now on the answers are about this record, which need not be there yet."""
+        """Makes all further replies describe this record, which need not exist yet."""
         with self._lock:
             self._directory = directory
             self._power = GrowingPower(directory / "raw" / "power.arrows")
@@ -53,7 +53,7 @@ class LiveReplies:
             self._title = ""
 
     def end(self) -> None:
-        """Notes that the measuring program has ended, for whatever reason."""
+        """Records that the measuring program has ended, for whatever reason."""
         with self._lock:
             self._has_ended = True
 
@@ -66,7 +66,7 @@ class LiveReplies:
         return {"folder": folder, "runs": names, "live": True, "ended": ended}
 
     def _run(self, query: Mapping[str, str]) -> Any:
-        """Reads on, and gives what is known so far."""
+        """Reads new data and returns what is known so far."""
         with self._lock:
             power, notes = self._power, self._notes
             power.catch_up()
@@ -96,7 +96,7 @@ class LiveReplies:
             }
 
     def _times(self) -> dict[str, Any]:
-        """Time passed and left, brought from the moment of their note to now [s]."""
+        """Elapsed and remaining time [s], brought forward from the time of their note to now."""
         noted = self._notes.time
         if noted is None:
             return {"elapsed_s": None, "remaining_s": None, "is_least": False}
@@ -105,7 +105,7 @@ class LiveReplies:
         return {"elapsed_s": noted.elapsed_s + since_s, "remaining_s": left_s, "is_least": noted.is_least}
 
     def _bands(self, end_s: float) -> list[dict[str, Any]]:
-        """The phases whose place on the meter's clock is known, on the page's axis."""
+        """Phases whose place on the meter's clock is known, on the page's time axis."""
         placed = self._phases.known(self._notes)
         if not end_s:
             return []
@@ -135,7 +135,7 @@ class LiveReplies:
             return {**values, "single": False, "lost_s": [], "operations": operations}
 
     def _stretch(self, query: Mapping[str, str]) -> Any:
-        """Energy of a stretch so far, from blocks of the raw trace."""
+        """Energy of a stretch, from blocks of the raw trace so far."""
         start_s, end_s = stretch_of(query)
         with self._lock:
             energy_j, known_s = self._power.energy_j(start_s, end_s)
@@ -149,7 +149,7 @@ class LiveReplies:
         return {"operations": None, "quantities": rows}
 
     def _running(self, query: Mapping[str, str]) -> Any:
-        """Cumulated energy of a stretch; a stretch without samples adds nothing."""
+        """Cumulative energy over a stretch; a part without samples adds nothing."""
         start_s, end_s = stretch_of(query)
         moments_s = np.linspace(start_s, end_s, columns_of(query))
         with self._lock:
@@ -165,14 +165,14 @@ class LiveReplies:
         return report_of(directory)
 
     def _seconds(self, meter_ns: Int64Array) -> Float64Array:
-        """On the axis that begins with the first block."""
+        """Times on the axis that begins with the first block [s]."""
         return np.asarray((meter_ns - self._power.origin_ns) * 1e-9, np.float64)
 
 
 def _ending(directory: Path | None) -> dict[str, Any]:
-    """Words for the page about a measurement whose program has ended."""
+    """Message for the page about a measurement whose program has ended."""
     if directory is None or not (directory / "run.json").exists():
-        return {"words": "The measurement ended before its record was begun. The terminal says why."}
+        return {"words": "The measurement ended before its record was begun. The terminal shows the reason."}
     head: dict[str, Any] = {"record": str(directory), "report": False}
     try:
         record = RunRecord.open(directory)
@@ -180,7 +180,7 @@ def _ending(directory: Path | None) -> dict[str, Any]:
         return {**head, "words": f"The measurement has ended. {fault}"}
     if not record.is_finished:
         analyse = f"'host/measure.py report {directory}' analyses what was recorded."
-        return {**head, "words": f"The measurement was killed before it came to its end. {analyse}"}
+        return {**head, "words": f"The measurement was killed before its end. {analyse}"}
     words, has_report = f"The measurement has ended: {record.status}.", (directory / "report.html").exists()
     return {**head, "words": words, "report": has_report}
 

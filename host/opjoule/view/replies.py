@@ -1,4 +1,4 @@
-"""Answers to the page's questions as JSON values; times in seconds on a run's time axis."""
+"""Replies to the page's requests as JSON values; times are in seconds on a run's time axis."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _AS_LISTED: Final = (
 
 
 class Replies:
-    """The answers to the page's questions. Safe from several threads."""
+    """Replies to the page's requests. May be used from several threads."""
 
     def __init__(self, records: RunsFolder) -> None:
         self._records = records
@@ -54,7 +54,7 @@ class Replies:
         self.pages = {"report": self._report}
 
     def _runs(self, query: Mapping[str, str]) -> Any:
-        """Every record for the table; `total` is more than their number while some are still being read."""
+        """All records for the table; `total` is larger than their number while some are still being read."""
         listing = self._records.listing()
         return {
             "folder": str(self._records.folder),
@@ -67,7 +67,7 @@ class Replies:
         return report_of(self._records.place(_name(query)))
 
     def _run(self, query: Mapping[str, str]) -> Any:
-        """Title, length, phases; what takes seconds on a long trace is begun here, so that little waits later."""
+        """Title, length and phases. Also starts the reading that takes seconds for a long trace."""
         shown = self._records.open(_name(query))
         with shown.lock:
             run = shown.run
@@ -99,7 +99,7 @@ class Replies:
             }
 
     def _stretch(self, query: Mapping[str, str]) -> Any:
-        """Energy of a stretch, as the library computes it."""
+        """Energy of a stretch, computed by the library."""
         shown = self._records.open(_name(query))
         start_s, end_s = stretch_of(query)
         with shown.energies:
@@ -108,9 +108,9 @@ class Replies:
         return {"operations": energy.operations, "quantities": rows}
 
     def _running(self, query: Mapping[str, str]) -> Any:
-        """Energy from the beginning of a stretch to equally spaced moments in it, at least 2.
+        """Energy from the beginning of a stretch to at least 2 equally spaced moments in it.
 
-        `marginal_energy_j` is less idle power times the time so far; None where idle power is not known.
+        `marginal_energy_j`: the same minus idle power times the time so far; None if idle power is unknown.
         Raises: WindowError: the stretch reaches outside the trace. GapError: too much of it was lost.
             DataFault: its energy is withheld.
         """
@@ -124,7 +124,7 @@ class Replies:
             ends_ns = run.meter_ns(start_s), run.meter_ns(end_s)
             edge_ns = np.linspace(*ends_ns, max(columns, 2)).astype(np.int64)
             steps_j = run.cells.power.between_edges(edge_ns)
-        # Steps are in the meter's seconds; the total is in those of the best clock.
+        # The steps are in seconds of the meter's clock, the total in seconds of the best clock.
         energy_j = np.concatenate(([0.0], np.cumsum(steps_j)))
         energy_j *= stretch.energy_j.value / energy_j[-1] if energy_j[-1] else 1.0
         share = np.linspace(0.0, 1.0, edge_ns.size)
@@ -137,7 +137,7 @@ class Replies:
 
 
 def report_of(directory: Path) -> bytes:
-    """The page beside a record, or one that is made now and not kept. Raises: RecordFault: no readable run.json."""
+    """report.html of a record; if there is none, one made now, not kept. Raises: RecordFault: unreadable run.json."""
     page = directory / "report.html"
     if page.exists():
         return page.read_bytes()
@@ -147,7 +147,7 @@ def report_of(directory: Path) -> bytes:
 
 
 def _row(name: str, run: ListedRun) -> dict[str, Any]:
-    """One record in the table."""
+    """One row of the table."""
     return {
         "name": name,
         **{key: getattr(run, key) for key in _AS_LISTED},
@@ -160,7 +160,7 @@ def _row(name: str, run: ListedRun) -> dict[str, Any]:
 
 
 def stated_row(key: str, label: str, of: Quantity) -> dict[str, Any]:
-    """A quantity with its words: rounded to two digits of its uncertainty, and why either is missing."""
+    """A quantity and its text, rounded to two digits of its uncertainty; with a reason if either is missing."""
     return {
         "key": key,
         "label": label,
@@ -173,7 +173,7 @@ def stated_row(key: str, label: str, of: Quantity) -> dict[str, Any]:
 
 
 def _lost_s(shown: ShownRun, start_s: float, end_s: float, columns: int) -> npt.NDArray[np.floating[Any]]:
-    """Moments of lost samples inside a stretch, at most one a column."""
+    """Moments of lost samples inside a stretch, at most one per column."""
     first, last = np.searchsorted(shown.lost_s, [start_s, end_s])
     middle_s = shown.lost_s[first:last]
     place = np.floor((middle_s - start_s) / (end_s - start_s) * columns)
@@ -181,7 +181,7 @@ def _lost_s(shown: ShownRun, start_s: float, end_s: float, columns: int) -> npt.
 
 
 def _rate(shown: ShownRun, start_s: float, end_s: float) -> Any:
-    """Operations per second in equal bins of a stretch; None of a run without any."""
+    """Operations per second in equal bins of a stretch; None for a run without operations."""
     if not shown.operations_s.size:
         return None
     bounds_s = np.linspace(start_s, end_s, OPERATION_BINS + 1)
@@ -191,12 +191,12 @@ def _rate(shown: ShownRun, start_s: float, end_s: float) -> Any:
 
 def _name(query: Mapping[str, str]) -> str:
     if "run" not in query:
-        raise BadInput("which run? give its name as 'run'")
+        raise BadInput("no run is named: give its name as 'run'")
     return query["run"]
 
 
 def stretch_of(query: Mapping[str, str]) -> tuple[float, float]:
-    """Start and end [s]. Raises: BadInput: no stretch."""
+    """Start and end of the requested stretch [s]. Raises: BadInput: the stretch is invalid."""
     start_s, end_s = _number(query, "start"), _number(query, "end")
     if not start_s < end_s:
         raise BadInput(f"no stretch from {start_s} to {end_s} s: its end must come after its start")
@@ -204,12 +204,12 @@ def stretch_of(query: Mapping[str, str]) -> tuple[float, float]:
 
 
 def columns_of(query: Mapping[str, str]) -> int:
-    """Greatest number of cells that is asked for."""
+    """Requested maximum number of cells."""
     return min(max(round(_number(query, "columns")), 1), MOST_COLUMNS)
 
 
 def power_values(track: Track) -> dict[str, list[float | None]]:
-    """The cells of a level."""
+    """Bounds and powers of a track's cells."""
     least_w, greatest_w = track.extremes(POWER)
     return {
         "bounds_s": rounded(track.bounds_s, 9),
@@ -230,6 +230,6 @@ def _number(query: Mapping[str, str], key: str) -> float:
 
 
 def rounded(values: npt.NDArray[np.floating[Any]], digits: int) -> list[float | None]:
-    """Rounded numbers for JSON: None for NaN."""
+    """Rounded numbers for JSON, with None for NaN."""
     exact = np.asarray(values, np.float64)
     return [None if math.isnan(value) else value for value in np.round(exact, digits).tolist()]

@@ -1,4 +1,4 @@
-"""The records under a folder, by name, and those of them that are open."""
+"""The records under a folder by name, and the open ones among them."""
 
 from __future__ import annotations
 
@@ -21,31 +21,31 @@ from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
 
 OPEN_AT_ONCE: Final = 6
-"""Runs that are kept open: as many as the page shows at once."""
+"""Number of runs that are kept open: as many as the page shows at once."""
 READ_S: Final = 0.5
-"""So long a list waits for what is still being read."""
+"""How long a list waits for records that are still being read."""
 
 
 @dataclass(frozen=True)
 class Listing:
-    """The records as far as they are known."""
+    """The records that are known so far."""
 
     runs: dict[str, ListedRun]
-    """By name, the newest name first."""
+    """Name -> record, in descending order of names."""
     total: int
-    """Records that there are; more than are known while they are still being read."""
+    """Number of existing records; larger than that of the known ones while some are still being read."""
     is_whole: bool
-    """All of them were looked at since they were asked for."""
+    """Whether all records were checked since the list was requested."""
 
 
 class ShownRun:
-    """An open record with what is computed of it once."""
+    """An open record, with results that are computed once."""
 
     def __init__(self, run: OpenedRun) -> None:
         self.lock = threading.Lock()
-        """Lock of what is drawn."""
+        """Lock of the drawn data."""
         self.energies = threading.Lock()
-        """Lock of joules, which the whole trace is read for."""
+        """Lock of energies, for which the whole trace is read."""
         self._given = run
         self._ahead: threading.Thread | None = None
 
@@ -58,7 +58,7 @@ class ShownRun:
 
     @property
     def run(self) -> OpenedRun:
-        """The record; its trace is not read for what is drawn where its levels were kept."""
+        """The record; if its levels are cached, drawing does not read its trace."""
         return self._opened[0]
 
     @property
@@ -73,7 +73,7 @@ class ShownRun:
 
     @cached_property
     def operations_s(self) -> Float64Array:
-        """Start of each operation on the run's time axis [s], rising; empty if it is not known."""
+        """Start of each operation on the run's time axis [s], ascending; empty if unknown."""
         if not (self.run.path / "operations.parquet").exists():
             return np.zeros(0)
         times_s: Float64Array = np.sort(self.run.time_s(self.run.starts_ns))
@@ -81,11 +81,11 @@ class ShownRun:
 
     @cached_property
     def lost_s(self) -> Float64Array:
-        """Middle of each lost stretch, on the run's time axis [s], rising."""
+        """Middle of each lost stretch on the run's time axis [s], ascending."""
         return np.array(self.extent.lost_s, np.float64)
 
     def read_ahead(self) -> None:
-        """Begins to read what the joules of a stretch need, in a thread, so that the first one comes sooner."""
+        """Starts reading what energies need, in a thread, so that the first energy is available sooner."""
         if self._ahead is None:
             self._ahead = threading.Thread(target=self._energy, name="reading-ahead", daemon=True)
             self._ahead.start()
@@ -98,7 +98,7 @@ class ShownRun:
 
 
 class RunsFolder:
-    """All records under one folder, which may be a record itself. Safe from several threads."""
+    """All records under one folder, which may be a record itself. May be used from several threads."""
 
     def __init__(self, folder: Path) -> None:
         """Raises: RecordFault: there is no such folder."""
@@ -111,7 +111,7 @@ class RunsFolder:
         next(run_folders(folder), None)
 
     def listing(self) -> Listing:
-        """Every record; what did not change since the last time is not read again, and the rest in a thread."""
+        """All records. Only those that changed since the last call are read again, in a thread."""
         with self._lock:
             if self._reading is None or not self._reading.is_alive():
                 self._reading = threading.Thread(target=self._read, name="reading-the-list", daemon=True)
@@ -124,13 +124,13 @@ class RunsFolder:
 
     def _read(self) -> None:
         runs = {}
-        with suppress(OpJouleError, OSError):  # the folder has gone: the list ends here
+        with suppress(OpJouleError, OSError):  # the folder is gone: the list ends here
             for name, run in self._index.runs():
                 runs[name] = self._runs[name] = run
         self._runs = runs
 
     def place(self, name: str) -> Path:
-        """Folder of the run of that name. Raises: BadInput: there is none."""
+        """Folder of the run with this name. Raises: BadInput: there is none."""
         known = self._runs.get(name)
         path = known.path if known and (known.path / "run.json").exists() else self._index.places().get(name)
         if path is None:
@@ -138,7 +138,7 @@ class RunsFolder:
         return path
 
     def open(self, name: str) -> ShownRun:
-        """The run of that name. Raises: BadInput: there is none. RecordFault: it cannot be read."""
+        """The run with this name. Raises: BadInput: there is none. RecordFault: it cannot be read."""
         with self._lock:
             shown = self._open.get(name)
             if shown is None:

@@ -1,6 +1,6 @@
 """Server of the page: HTTP on loopback, for clients that know the random token in its address.
 
-The standard library's server is enough: one reader, a handful of addresses, no state between requests.
+The standard library's server is enough for one reader, a handful of addresses and no state between requests.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FILES: Final[Mapping[str, tuple[str, Callable[[], str]]]] = {
         for name in ("chart", "running", "table", "live", "view")
     },
 }
-"""Files of the page: content type, and the function that makes each. Chart and style are those of a report."""
+"""Files of the page -> content type and the function that makes the file. Chart and style are those of a report."""
 POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'"
@@ -63,16 +63,16 @@ HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-store",
 }
-"""Beside the policy, in every answer: no other page may read it."""
+"""Further headers of every answer; they keep other pages from reading it."""
 SILENCE_LIMIT_S: Final = 60.0
 CLIENTS_MAX: Final = 64
-"""Connections that are open at once, each with a thread: a browser opens six. One more closes the quietest."""
+"""Most open connections, each with a thread (a browser opens six); another one closes the longest idle one."""
 PLAIN: Final = "text/plain; charset=utf-8"
 
 Reply = Callable[[Mapping[str, str]], Any]
-"""A JSON value for the parameters of a question."""
+"""Makes a JSON value from the parameters of a request."""
 Page = Callable[[Mapping[str, str]], bytes]
-"""A page of a record's own."""
+"""Makes a record's own page from the parameters of a request."""
 
 
 class ViewServer(ThreadingHTTPServer):
@@ -80,7 +80,7 @@ class ViewServer(ThreadingHTTPServer):
 
     daemon_threads = True
     request_queue_size = 128
-    """Connections that wait to be taken: with the library's five, one of many that come at once waits seconds."""
+    """Length of the queue of new connections; with the library's 5, some of many simultaneous ones wait for seconds."""
 
     def __init__(
         self,
@@ -90,12 +90,12 @@ class ViewServer(ThreadingHTTPServer):
         listen: str = LOOPBACK,
         port: int = 0,
     ) -> None:
-        """Listens; nothing is answered before `serve_forever`.
+        """Listens; requests are answered only in `serve_forever`.
 
         Args:
-            replies: question in the address -> what answers it with a JSON value; pages: with a page of its own.
-            listen: address of this computer on which connections are taken; port: 0 for any that is free.
-        Raises: BadInput: the address or the port cannot be had.
+            replies: name in the address -> function that answers with a JSON value; pages: the same with a page.
+            listen: address of this computer to listen on; port: 0 for any free port.
+        Raises: BadInput: the address or the port cannot be used.
         """
         try:
             self.listen = ipaddress.ip_address(listen)
@@ -105,7 +105,7 @@ class ViewServer(ThreadingHTTPServer):
         self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
         self.replies, self.pages = replies, pages or {}
         self.asked_s = 0.0
-        """Time of the last answer, on the clock of time.monotonic(); 0: none yet."""
+        """Time of the last request, on the clock of time.monotonic(); 0: none yet."""
         self.token = secrets.token_urlsafe(24)
         self._quiet_since_s: dict[socket.socket, float] = {}
         self._guard = threading.Lock()
@@ -115,7 +115,7 @@ class ViewServer(ThreadingHTTPServer):
             raise BadInput(f"cannot listen on {listen}, port {port}: {of_system(error)}") from None
 
     def server_bind(self) -> None:
-        """Without the search for a name that HTTPServer makes: it may ask a name server."""
+        """Binds the socket without HTTPServer's name lookup, which may ask a name server."""
         socket.socket.setsockopt(self.socket, socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self.socket.bind(self.server_address)
         self.server_address = self.socket.getsockname()
@@ -128,7 +128,7 @@ class ViewServer(ThreadingHTTPServer):
         return f"http://{f'[{host}]' if ':' in host else host}:{self.server_port}/{self.token}/"
 
     def is_own(self, host: str) -> bool:
-        """True if a Host header names this server by its own address: any other name may be a DNS rebinding attack."""
+        """Whether a Host header names this server by its own address; another name may be a DNS rebinding attack."""
         try:
             parts = urlsplit(f"//{host}")
             name, port = parts.hostname or "", parts.port or 80
@@ -145,7 +145,7 @@ class ViewServer(ThreadingHTTPServer):
         return address == self.listen or self.listen.is_unspecified
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """Takes a connection; where there are too many, the one that was answered longest ago is cut."""
+        """Accepts a connection; if there are too many, the one that was answered longest ago is closed."""
         with self._guard:
             if len(self._quiet_since_s) >= CLIENTS_MAX:
                 quietest = min(self._quiet_since_s, key=self._quiet_since_s.__getitem__)
@@ -156,7 +156,7 @@ class ViewServer(ThreadingHTTPServer):
         super().process_request(request, client_address)
 
     def answered(self, request: socket.socket) -> None:
-        """Notes that a connection has just been answered."""
+        """Records that a connection has just been answered."""
         with self._guard:
             if request in self._quiet_since_s:
                 self._quiet_since_s[request] = time.monotonic()
@@ -168,7 +168,7 @@ class ViewServer(ThreadingHTTPServer):
         super().shutdown_request(request)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that goes away in the middle of an answer is no error."""
+        """Ignores a browser that closes the connection during an answer."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
@@ -181,7 +181,7 @@ class _Handler(BaseHTTPRequestHandler):
     sys_version = ""
     disable_nagle_algorithm = True
 
-    def do_GET(self) -> None:  # the name that http.server calls
+    def do_GET(self) -> None:  # name required by http.server
         refused = self._refused()
         if refused:
             self._answer(HTTPStatus.FORBIDDEN, PLAIN, f"{refused}\n".encode())
@@ -237,8 +237,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.server.answered(self.connection)
 
-    def log_message(self, format: str, *args: Any) -> None:  # the name that http.server gives it
-        """Nothing: the terminal is the user's."""
+    def log_message(self, format: str, *args: Any) -> None:  # name required by http.server
+        """Logs nothing, since the terminal belongs to the user."""
 
 
 def _error_line(error: Exception) -> str:

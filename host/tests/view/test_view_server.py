@@ -124,7 +124,7 @@ def test_a_path_that_is_no_page_is_not_found(server, path):
 def test_only_runs_of_the_list_can_be_opened(server, name):
     for what in ("run", "power", "stretch"):
         status, value = ask(server, what, run=name, start=0, end=1, columns=100)
-        assert status == 422 and value["error"].startswith(("there is no run", "which run")), what
+        assert status == 422 and value["error"].startswith(("there is no run", "no run is named")), what
 
 
 @pytest.mark.parametrize(
