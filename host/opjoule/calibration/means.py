@@ -1,4 +1,4 @@
-"""A sensor's reading at a steady load: mean and standard uncertainty over an interval of its raw trace."""
+"""A sensor's reading at a steady load: mean and standard uncertainty over a stretch of its raw trace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ PERIODS_MIN: Final = 8
 
 @dataclass(frozen=True)
 class MeanReading:
-    """Means over one interval; the standard uncertainties do not include errors that all intervals share."""
+    """Means over one stretch; the standard uncertainties do not include errors that all stretches share."""
 
     current_a: float
     current_u_a: float
@@ -127,7 +127,7 @@ class ReadPoint:
         period_ns: int,
         steady: bool,
     ) -> ReadPoint:
-        """The reading over an interval of the meter's clock. Raises: CalibrationFault: as mean_reading()."""
+        """The reading over a stretch of the meter's clock. Raises: CalibrationFault: as mean_reading()."""
         start_ns, end_ns = span_ns
         kept_ns = start_ns + round((end_ns - start_ns) * KEPT_FROM) if steady else start_ns
         share = FLAT_SHARE if steady else STEADY_SHARE

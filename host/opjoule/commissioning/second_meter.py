@@ -1,4 +1,4 @@
-"""The step of a second meter in series: both energies of the same intervals, and the loss between the meters."""
+"""The step of a second meter in series: both energies of the same stretches, and the loss between the meters."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from opjoule.energy.window import EnergyResult, Window, window_energy_j
 from opjoule.units import COVERAGE_FACTOR, Measured
 
 LAG_U_NS: Final = 1_000_000.0
-"""Least standard uncertainty of an interval's place on either meter: how well the board's load follows its stamps."""
+"""Least standard uncertainty of a stretch's place on either meter: how well the board's load follows its stamps."""
 
 
 @dataclass(frozen=True)
 class BothEnergies:
-    """Energies of one interval from both meters."""
+    """Energies of one stretch from both meters."""
 
     level: int
     rig_j: float
@@ -83,7 +83,7 @@ def _energies(
     to_second: ClockMap,
     ohm: float,
 ) -> BothEnergies:
-    """Energies of one interval from both recordings; `ohm` is negative if the second meter is nearer to the board."""
+    """Energies of one stretch from both recordings; `ohm` is negative if the second meter is nearer to the board."""
     window = _window(to_rig, played)
     rig_energy = window_energy_j(rig.cells, window, rig.bounds)
     beside = window_energy_j(other.cells, _window(to_second, played), other.bounds)
@@ -108,7 +108,7 @@ def _expanded(result: EnergyResult) -> float:
 
 
 def judge_second(energies: Sequence[BothEnergies]) -> Verdict:
-    """Judges whether both meters agree in every interval."""
+    """Judges whether both meters agree in every stretch."""
     shares = [energy.apart_j / energy.rig_j for energy in energies]
     worst = max(energies, key=lambda energy: abs(energy.apart_j) / max(energy.allowed_j, 1e-9))
     share, allowed = worst.apart_j / worst.rig_j, worst.allowed_j / abs(worst.rig_j)

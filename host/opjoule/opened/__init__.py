@@ -1,1 +1,1 @@
-"""A record as it is read: its answer, its trace on one time axis, lists of many; and in other formats."""
+"""Reading of records: the answer, the trace on one time axis, lists of many records, and exports."""

@@ -1,4 +1,4 @@
-"""The answer of a run in words: one sentence, and what a reader must know before believing it."""
+"""The answer of a run in words: one sentence, and the banners that a reader must see first."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
 @dataclass(frozen=True)
 class Banner:
-    """Something the reader must see before any number; simulated, partial, failed, faulty, altered or warning."""
+    """Notice to see before any number; its kind is simulated, partial, failed, faulty, altered or warning."""
 
     kind: str
     title: str
@@ -32,12 +32,12 @@ class Banner:
 
 @dataclass(frozen=True)
 class Answer:
-    """A record with its result; `result` is empty and `problem` says why where there is no result.json."""
+    """A record with its result; if there is no result.json, `result` is empty and `problem` gives the reason."""
 
     record: RunRecord
     concluded: Conclusion
     quantities: Quantities
-    """Quantities of its study."""
+    """Quantities of the run's study."""
     problem: str = ""
 
     @property
@@ -52,17 +52,17 @@ class Answer:
 
     @property
     def trace_only(self) -> bool:
-        """True for a power trace on its own (`measure.py record`): no board and no workload."""
+        """True for a power trace without board and workload (`measure.py record`)."""
         return self.wording is TRACE
 
     @property
     def wording(self) -> Wording:
-        """The words of its study."""
+        """Wording of the run's study."""
         return wording_of(self.run)
 
     @property
     def title(self) -> str:
-        """Subject of the run, as "LevelDB on rpi4 (SIMULATED), sd"; the meter or file for a trace on its own."""
+        """Subject of the run, for example "LevelDB on rpi4 (SIMULATED), sd"; meter or file for a trace alone."""
         asked, mark = self.run.asked, " (SIMULATED)" if self.record.simulated else ""
         if self.trace_only:
             return f"Power trace from {asked.meter or asked.imported_file or 'an unknown meter'}{mark}"
@@ -77,7 +77,7 @@ class Answer:
 
     @property
     def repeats(self) -> int | None:
-        """Number of whole cycles whose mean its numbers are; None without a result."""
+        """Number of whole cycles over which the numbers are averaged; None without a result."""
         return self.concluded.repeats
 
     def quantity(self, path: str) -> Quantity:
@@ -85,7 +85,7 @@ class Answer:
         return quantity(self.result, path)
 
     def knows(self, path: str) -> bool:
-        """True if the path names a number of this study: of the run, a kind of operation, a part or a sensor."""
+        """True if the path names a number of the run's study: of the run, a kind of operation, a part or a sensor."""
         number = self.quantity(path)
         if not isinstance(number, Missing) or number.reason != ABSENT or self.quantities.get(path):
             return True
@@ -95,7 +95,7 @@ class Answer:
 
     @property
     def sentence(self) -> str:
-        """The headline figures with their uncertainties in one sentence, or why they are missing."""
+        """The headline figures with their uncertainties in one sentence, or the reason why they are missing."""
         if self.trace_only:
             power, mean = self.quantity("power_w"), ""
             if not isinstance(power, Missing):
@@ -135,7 +135,7 @@ class Answer:
 
     @property
     def warnings(self) -> list[Banner]:
-        """Banners that travel with the figures: how the run ended, its faults and its notes."""
+        """Banners that accompany the figures everywhere: how the run ended, its faults and its notes."""
         banners = []
         faults = " ".join(_sentence(fault) for fault in self.record.faults)
         if self.record.status == "partial":
@@ -179,7 +179,7 @@ def open_answer(of: Path | RunRecord) -> Answer:
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:
-    """For example "1.235 ± 0.051 mJ per operation"; an energy without an uncertainty is a lower bound."""
+    """Text such as "1.235 ± 0.051 mJ per operation"; an energy without an uncertainty is a lower bound."""
     shown = rounded_quantity(of)
     assert shown is not None
     unit = shown.unit.removesuffix("/operation")

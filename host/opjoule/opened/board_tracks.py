@@ -1,4 +1,4 @@
-"""Tracks of the board on the report's axis: operations, processor, medium, background work of the engine."""
+"""Tracks of the board on the report's time axis: operations, processor, medium, background work of the engine."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from opjoule.drawing.packing import Floats
 from opjoule.drawing.tracks import Lane, Track
 from opjoule.operations.operation_table import OperationTable
 
-RATE_BINS = 20_000  # at most this many bins of the operation rate over the whole record
-RATE_COUNT = 20  # operations a bin on average, so that a rate does not drown in counting noise
+RATE_BINS = 20_000  # most bins of the operation rate over the whole record
+RATE_COUNT = 20  # mean operations per bin; with fewer, counting noise would hide the rate
 RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
 
 ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
 
 
 def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track | None:
-    """Completed operations per second, in all and by kind, in equal bins."""
+    """Completed operations per second, in total and by kind, in equal bins."""
     if len(operations) == 0:
         return None
     over_s = np.diff(to_seconds(operations.board_ns[[0, -1]])).item()
@@ -51,7 +51,7 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
 
     def rate(name: str, scale: float) -> Floats:
         step = np.diff(table[name].to_numpy().astype(np.float64))
-        # A counter that falls belongs to a new process: the stretch in between is unknown.
+        # A falling counter belongs to a new process, so the stretch in between is unknown.
         return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
 
     dirty_mb = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
@@ -70,7 +70,7 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
 
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
-    """Flush, compaction, checkpoint and sync as stretches; those of one kind that overlap are merged."""
+    """Flush, compaction, checkpoint and sync as stretches; overlapping ones of one kind are merged."""
     stretches = {name: stretch.merged for name, stretch in background(table).items()}
     return [
         Lane(name, to_seconds(stretch.start_ns), to_seconds(stretch.end_ns))

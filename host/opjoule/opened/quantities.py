@@ -1,6 +1,7 @@
-"""The quantities of result.json in reading order, with the words that their table has for them.
+"""The quantities of result.json in reading order, with label and meaning from the table of quantities.
 
-Anything in result.json that has a value and a unit is found, known by name here or not: a report leaves nothing out.
+Everything in result.json that has a value and a unit is listed, even if the table does not know it, so that a report
+leaves nothing out.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ NONE = "\N{EM DASH}"
 POSITIVE = ("J", "J/operation", "W", "s", "B", "1/s", "B/s")
 """Units of quantities that have no negative values."""
 _SENSOR = re.compile(r"by_sensor\.(?P<number>\d+)\.(?P<key>.+)")
-"""A quantity as an additional sensor measures it."""
+"""Path of a quantity from an additional sensor."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity with its words."""
+    """One quantity with its label and meaning."""
 
     path: str
     label: str
@@ -48,7 +49,7 @@ class Row:
 
     @property
     def brief(self) -> str:
-        """The text for a small place: an uncertainty below what four digits show is left to the full table."""
+        """Short text, without an uncertainty that is below the four digits shown (the full table has it)."""
         of = self.quantity
         if isinstance(of, Measured) and 0 < of.u < 1e-4 * abs(of.value):
             return str(rounded(of.value, None, of.unit))
@@ -63,9 +64,9 @@ class Row:
 
 
 def quantity(result: Mapping[str, Any], path: str) -> Quantity:
-    """The quantity at a dotted path of result.json, Missing where there is none.
+    """The quantity at a dotted path of result.json; Missing if there is none.
 
-    A bare count is exact, another bare number has no stated uncertainty; a missing group's reason is its parts' too.
+    A bare count is exact; another bare number has no stated uncertainty. The parts of a missing group have its reason.
     """
     entry: Any = result
     for part in path.split("."):
@@ -82,7 +83,7 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
 
 
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
-    """Every quantity of result.json: those of its table in reading order, then the rest in the file's order."""
+    """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
     paths = list(_walk(result, "", table))
     known = [
         definition.key for definition in table.shown("table") if definition.label and definition.key in paths
@@ -91,7 +92,7 @@ def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
 
 
 def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
-    """The quantity at a dotted path with its words; one that the table does not know is named by its path."""
+    """The quantity at a dotted path with label and meaning; the path names one that the table does not know."""
     sensor = _SENSOR.fullmatch(path)
     known = table.get(sensor["key"] if sensor else path)
     label = known.label if known else ""
@@ -108,7 +109,7 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
 def quantity_text(of: Quantity) -> str:
     """Value and uncertainty with unit; a dash for a missing value.
 
-    A positive value whose uncertainty is larger than itself gets the limits of its interval, from 0 on.
+    A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
     """
     if isinstance(of, Measured) and 0 < of.value < of.u and of.unit in POSITIVE:
         return from_zero(of.value, of.u, of.unit)
@@ -117,7 +118,7 @@ def quantity_text(of: Quantity) -> str:
 
 
 def rounded_quantity(of: Quantity) -> Rounded | None:
-    """The rounded texts of a quantity, None if it is missing."""
+    """Rounded texts of a quantity; None if it is missing."""
     if isinstance(of, Missing):
         return None
     u = of.u if isinstance(of, Measured) else None
@@ -130,7 +131,7 @@ def is_quantity(entry: object) -> bool:
 
 
 def _walk(entry: Mapping[str, Any], path: str, table: Quantities) -> Iterator[str]:
-    """Paths of all quantities, and of the bare numbers that the table knows."""
+    """Paths of all quantities, and of bare numbers that the table knows."""
     for key, value in entry.items():
         here = f"{path}.{key}" if path else key
         if is_quantity(value) or (table.get(here) and isinstance(value, int | float)):

@@ -1,4 +1,4 @@
-"""The trace and the tables of a record, each checked against its checksum as it is read."""
+"""The trace and the tables of a record; each is compared with its checksum when it is read."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from opjoule.trace.power_trace import PowerTrace
 
 
 def table_of(record: RunRecord, name: str) -> pa.Table:
-    """One of a record's tables. Raises: RecordFault: absent, damaged, newer, or changed since."""
+    """One of a record's tables. Raises: RecordFault: missing, damaged, of a newer version, or changed since the run."""
     return read_parquet(record.intact(f"{name}.parquet"), name)
 
 
 def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
-    """The trace, corrected by its sensor's calibration, and the sensor's error bounds, if they are known.
+    """The trace, corrected by its sensor's calibration, and the sensor's error bounds if they are known.
 
-    Raises: RecordFault: it is absent, damaged, or was changed since it was recorded.
+    Raises: RecordFault: the trace is missing, damaged, or was changed since it was recorded.
     """
     record.check_beside()
     names = "power", "gaps", "bus"
@@ -37,7 +37,7 @@ def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
     for name in first:
         record.intact(name)
     trace, sensor = read_trace(record.directory), record.run.sensor
-    for name in files:  # the journals as well: their checksums were computed meanwhile
+    for name in files:  # also the journals, whose checksums were computed meanwhile
         record.intact(name)
     if sensor is None:
         return trace, None
@@ -46,7 +46,7 @@ def corrected_trace(record: RunRecord) -> tuple[PowerTrace, ErrorBounds | None]:
 
 
 class TimeAxis:
-    """Seconds since the trace's first cell began."""
+    """Time axis in seconds since the beginning of the trace's first cell."""
 
     def __init__(self, origin_ns: int, lost: list[LostStretch]) -> None:
         self.origin_ns, self.lost = origin_ns, lost
@@ -66,14 +66,14 @@ class TimeAxis:
         return np.asarray((meter_ns - self.origin_ns) * 1e-9, dtype=np.float64)
 
     def of_board(self, clock_map: ClockMap | None) -> ToSeconds | None:
-        """Function from the board's clock to the axis; None without a map."""
+        """Function from the board's clock to the axis; None without a clock map."""
         if clock_map is None:
             return None
         return lambda board_ns: self.of_meter(np.asarray(clock_map.to_target(board_ns), dtype=np.int64))
 
 
 def board_to_meter(run: Run) -> ClockMap | None:
-    """The map that the result rests on; None if there was none yet. Raises: RecordFault: run.json lacks it."""
+    """Clock map on which the result is based; None if there is none yet. Raises: RecordFault: run.json lacks it."""
     if run.clock_map_used is not None and run.clock_map_used not in run.clock_maps:
         raise RecordFault(f"run.json: there is no clock map '{run.clock_map_used}'")
     return run.clock_maps.get(run.clock_map_used or "")

@@ -1,7 +1,7 @@
-"""Numbers as people read them: rounded to their uncertainty, with an SI prefix.
+"""Numbers as texts for readers: rounded to their uncertainty, with an SI prefix.
 
-The uncertainty keeps two significant digits and the value ends at the same decimal place (JCGM 100:2008, 7.2.6),
-so that 0.00123456 J with u = 0.0000512 J becomes "1.235 ± 0.051 mJ".
+The uncertainty keeps two significant digits, and the value ends at the same decimal place (JCGM 100:2008, 7.2.6):
+0.00123456 J with u = 0.0000512 J becomes "1.235 ± 0.051 mJ".
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGE = 100
 
 @dataclass(frozen=True)
 class Rounded:
-    """A number ready to print: value and u share one decimal place; u is None where no uncertainty is known."""
+    """A number ready to print; value and u end at the same decimal place. u is None if no uncertainty is known."""
 
     value: str
     u: str | None
@@ -38,11 +38,11 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     """Rounds a value to its uncertainty.
 
     Args:
-        u: expanded uncertainty in `unit`. None: unknown, `digits_without_u` significant digits are kept; 0: exact,
-            printed in full, but a large one that is no whole number (a mean of counts) to a tenth.
-        unit: without prefix; "" and "1" print bare numbers, "1/s" as "/s".
-    Returns: texts with the prefix for which the larger of value and u lies between 1 and 1000, or the next one
-        where digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
+        u: expanded uncertainty in `unit`. None: unknown, `digits_without_u` significant digits are kept. 0: exact,
+            printed in full; a large number that is not whole (a mean of counts) is rounded to a tenth.
+        unit: without prefix; "" and "1" give bare numbers, "1/s" gives "/s".
+    Returns: texts with the prefix for which the larger of value and u is between 1 and 1000, or with the next one
+        if digits beyond the uncertainty would have to be filled with zeros (0.50 ± 0.10 J, not 500 ± 100 mJ).
     """
     exact = Decimal(repr(float(value)))
     spread = None if u is None else Decimal(repr(abs(float(u))))
@@ -56,16 +56,16 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
 
 
 def percent(fraction: float) -> str:
-    """A fraction as per cent: 0.2512 gives "25.1 %"; a share below 0.1 % only says so."""
+    """A fraction in per cent: 0.2512 gives "25.1 %", and a fraction below 0.1 % gives "< 0.1 %"."""
     if 0 < fraction < 0.001:
         return with_unit("< 0.1", "%")
     return str(rounded(100 * fraction, None, "%", digits_without_u=3))
 
 
 def with_limits(value: float, limits: tuple[float, float]) -> str:
-    """A number with an interval that lies unevenly about it: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)".
+    """A number with an asymmetric interval: "2.92 (1.63 to 8.4)", "2.9 (1.2 or more)", "1.5 (any)".
 
-    The nearer end's distance gives the digits; the upper end may be infinite.
+    The distance of the nearer end determines the digits; the upper end may be infinite.
     """
     low, high = limits
     nearest = min(value - low, high - value)
@@ -77,7 +77,7 @@ def with_limits(value: float, limits: tuple[float, float]) -> str:
 
 
 def from_zero(value: float, u: float, unit: str) -> str:
-    """A positive value whose interval would reach below 0, with the limits of its interval: "0.5 (0 to 2.3) mJ"."""
+    """A positive value with the limits of an interval that would reach below 0: "0.5 (0 to 2.3) mJ"."""
     high = value + u
     factor, shown = scaled([high], unit)
     places = min(max(1 - math.floor(math.log10(high * factor)), 0), 6)
@@ -90,7 +90,7 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def scaled(values: Iterable[float], unit: str) -> tuple[float, str]:
-    """Factor that brings values into a readable range for an axis, and the unit that they then have."""
+    """Factor that brings values into a readable range for an axis, and their unit after scaling."""
     if unit == "1":
         return 100.0, "%"
     size = max((abs(value) for value in values if math.isfinite(value)), default=0.0)

@@ -1,8 +1,8 @@
-"""A record opened for a program of the user's own: `opjoule.open_run("runs/example")`.
+"""A record opened for the user's own programs: `opjoule.open_run("runs/example")`.
 
-Everything has one time axis, `time_s`: seconds on the meter's clock since the trace began, as in report.html. The
-joules of a stretch are computed as those of result.json are, on the clocks that the record ties together.
-How it is used: docs/how-to/analyse-in-python.md.
+All data have one time axis, `time_s`: seconds on the meter's clock since the trace began, as in report.html. The
+energy of a stretch is computed like the energies in result.json, with the record's clock maps.
+How to use it: docs/how-to/analyse-in-python.md.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class RunPhase:
 
 @dataclass(frozen=True)
 class Columns:
-    """A table of the run: `arrow` as Arrow has it, `columns["time_s"]` as a numpy array of shape (n,)."""
+    """A table of the run: `arrow` is an Arrow table, `columns["time_s"]` a numpy array of shape (n,)."""
 
     arrow: pa.Table = field(repr=False)
 
@@ -65,7 +65,7 @@ class Columns:
 
     @property
     def names(self) -> list[str]:
-        """Names of the columns, the unit last."""
+        """Names of the columns; each ends with its unit."""
         return list(self.arrow.column_names)
 
 
@@ -75,13 +75,13 @@ class OpenedRun:
 
     path: Path
     answer: Answer = field(repr=False)
-    """The answer as report and summary give it."""
+    """The answer, as in report and summary."""
     known_axis: TimeAxis | None = field(default=None, repr=False)
-    """The trace's time axis, if it is known without reading the trace."""
+    """The trace's time axis if it is known without reading the trace."""
 
     @property
     def title(self) -> str:
-        """Subject of the run, with SIMULATED if it was."""
+        """Subject of the run, with SIMULATED for a simulated run."""
         return self.answer.title
 
     @property
@@ -101,11 +101,11 @@ class OpenedRun:
 
     @property
     def result(self) -> Mapping[str, Any]:
-        """result.json; empty where there is none."""
+        """Contents of result.json; empty if there is none."""
         return self.answer.result
 
     def __getitem__(self, path: str) -> Quantity:
-        """A number by its path, as `run["latency_s.p99"]`; Missing where the run has none, KeyError for no number."""
+        """A number by its path: `run["latency_s.p99"]`. Missing if the run lacks it, KeyError for an unknown path."""
         if not self.answer.knows(path):
             near = suggestion(path, [quantity.key for quantity in self.answer.quantities])
             raise KeyError(f"results have no number '{path}': {near}run.result has all of them")
@@ -113,16 +113,16 @@ class OpenedRun:
 
     @property
     def phases(self) -> tuple[RunPhase, ...]:
-        """In order of time; none where the board's clock cannot be placed on the meter's."""
+        """Phases in order of time; none if there is no clock map from board to meter."""
         return self._phases_of(self._record.run.phases)
 
     @property
     def marked_phases(self) -> tuple[RunPhase, ...]:
-        """The phases that the work marked inside its own."""
+        """Phases that the work marked inside its own phase."""
         return self._phases_of(self._record.run.marked_phases)
 
     def phase(self, name: str, repeat: int = 1) -> RunPhase:
-        """One phase by its name. Raises: BadInput: there is none."""
+        """One phase by name and repeat. Raises: BadInput: there is none."""
         for phase in self.phases:
             if (phase.name, phase.repeat) == (name, repeat):
                 return phase
@@ -151,13 +151,13 @@ class OpenedRun:
         return self.axis.lost
 
     def time_s(self, board_ns: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Times of the board's clock on the time axis, of the same shape; NaN where the clocks cannot be matched."""
+        """Times of the board's clock on the time axis, same shape; NaN if there is no clock map."""
         to_seconds = self.axis.of_board(self._map)
         return np.full(board_ns.shape, np.nan) if to_seconds is None else to_seconds(board_ns)
 
     @cached_property
     def operations(self) -> Columns:
-        """One row an operation, of all runs and loads: time_s, and the columns of operations.parquet."""
+        """One row per operation of all runs and loads: time_s, and the columns of operations.parquet."""
         return self._timed(self._parquet("operations"))
 
     @cached_property
@@ -171,10 +171,10 @@ class OpenedRun:
         return self._timed(self._parquet("system"))
 
     def energy(self, start: float | RunPhase, end_s: float | None = None) -> StretchEnergy:
-        """Energy from `start` to `end_s` on the run's time axis, or of one phase; operations count where they began.
+        """Energy from `start` to `end_s` on the run's time axis, or of one phase; counts operations by their start.
 
-        Marginal energies are above idle power of the repeat that the stretch's middle lies in, or is nearest to.
-        Raises: BadInput: no stretch. WindowError: it reaches outside the trace. GapError: too much of it was lost.
+        Marginal energies are above the idle power of the repeat that contains the stretch's middle or is nearest.
+        Raises: BadInput: no valid stretch. WindowError: it reaches outside the trace. GapError: too much was lost.
         """
         start_s, end_s = (start.start_s, start.end_s) if isinstance(start, RunPhase) else (start, end_s)
         if end_s is None or not (math.isfinite(start_s) and start_s < end_s < math.inf):
@@ -201,12 +201,12 @@ class OpenedRun:
         with reading(self.path):
             trace, sensor = corrected_trace(self._record)
         if len(trace) < 2:
-            raise RecordFault(f"{self.path}: its power trace holds fewer than two samples")
+            raise RecordFault(f"{self.path}: its power trace has fewer than two samples")
         return trace, sensor
 
     @property
     def trace(self) -> PowerTrace:
-        """The samples that the figures rest on, corrected. Raises: RecordFault: unreadable, or fewer than two."""
+        """Corrected samples from which the figures are computed. Raises: RecordFault: unreadable, or fewer than two."""
         return self._supply[0]
 
     @cached_property
@@ -214,18 +214,18 @@ class OpenedRun:
         return self._supply[1]
 
     def forget_samples(self) -> None:
-        """Drops the samples that energies do not need; they are read again on demand."""
+        """Drops samples that are not needed for energies; they are read again on demand."""
         _ = self.cells, self.axis, self._sensor
         self.__dict__.pop("_supply", None)
 
     @property
     def is_corrected(self) -> bool:
-        """True if the sensor has a calibration that holds for the trace."""
+        """True if the sensor has a calibration that is valid for the trace."""
         return self._sensor is not None and self._sensor.calibration is not None
 
     @cached_property
     def cells(self) -> Cells:
-        """The trace as energies are integrated over it. Raises: RecordFault, WindowError: too few good samples."""
+        """Cells of the trace, over which energy is integrated. Raises: RecordFault, WindowError: too few samples."""
         return Cells.of(self.trace)
 
     def meter_ns(self, time_s: float) -> int:
@@ -243,7 +243,7 @@ class OpenedRun:
 
     @cached_property
     def axis(self) -> TimeAxis:
-        """Seconds since the trace began."""
+        """Time axis: seconds since the trace began."""
         return self.known_axis or TimeAxis.of(self.trace)
 
     @cached_property
@@ -275,7 +275,7 @@ class OpenedRun:
 
     @cached_property
     def starts_ns(self) -> npt.NDArray[np.int64]:
-        """Start of each operation on the board's clock [ns], rising, shape (n,)."""
+        """Start of each operation on the board's clock [ns], ascending, shape (n,)."""
         table = self._parquet("operations", ["board_ns"])
         return np.asarray(table["board_ns"].to_numpy())
 

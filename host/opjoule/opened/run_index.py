@@ -1,8 +1,8 @@
-"""Lists of records that are quick to have again: what a list shows of each, kept in one file for a whole folder.
+"""Index of records: the listed properties of all records in a folder, kept in one file so that a list is fast.
 
-The index is no data. An entry holds as long as run.json, result.json and notes.json of its record are the same files
-(inode, size, time of change); everything else is read anew, and an index that is missing, damaged or of another version
-of this program is made anew. Without leave to write there is none.
+The index contains no data of its own. An entry is valid as long as run.json, result.json and notes.json of its record
+are the same files (inode, size, time of change); other records are read again. An index that is missing, damaged or
+from another version of this program is made again. Without write permission there is no index.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ INDEX: Final = "runs.index"
 VERSION: Final = 2
 WATCHED: Final = ("run.json", "result.json", NOTES)
 KEEP_AT_ONCE: Final = 500
-"""After so many records that were read anew the index is written, in case the program ends before all are."""
+"""The index is written after this many newly read records, in case the program ends before all are read."""
 
 Mark = tuple[tuple[int, int, int], ...]
-"""Inode, size [B] and time of change [ns] of each watched file; zeros for none."""
+"""Inode, size [B] and time of change [ns] of each watched file; zeros if there is no such file."""
 
 
 class _Entry(msgspec.Struct):
@@ -41,27 +41,27 @@ class _Kept(msgspec.Struct):
 
 
 _DECODER: Final = msgspec.json.Decoder(_Kept, dec_hook=lambda kind, text: kind(text))
-"""Reads paths, which JSON has as texts."""
+"""Decoder that converts texts to paths."""
 
 
 class RunIndex:
-    """The records in or below one folder. Safe from several threads."""
+    """The records in or below one folder. May be used from several threads."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.total = 0
-        """Records that `runs` gives, known once it has given the first."""
+        """Number of records that `runs` yields; known once it has yielded the first."""
         self._lock = threading.Lock()
         self._known: dict[str, _Entry] | None = None
 
     def places(self) -> dict[str, Path]:
-        """Folder of every record by its path under the folder. Raises: RecordFault: the folder is no directory."""
+        """Record's path below the folder -> its directory. Raises: RecordFault: the folder is not a directory."""
         return {self._name(path): path for path in run_folders(self.folder)}
 
     def runs(self) -> Iterator[tuple[str, ListedRun]]:
-        """Every record with its name, in the order of `places`; only what is new or has changed is read.
+        """Yields every record with its name, in the order of `places`; only new and changed records are read.
 
-        The index is brought up to date when the iterator is exhausted. Raises: RecordFault: the folder is no directory.
+        The index is updated when the iterator is exhausted. Raises: RecordFault: the folder is not a directory.
         """
         with self._lock:
             if self._known is None:
@@ -100,7 +100,7 @@ class RunIndex:
         }
 
     def _keep(self, known: dict[str, _Entry]) -> None:
-        """Writes the index beside the records; a record that is the folder itself gets none."""
+        """Writes the index beside the records; there is none if the folder itself is a record."""
         if (self.folder / "run.json").exists():
             return
         with suppress(OSError), rewriting(self.folder / INDEX) as file:

@@ -1,4 +1,4 @@
-"""List of records, one entry each: what was measured, when, how it ended, its headline, and cautions."""
+"""List of records, with one entry each: subject, start, status, headline and cautions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from opjoule.record.run_record import RunRecord, reading
 from opjoule.units import Missing, Quantity, from_json
 
 UNREADABLE: Final = "unreadable"
-"""In the place of a status: no readable run.json."""
+"""Status of a record without a readable run.json."""
 ONE_RUN: Final = "one run: the interval does not include the spread between runs"
 TOO_SHORT: Final = "too short"
 
@@ -32,17 +32,17 @@ class Caution(Struct, frozen=True):
     kind: str
     """going on, unfinished, fault, altered, one run, too short, or warning."""
     line: str
-    """In full."""
+    """The full text."""
 
 
 class ListedRun(Struct, frozen=True):
-    """One record as a list shows it; texts are empty where it does not say."""
+    """One entry of the list; texts are empty if the record does not have them."""
 
     path: Path
     status: str
     """complete, partial, failed, or unreadable."""
     title: str
-    """Subject, board and medium, with SIMULATED if it was."""
+    """Subject, board and medium, with SIMULATED for a simulated run."""
     number: dict[str, Any]
     """The headline as a number of result.json."""
     label: str = ""
@@ -56,7 +56,7 @@ class ListedRun(Struct, frozen=True):
     device: str = ""
     storage: str = ""
     goes_on: bool = False
-    """A measurement, or one that was killed and never analysed: its run.json has no checksums."""
+    """Whether the measurement is running, or was killed and never analysed: run.json has no checksums yet."""
     why: str = ""
     """Reason why it is unreadable."""
     cautions: tuple[Caution, ...] = ()
@@ -65,7 +65,7 @@ class ListedRun(Struct, frozen=True):
 
     @property
     def headline(self) -> Quantity:
-        """The headline with its uncertainty, or why there is none."""
+        """The headline with its uncertainty, or the reason why there is none."""
         return from_json(self.number)
 
     @property
@@ -79,24 +79,24 @@ class ListedRun(Struct, frozen=True):
 
     @property
     def headline_text(self) -> str:
-        """Value and interval with unit, and what it is; a dash where there is none."""
+        """Value and interval with unit and label; a dash if there is none."""
         known = not isinstance(self.headline, Missing)
         return f"{quantity_text(self.headline)} {self.label}" if known else quantity_text(self.headline)
 
     @property
     def size_bytes(self) -> int:
-        """All files of the record [B]."""
+        """Total size of the record's files [B]."""
         return sum(path.lstat().st_size for path in self.path.rglob("*") if path.is_file())
 
 
 def find_runs(places: Sequence[Path]) -> Iterator[ListedRun]:
-    """Every record in or below some directories, those of one by name. Raises: RecordFault: no directory."""
+    """Every record in or below some directories, sorted by name within each. Raises: RecordFault: not a directory."""
     for place in places:
         yield from map(listed, run_folders(place))
 
 
 def run_folders(place: Path) -> Iterator[Path]:
-    """The folder of every record in or below a directory, by name. Raises: RecordFault: it is no directory."""
+    """Folder of every record in or below a directory, sorted by name. Raises: RecordFault: it is not a directory."""
     if not place.is_dir():
         raise RecordFault(f"{place} is not a directory: name a record, or a folder of records such as runs")
     for folder, below, files in os.walk(place):
@@ -107,7 +107,7 @@ def run_folders(place: Path) -> Iterator[Path]:
 
 
 def listed(directory: Path) -> ListedRun:
-    """Reads one entry; only run.json, result.json and notes.json are opened."""
+    """Reads one entry; opens only run.json, result.json and notes.json."""
     try:
         with reading(directory):
             run = _of(open_answer(RunRecord.open(directory)), directory)
@@ -142,7 +142,7 @@ def _of(answer: Answer, directory: Path) -> ListedRun:
 
 
 def _cautions(answer: Answer) -> Iterator[Caution]:
-    """The most serious first."""
+    """Cautions of a record, the most serious first."""
     record = answer.record
     if not record.is_finished:
         killed = f"its program was killed: 'host/measure.py report {record.directory}' analyses it"

@@ -1,8 +1,8 @@
-"""Many records as tables that are read when they are asked for: `opjoule.open_runs("runs")`.
+"""Many records as tables that are read on demand: `opjoule.open_runs("runs")`.
 
-DuckDB reads the records' Parquet files a part at a time and writes what does not fit its memory limit to a temporary
-file, so that any number of runs needs no more memory than one. How it is used: docs/how-to/analyse-in-python.md; why
-DuckDB: docs/decisions/0012-duckdb-over-parquet.md.
+DuckDB reads the records' Parquet files in parts and writes what exceeds its memory limit to a temporary file, so that
+any number of runs needs no more memory than one. How to use it: docs/how-to/analyse-in-python.md. Why DuckDB:
+docs/decisions/0012-duckdb-over-parquet.md.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ TABLES: Final[Mapping[str, tuple[pa.Schema, int]]] = {
 }
 """Tables of a record by name, with their columns and newest version."""
 _KEPT: Final[list[DuckDBPyConnection]] = []
-"""Until the program ends: a relation does not outlive its connection, and may outlive its OpenedRuns."""
+"""Connections kept until the program ends: a relation needs its connection, and may outlive its OpenedRuns."""
 _CURRENT: Final = """(scan.current_a * file.current_gain + file.current_offset_a)
     / (1 + file.heating_per_a2 * scan.current_a * scan.current_a)"""
-"""With the shunt as warm as a steady current keeps it: a row of a query does not know those before it."""
+"""Corrected current for the shunt's warmth at a steady current, since a row of a query does not know earlier rows."""
 _VOLTAGE: Final = f"(scan.voltage_v * file.voltage_gain + file.voltage_offset_v - file.wire_ohm * {_CURRENT})"
 _CORRECTED: Final = f"""
     {_CURRENT} as current_a,
@@ -65,26 +65,26 @@ class OpenedRuns:
     """The records below some folders: `results`, and every sample, operation, event and counter of all of them."""
 
     folders: tuple[Path, ...]
-    """Folders of the records, by name; `run` in every table is one of them as a text."""
+    """Folders of the records, sorted by name; `run` in every table is one of them as text."""
     memory_limit: str
-    """Memory limit of DuckDB, as "1GB"."""
+    """Memory limit of DuckDB, for example "1GB"."""
     unreadable: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Record that is in no table -> why, as far as it has been looked for."""
+    """Record or file that is in no table -> the reason; filled as the tables are read."""
 
     @cached_property
     def results(self) -> pa.Table:
-        """One row a run: run, status, simulated, started_utc, db, device, storage, rig_name and block where it says so,
-        and every quantity of its result by its path, its expanded uncertainty beside it as `PATH u`.
+        """One row per run: run, status, simulated, started_utc, db, device, storage, rig_name, block, and every
+        quantity of its result by path, with its expanded uncertainty as `PATH u`.
 
-        Null where a run has no such number.
+        A value that a run does not have is null.
         """
         columns = dict.fromkeys(name for record in self._read for name in record.row)
         return pa.Table.from_pylist([{**dict.fromkeys(columns), **record.row} for record in self._read])
 
     @property
     def power(self) -> DuckDBPyRelation:
-        """Samples of the supply that arrived: run, meter_ns, current_a [A], voltage_v [V], power_w [W], clipped;
-        corrected by the sensor's calibration where that holds for the run's trace.
+        """Samples of the supply, without lost ones: run, meter_ns, current_a [A], voltage_v [V], power_w [W], clipped.
+        They are corrected by the sensor's calibration if that is valid for the run's trace.
         """
         return self._database.view("power")
 
@@ -104,10 +104,10 @@ class OpenedRuns:
         return self._database.view("system")
 
     def sql(self, query: str) -> DuckDBPyRelation:
-        """A query of DuckDB over `results`, `power`, `operations`, `events` and `system`; read when its rows are asked
-        for (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
+        """A DuckDB query over `results`, `power`, `operations`, `events` and `system`. Data are read when rows are
+        fetched (`fetchall()`, `df()`, `to_arrow_table()`, `fetch_record_batch()`).
 
-        Raises: BadInput: DuckDB does not understand it.
+        Raises: BadInput: DuckDB rejects the query.
         """
         import duckdb  # noqa: PLC0415
 
@@ -131,7 +131,7 @@ class OpenedRuns:
     @cached_property
     def _database(self) -> DuckDBPyConnection:
         try:
-            import duckdb  # noqa: PLC0415  # of this module alone
+            import duckdb  # noqa: PLC0415  # only this module needs it
         except ImportError:
             raise BadInput("open_runs needs DuckDB: pip install duckdb") from None
         database = duckdb.connect(
@@ -163,7 +163,7 @@ class OpenedRuns:
         return database
 
     def _files(self, name: str, schema: pa.Schema, newest: int) -> Iterator[dict[str, Any]]:
-        """The file of one table in each record that has it, and how its samples are corrected."""
+        """The file of one table in each record that has it, with the correction of its samples."""
         for record in self._read:
             path = record.folder / f"{name}.parquet"
             if not path.exists():
@@ -179,11 +179,11 @@ class OpenedRuns:
 
 
 def open_runs(*places: str | Path, memory_limit: str = "1GB") -> OpenedRuns:
-    """Every record in or below some folders, read as far as it is asked for; nothing is written.
+    """Opens every record in or below some folders; data are read on demand, and nothing is written.
 
-    Checksums of result.json and run.json are compared; those of the other files would need all of them to be read
-    (`host/runs.py verify`). What does not fit `memory_limit` is in a temporary file.
-    Raises: RecordFault: a place is no directory. BadInput: there is no record.
+    Checksums of result.json and run.json are compared. Those of other files are not, since these would have to be read
+    in full (`host/runs.py verify` does so). Data that exceed `memory_limit` are in a temporary file.
+    Raises: RecordFault: a place is not a directory. BadInput: there is no record.
     """
     folders = tuple(dict.fromkeys(folder for place in places for folder in run_folders(Path(place))))
     if not folders:
@@ -224,7 +224,7 @@ def _row(record: RunRecord) -> dict[str, Any]:
 
 
 def _correction(record: RunRecord) -> dict[str, float]:
-    """Gains, offsets and heating; 1 and 0 where no calibration holds for the trace; and the wire to the board."""
+    """Gains, offsets and heating (1 and 0 if no calibration is valid for the trace), and the wire to the board."""
     calibration = record.run.sensor.calibration if record.run.sensor else None
     current, voltage, per_a2 = Correction(), Correction(), 0.0
     if calibration is not None and record.path("power.parquet").exists() and _holds(record, calibration):
@@ -241,7 +241,7 @@ def _correction(record: RunRecord) -> dict[str, float]:
 
 
 def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
-    """True if the calibration holds for the trace, by the file's extremes if they decide it."""
+    """Whether the calibration is valid for the trace; uses only the file's extremes if they decide it."""
     file = pq.ParquetFile(record.path("power.parquet")).metadata
     ends: dict[str, list[float]] = {"current_a": [], "voltage_v": []}
     for group in range(file.num_row_groups):

@@ -19,17 +19,17 @@ NO_OPERATION = "no operation began in it"
 
 @dataclass(frozen=True)
 class StretchEnergy:
-    """Energy between two moments; each number has its expanded uncertainty, or a reason why not."""
+    """Energy between two moments; each number has its expanded uncertainty, or a reason why it has none."""
 
     duration_s: Quantity
     energy_j: Quantity
     """Energy [J], idle power included."""
     marginal_energy_j: Quantity
-    """Energy above idle [J]: idle power of the repeat that holds the stretch's middle is subtracted."""
+    """Energy above idle [J]: the idle power of the repeat that contains the stretch's middle is subtracted."""
     power_w: Quantity
-    """Mean [W]."""
+    """Mean power [W]."""
     operations: int
-    """Number of operations that began in it."""
+    """Number of operations that began in the stretch."""
     energy_per_operation_j: Quantity
     marginal_energy_per_operation_j: Quantity
 
@@ -47,9 +47,9 @@ def stretch_energy(
     """Energy, mean power and energy per operation of one window of a trace.
 
     Args:
-        idle: idle power around it, if that is known.
-        withheld: group of figures -> the fault that makes them wrong, as run.json has it.
-        why_unstated: why no uncertainty is stated; empty where it is.
+        idle: idle power around the window, if known.
+        withheld: group of figures -> the fault that makes them wrong, from run.json.
+        why_unstated: reason why no uncertainty is stated; empty if it is.
     Raises: WindowError: the window is empty or reaches outside the trace. GapError: too much of it was lost.
     """
     result = window_energy_j(cells, window, sensor)

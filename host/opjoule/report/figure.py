@@ -70,7 +70,7 @@ def _phases(timeline: Timeline, time: Scale) -> list[Element]:
 
 
 def _lost(timeline: Timeline, time: Scale) -> list[Element]:
-    """Lost intervals, each with a mark above; those that are wide enough are shaded."""
+    """Lost stretches, each with a mark above; those that are wide enough are shaded."""
     parts = []
     for lost in timeline.lost:
         left, right = time(lost.start_s), time(lost.end_s)

@@ -190,7 +190,7 @@ def checksums(run: Run) -> list[Element]:
 
 
 def losses(lost: list[LostStretch]) -> list[Element]:
-    """Number and length of the lost intervals, by reason."""
+    """Number and length of the lost stretches, by reason."""
     reasons = dict.fromkeys(stretch.reason for stretch in lost)
     body = []
     for reason in reasons:

@@ -126,7 +126,7 @@ def test_what_is_no_bundle_or_no_record_is_one_line(tmp_path, capsys):
     assert main(["runs", "open", str(tmp_path / "x.zip"), "--out", str(tmp_path / "o")]) == 2
     assert "is not a bundle of runs.py" in capsys.readouterr().err
     assert main(["runs", "bundle", str(tmp_path), "--out", str(tmp_path / "y.zip")]) == 2
-    assert "holds no record" in capsys.readouterr().err
+    assert "contains no record" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Setup of a calibration: the sensor, its reference, and the person or board that sets the loads.
 
 Each meter is recorded for the whole session into a record of its own, so that the data behind a calibration are kept. A
-point is an interval of host_ns. Each meter's clock map converts it, so that two meters are read over the same time.
+point is a stretch of host_ns. Each meter's clock map converts it, so that two meters are read over the same time.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class RecordedMeter:
     """Warnings of its calibration."""
 
     def read(self, stretch_ns: tuple[int, int], period_ns: int = 0) -> ReadPoint:
-        """Mean reading over a past interval [host_ns], corrected if the meter is calibrated.
+        """Mean reading over a past stretch [host_ns], corrected if the meter is calibrated.
 
         Raises: CalibrationFault: the load was not steady, or its samples did not arrive. MeterFault: the meter is gone.
         """
@@ -235,7 +235,7 @@ class CalibrationSetup:
         return self._compared(taken, self.meter.read(stretch_ns, period_ns) if self.meter else None)
 
     def _compared(self, taken: ReadPoint, beside: ReadPoint | None) -> ReferencePoint:
-        """The point, with the other meter's reading of the same interval or the reading typed now."""
+        """The point, with the other meter's reading of the same stretch or the reading typed now."""
         read, other = taken.mean, beside.mean if beside else None
         course = taken.course
         if course and beside and beside.course:

@@ -1,1 +1,1 @@
-"""A record in other programs' formats."""
+"""Exports of a record to formats of other programs."""

@@ -1,4 +1,4 @@
-"""A study as one file for others: records, figures, tables, methods, citation and checksums, described as an RO-Crate.
+"""A study as one file for others: an RO-Crate with records, figures, tables, methods, citation and checksums.
 
 Source: RO-Crate 1.1, https://www.researchobject.org/ro-crate/specification/1.1/ (plain JSON-LD: no library is needed).
 """
@@ -20,7 +20,7 @@ from opjoule.files import file_sha256, replacing
 from opjoule.record.run_record import RunRecord, with_digest
 
 _PATH: Final = re.compile(r"(?<![\w.:/~+-])/(?:[^\s/\"'<>|,;:=\\]+/)+([^\s/\"'<>|,;:=\\]*)")
-"""An absolute path of at least one folder; its last part is kept."""
+"""An absolute path with at least one folder; its last part is kept."""
 _REMOTE: Final = re.compile(r"\bssh:[^\s\"',;]+")
 _ADDRESS: Final = re.compile(r"\b[A-Za-z_][\w.-]*@[A-Za-z0-9][\w.-]*\b")
 _KEPT: Final = ("/dev/null", "/proc/", "/sys/")
@@ -29,15 +29,15 @@ _KEPT: Final = ("/dev/null", "/proc/", "/sys/")
 
 @dataclass(frozen=True)
 class Redaction:
-    """Replaces paths by their last part, and names of this computer and its user by what they are."""
+    """Replaces paths by their last part, and the names of this computer and its user by "host" and "user"."""
 
     host: str
     user: str
     kept: bool = False
-    """Leaves everything as it is: the user has asked for it."""
+    """Whether everything is left unchanged, at the user's request."""
 
     def text(self, text: str) -> str:
-        """A text without them."""
+        """The redacted text."""
         if self.kept:
             return text
         plain = _PATH.sub(
@@ -50,7 +50,7 @@ class Redaction:
         return plain
 
     def value(self, value: Any) -> Any:
-        """A JSON value, all of its texts without them; keys stay."""
+        """A JSON value with all its texts redacted; keys are not changed."""
         if isinstance(value, str):
             return self.text(value)
         if isinstance(value, dict):
@@ -64,7 +64,7 @@ CRATE: Final = "ro-crate-metadata.json"
 CHECKSUMS: Final = "checksums.sha256"
 RECORDS: Final = "records"
 NOT_TAKEN: Final = ("report.html", "view.cache", "run.json")
-"""Files that can be made again, and run.json, which is written without the names of this computer."""
+"""Files that are not copied: they can be made again, or are written separately without names (run.json)."""
 TEXTS: Final = (".json", ".jsonl", ".csv", ".log", ".txt", ".toml", ".md")
 _TYPES: Final = {
     ".json": "application/json",
@@ -89,25 +89,25 @@ class Described:
     about: str
     license: str
     made_utc: str
-    """ISO 8601, of the newest record: the same records make the same file."""
+    """Start of the newest record, ISO 8601, so that the same records give the same file."""
     programs: Sequence[str]
-    """Versions that the records were made by."""
+    """Program versions that made the records."""
     simulated: bool
 
 
 def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> list[Path]:
-    """Copies records, and folders of several with their index, below a folder; gives the records' copies.
+    """Copies records, and folders of several with their index, below a folder; returns the records' copies.
 
-    Raises: BadInput: no record, or two places of one name. RecordFault: a record that was changed since.
+    Raises: BadInput: no record, or two places with the same name. RecordFault: a record was changed since its run.
     """
     copies: list[Path] = []
     for place in places:
         target = folder / place.resolve().name
         if target.exists():
-            raise BadInput(f"{place}: the bundle already holds a folder of this name: rename one of them")
+            raise BadInput(f"{place}: the bundle already has a folder of this name: rename one of them")
         records = sorted(path.parent for path in place.rglob("run.json"))
         if not records:
-            raise BadInput(f"{place} holds no record: give runs/NAME or a campaign's folder")
+            raise BadInput(f"{place} contains no record: give runs/NAME or a campaign's folder")
         for record in records:
             copies.append(_copy_record(record, target / record.relative_to(place), redaction))
         for path in sorted(place.iterdir()) if place not in records else ():
@@ -117,10 +117,10 @@ def copy_runs(places: Sequence[Path], folder: Path, redaction: Redaction) -> lis
 
 
 def _copy_record(source: Path, target: Path, redaction: Redaction) -> Path:
-    """Copies one record; checksums are computed anew for the texts that change."""
+    """Copies one record; the checksums of redacted texts are computed again."""
     record = RunRecord.open(source)
     if altered := record.altered:
-        raise RecordFault(f"{altered[0]}; it cannot go into a bundle: leave {source} out")
+        raise RecordFault(f"{altered[0]}; it cannot go into a bundle: leave out {source}")
     known: dict[str, str] = dict(record.document.get("checksums") or {})
     for path in sorted(file for file in source.rglob("*") if file.is_file()):
         name = path.relative_to(source).as_posix()
@@ -147,7 +147,7 @@ def _copy_text(source: Path, target: Path, redaction: Redaction) -> None:
 
 
 def describe(folder: Path, about: Described) -> None:
-    """Writes the description and the checksums of all files in a folder."""
+    """Writes a folder's description and the checksums of all its files."""
     files = sorted(path for path in folder.rglob("*") if path.is_file())
     digests = {path.relative_to(folder).as_posix(): file_sha256(path) for path in files}
     (folder / CRATE).write_text(json.dumps(_crate(folder, about, digests), indent=1), encoding="utf-8")
@@ -187,7 +187,7 @@ def _part(path: Path, name: str, digest: str) -> dict[str, Any]:
 
 
 def pack(folder: Path, out: Path) -> None:
-    """Writes a folder as a ZIP file; the same content makes the same file."""
+    """Writes a folder as a ZIP file; the same content gives the same file."""
     with (
         replacing(out) as temporary,
         zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED, allowZip64=True) as made,
@@ -201,9 +201,9 @@ def pack(folder: Path, out: Path) -> None:
 
 
 def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
-    """Checks a bundle and unpacks it into a new folder; gives its description. Raises: BadInput: it cannot."""
+    """Checks a bundle, unpacks it into a new folder and returns its description. Raises: BadInput: it is not valid."""
     if folder.exists():
-        raise BadInput(f"{folder} is there already: name another folder with --out")
+        raise BadInput(f"{folder} exists already: name another folder with --out")
     try:
         with zipfile.ZipFile(bundle) as packed:
             _check(bundle, packed)
@@ -216,13 +216,15 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
 
 
 def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
-    """Raises: BadInput: a name that leads out of the folder, or a file that is not as its checksum says."""
+    """Raises: BadInput: a name leads out of the folder, or a file does not match its checksum."""
     lines = (line.partition("  ") for line in packed.read(CHECKSUMS).decode().splitlines())
     expected = {name: digest for digest, _, name in lines}
     names = set(packed.namelist()) - {CHECKSUMS}
     for name in names:
         if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
-            raise BadInput(f"{bundle}: {name!r} would be written outside of the folder: it is not opened")
+            raise BadInput(
+                f"{bundle}: {name!r} would be written outside of the folder: the bundle is not opened"
+            )
     if lost := sorted(names ^ set(expected)):
         raise BadInput(f"{bundle}: {lost[0]} is missing, or has no checksum")
     for name in sorted(names):

@@ -1,4 +1,4 @@
-"""A run as CSV files: its tables as they are opened, its phases, every number of its result, and its warnings."""
+"""A run as CSV files: its tables, its phases, every number of its result, and its warnings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FORMULA: Final = r"^([=+\-@\t\r])"
 
 
 def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
-    """Writes what the record has of each table, with SIMULATED in the name; gives a line for each file or lack."""
+    """Writes each table that the record has, a simulated one with SIMULATED in its name; yields a line per table."""
     folder.mkdir(parents=True, exist_ok=True)
     mark = "-SIMULATED" if run.simulated else ""
     for name, read in _TABLES.items():
@@ -39,7 +39,7 @@ def write_csv(run: OpenedRun, folder: Path) -> Iterator[str]:
 
 
 def _plain(table: pa.Table) -> pa.Table:
-    """Without dictionaries, which the writer does not know, and without text that a spreadsheet would compute."""
+    """The table without dictionaries, which the writer does not support, and without text that acts as a formula."""
     fields = [
         field.with_type(pa.string()) if pa.types.is_dictionary(field.type) else field
         for field in table.schema
@@ -52,7 +52,7 @@ def _plain(table: pa.Table) -> pa.Table:
 
 
 def _result(run: OpenedRun) -> pa.Table:
-    """One row a number: where it stands in result.json, value, u (95 %), unit, and why one is missing."""
+    """One row per number: path in result.json, value, u (95 %), unit, and the reason if one is missing."""
     lines = []
     for row in rows(run.result, run.answer.quantities):
         number = {name: getattr(row.quantity, name) for name in ("value", "u", "unit")}

@@ -1,4 +1,4 @@
-"""The numbers of a run as OpenMetrics text: a gauge a quantity, one for its u, and infos on the run and its warnings.
+"""The numbers of a run as OpenMetrics text: gauges for each quantity and its u, infos for the run and its warnings.
 
 Source: OpenMetrics 1.0, https://prometheus.io/docs/specs/om/open_metrics_spec/ (names, units, escapes, order, EOF).
 """
@@ -25,14 +25,14 @@ UNITS: Final = {
     "B/s": "bytes_per_second",
     "J/B": "joules_per_byte",
 }
-"""Unit of result.json -> the metric's, which ends its name."""
+"""Unit in result.json -> unit of the metric, with which its name ends."""
 _SUFFIX: Final = re.compile(r"_(j|w|s|v|bytes|bytes_per_s|per_s)$")
 """A unit at the end of a path; OpenMetrics spells it out."""
 _U: Final = "expanded_uncertainty"
 
 
 def openmetrics(run: OpenedRun) -> str:
-    """The text, to the line `# EOF`; numbers that are missing are left out."""
+    """The text, up to the line `# EOF`; missing numbers are left out."""
     listed_run = listed(run.path)
     run_labels = {"run": run.path.resolve().name, "simulated": "true" if run.simulated else "false"}
     names = {name: getattr(listed_run, name) for name in ("db", "device", "storage")}
@@ -60,7 +60,7 @@ def openmetrics(run: OpenedRun) -> str:
 
 
 def _families(run: OpenedRun) -> Iterator[tuple[str, str, str, list[tuple[dict[str, str], float]]]]:
-    """Name, unit, meaning and samples of each metric; all samples of one stand together."""
+    """Name, unit, meaning and all samples of each metric."""
     grouped: dict[str, list[tuple[dict[str, str], Row]]] = {}
     for row in rows(run.result, run.answer.quantities):
         if not isinstance(row.quantity, Missing) and row.quantity.unit in UNITS:
@@ -80,7 +80,7 @@ def _families(run: OpenedRun) -> Iterator[tuple[str, str, str, list[tuple[dict[s
 
 
 def _part(path: str) -> tuple[str, dict[str, str]]:
-    """`by_operation.read.count` -> `by_operation.count`, {"part": "read"}; other paths as they are."""
+    """`by_operation.read.count` -> `by_operation.count`, {"part": "read"}; other paths are not changed."""
     group, _, rest = path.partition(".")
     if not group.startswith("by_"):
         return path, {}

@@ -1,6 +1,6 @@
 """A run as a Perfetto trace: phases, operations, background work and counters, for ui.perfetto.dev.
 
-The file is a sequence of TracePacket messages in protobuf's wire format; the few fields that are used are written here.
+The file is a sequence of TracePacket messages in protobuf's wire format; this module encodes the few fields it uses.
 Sources: https://perfetto.dev/docs/reference/synthetic-track-event (tracks, slices, counters), Perfetto's
 protos/perfetto/trace/ (field numbers), https://protobuf.dev/programming-guides/encoding/ (wire format).
 """
@@ -24,10 +24,10 @@ from opjoule.opened.run import OpenedRun
 from opjoule.operations.operation_table import ACTIVITIES
 
 MOST: Final = 200_000
-"""Power samples and operations that are written unless all are asked for."""
+"""Most power samples and operations that are written, unless all are requested."""
 _SEQUENCE: Final = 1
 _PROCESS: Final = 1
-"""Track of the whole run; the others hang below it."""
+"""Track of the whole run; it is the parent of all others."""
 _BEGIN, _END, _INSTANT, _COUNTER = 1, 2, 3, 4
 _COUNTERS: Final = {
     "process_cores": ("busy cores, work", "cores"),
@@ -41,10 +41,10 @@ Stretches = Iterable[tuple[float, float, str]]
 
 
 def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[str]:
-    """Writes the trace file, whole or not at all; gives a line for each part of the run that the record lacks.
+    """Writes the trace file completely or not at all; returns a line for each part of the run that the record lacks.
 
-    `most`: of power samples, which are joined to mean, least and greatest, and of operations, of which every n-th is
-    written, as their track's name says. None: all of them.
+    `most`: largest number of power samples and of operations; None: all of them. More samples are combined to mean,
+    least and greatest; of more operations only every n-th is written. The names of the tracks say so.
     """
     with rewriting(path) as file:
         writer = _Writer(file, run.title)
@@ -58,7 +58,7 @@ def write_perfetto(run: OpenedRun, path: Path, most: int | None = MOST) -> list[
 
 
 class _Writer:
-    """Writes packets; times are seconds on the run's axis, and nothing is before 0."""
+    """Writes packets; times are seconds on the run's axis, and negative ones become 0."""
 
     def __init__(self, file: BinaryIO, title: str) -> None:
         self._file = file
@@ -68,7 +68,7 @@ class _Writer:
         self._packet(_bytes(60, descriptor))
 
     def track(self, name: str, unit: str | None = None) -> int:
-        """A new track below the run's; with a unit it is a counter's. Gives its number."""
+        """Adds a track below the run's, with a unit a counter track; returns its number."""
         self._tracks += 1
         descriptor = _number(1, self._tracks) + _number(5, _PROCESS) + _bytes(2, name.encode())
         if unit is not None:
@@ -77,9 +77,9 @@ class _Writer:
         return self._tracks
 
     def slices(self, name: str, stretches: Stretches) -> None:
-        """Stretches on tracks of one name; those that overlap are on different ones."""
+        """Writes stretches to tracks of one name; overlapping stretches go to different tracks."""
         free: list[tuple[int, int]] = []
-        """(end [ns], track) of each track, the one that ends first in front."""
+        """(end [ns], track) of each track; the one that ends first comes first."""
         for start_s, end_s, title in stretches:
             start_ns, end_ns = _ns(start_s), max(_ns(end_s), _ns(start_s))
             track = heapq.heappop(free)[1] if free and free[0][0] <= start_ns else self.track(name)
@@ -88,7 +88,7 @@ class _Writer:
             self._event(end_ns, track, _END)
 
     def instants(self, name: str, moments: Iterable[tuple[float, str]]) -> None:
-        """Moments [s] with a name each."""
+        """Writes moments [s], each with a name."""
         track = self.track(name)
         for at_s, title in moments:
             self._event(_ns(at_s), track, _INSTANT, _bytes(23, title.encode()))
@@ -96,7 +96,7 @@ class _Writer:
     def counter(
         self, name: str, unit: str, bounds_s: npt.NDArray[np.float64], values: npt.NDArray[np.float64]
     ) -> None:
-        """A value from each bound to the next, shapes (n + 1,) and (n,); none is written where it is not known."""
+        """Writes a value from each bound to the next, shapes (n + 1,) and (n,); unknown values are left out."""
         track = self.track(name, unit)
         known = np.isfinite(values)
         for at_s, value in zip(bounds_s[:-1][known].tolist(), values[known].tolist(), strict=True):
@@ -185,7 +185,7 @@ def _ns(time_s: float) -> int:
 
 
 def _varint(value: int) -> bytes:
-    """Seven bits a byte, least first."""
+    """Encodes a number with seven bits per byte, least significant first."""
     made = bytearray()
     while value > 0x7F:
         made.append(value & 0x7F | 0x80)
