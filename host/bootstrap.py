@@ -30,6 +30,7 @@ STAMPS = BUILD / "setup"
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
 PATH_FILE = "opjoule.pth"
 OLDEST_PYTHON = (3, 11)
+UV_PIN = ROOT / "host" / "requirements" / "uv.txt"
 YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
 YCSB_JARS = BUILD / "ycsb"
 
@@ -49,11 +50,20 @@ class Step:
 
 
 def make_environment(lock: Path, log: Path) -> None:
-    """Makes .venv if it is not there and installs the versions that `lock` pins, by hash."""
+    """Makes .venv if it is not there and installs the versions that `lock` pins, by hash.
+
+    uv takes a tenth of pip's time. pip takes its place where uv fails: uv has no wheel for every computer, and it does
+    not know an index that only pip's configuration names.
+    """
     if not VENV_PYTHON.exists():
         logged([sys.executable, "-m", "venv", str(ROOT / ".venv")], log)
-    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check"]
-    logged([*pip, "install", "--require-hashes", "-r", str(lock)], log)
+    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--require-hashes"]
+    uv = [str(VENV_PYTHON.with_name("uv")), "pip", "install", "--require-hashes"]
+    try:
+        logged([*pip, "--only-binary=:all:", "-r", str(UV_PIN)], log)
+        logged([*uv, "--python", str(VENV_PYTHON), "-r", str(lock)], log)
+    except SetupError:
+        logged([*pip, "-r", str(lock)], log)
 
 
 def find_package(log: Path) -> None:

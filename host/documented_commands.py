@@ -65,6 +65,8 @@ class Rule:
     """It serves until SIGTERM, which it gets once it has said this."""
     speed: bool = False
     """Exit status 1 says that it is slower than its limit, or too few trials to tell: told, and fails nothing."""
+    thorough: bool = False
+    """It runs with --all alone: it takes long, and is for who works on the project."""
     first: bool = False
     """Others need what it leaves: it runs before them, and alone."""
 
@@ -205,6 +207,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--list", action="store_true", help="say what would be run and skipped, and stop")
+    parser.add_argument("--all", action="store_true", help="benchmarks and validations, too: minutes more")
     parser.add_argument("word", nargs="*", help="only commands that hold all of these")
     options = parser.parse_args()
     rules, benchmarks, prepare = read_rules()
@@ -223,10 +226,14 @@ def main() -> int:
             print(f"     {command.page}: {command.line}   [{said}]")
     if options.list:
         return bool(unused)
-    running = [(command, rule) for command, rule in chosen if not rule.skip]
+    possible = [(command, rule) for command, rule in chosen if not rule.skip]
+    running = [
+        (command, rule) for command, rule in possible if options.all or options.word or not rule.thorough
+    ]
     failed = run_all(running, prepare)
     print(
-        f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(running)} need more than is here"
+        f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(possible)} need more than is here; "
+        f"{len(possible) - len(running)} run with --all"
     )
     return 1 if failed or unused else 0
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 from plain_folder import ROOT
 
 _RUNNING: set[subprocess.Popen[bytes]] = set()
+_ENDED = threading.Event()
 
 
 class SetupError(Exception):
@@ -26,6 +28,8 @@ def logged(command: list[str], log: Path) -> None:
 
     Raises: SetupError: it failed, or end_running() ended it.
     """
+    if _ENDED.is_set():
+        raise SetupError("set-up was interrupted")
     with log.open("ab") as sink:
         sink.write(("$ " + " ".join(command) + "\n").encode())
         sink.flush()
@@ -47,6 +51,7 @@ def logged(command: list[str], log: Path) -> None:
 
 
 def end_running() -> None:
-    """Asks the commands of other threads to stop."""
+    """Asks the commands of other threads to stop; none starts from then on."""
+    _ENDED.set()
     for running in list(_RUNNING):
         running.terminate()

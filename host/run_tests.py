@@ -112,12 +112,20 @@ def sanitized_build(source: str, name: str, target: str) -> tuple[tuple[str, ...
     )
 
 
+def cpp_tests(source: str, name: str, target: str, sanitized: bool) -> tuple[tuple[str, ...], ...]:
+    """Builds and runs one CMake project's tests, in the folder that set-up made or under sanitizers."""
+    if sanitized:
+        return sanitized_build(source, name, target)
+    build = str(BUILD / name)
+    return (("cmake", "--build", build, "--target", target), (f"{build}/{target}",))
+
+
 def parts(everything: bool = False) -> list[Part]:
-    """All parts, quick ones first; `everything`: with the virtual board, and builds for boards of 32 bits."""
-    boards = ((BOARD_BUILDS, "aarch64", "amd64"),)
-    tests = ("-m", WITHOUT_THOROUGH)
+    """All parts, quick ones first; `everything`: under sanitizers, for every board, and what is marked `thorough`."""
+    boards = ((BOARD_BUILDS, "aarch64"),)
+    tests, documents = ("-m", WITHOUT_THOROUGH), ()
     if everything:
-        boards, tests = (VIRTUAL_BOARD, (BOARD_BUILDS,)), ()
+        boards, tests, documents = (VIRTUAL_BOARD, (BOARD_BUILDS,)), (), ("--all",)
     return [
         Part(
             "style",
@@ -134,8 +142,8 @@ def parts(everything: bool = False) -> list[Part]:
         ),
         Part(
             "loader",
-            "the loader under sanitizers",
-            sanitized_build("loader-cpp", "loader", "loader-tests"),
+            "the loader's and the probe's unit tests; with --all under sanitizers",
+            cpp_tests("loader-cpp", "loader", "loader-tests", everything),
         ),
         Part(
             "boards",
@@ -144,8 +152,8 @@ def parts(everything: bool = False) -> list[Part]:
         ),
         Part(
             "rig-sim",
-            "the rig simulator under sanitizers",
-            sanitized_build("firmware/sim", "rig-sim", "rig-sim-tests"),
+            "the rig simulator's unit tests; with --all under sanitizers",
+            cpp_tests("firmware/sim", "rig-sim", "rig-sim-tests", everything),
         ),
         Part(
             "firmware",
@@ -156,7 +164,9 @@ def parts(everything: bool = False) -> list[Part]:
                 (sys.executable, "firmware/platformio/sizes.py"),
             ),
         ),
-        Part("documents", "documented commands", ((sys.executable, "host/documented_commands.py"),)),
+        Part(
+            "documents", "documented commands", ((sys.executable, "host/documented_commands.py", *documents),)
+        ),
         Part(
             "host",
             "the host package, end to end through the simulated rig",
@@ -330,7 +340,8 @@ def main() -> int:
     parser.add_argument(
         "--all",
         action="store_true",
-        help="also tests marked `thorough`: on a virtual board, of 32 bits, and further cases of what others show",
+        help="an hour more: C++ under sanitizers, builds for every board, a virtual board, benchmarks and validations "
+        "of the documentation, and tests marked `thorough`",
     )
     options = parser.parse_args()
     if options.quick and (options.part or options.all):

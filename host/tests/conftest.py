@@ -56,6 +56,13 @@ LONG_FIRST = [
 """A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
 which takes two processors, lie apart, so that they do not run side by side."""
 
+FURTHER_CASES = [
+    line
+    for line in Path(__file__).with_name("thorough.txt").read_text().splitlines()
+    if line and line[0] != "#"
+]
+"""Tests, by a part of their names, that `./test --all` runs alone, besides those that have the mark `thorough`."""
+
 REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
 """Fixtures whose tests are end to end, as those are that run the rig simulator: a board behind a real sshd, a
 scheduler with its rigs, a real browser, loads that are set while the simulated sensor runs."""
@@ -71,12 +78,15 @@ def studies_postgresql():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Long files first; refuses a second run of what does not depend on how busy the computer is."""
+    """Long files first, marks that follow from what a test is; refuses a second run of what does not depend on how
+    busy the computer is."""
     long = {name: place for place, name in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: long.get(item.path.name, len(long)))
     for item in items:
         if item.get_closest_marker("rig") or REAL_TIME & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.end_to_end)
+        if any(case in item.nodeid for case in FURTHER_CASES):
+            item.add_marker(pytest.mark.thorough)
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:
         raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))

@@ -39,6 +39,7 @@ def run(part, monkeypatch, capfd):
 def host_part(folder, **tests):
     """The part of this name, on tests of its own in `folder`."""
     (folder / "conftest.py").write_text(CONFTEST.read_text().replace("END_S = 10.0", "END_S = 0.1"))
+    (folder / "thorough.txt").touch()
     (folder / "pytest.ini").write_text(SETTINGS)
     for name, text in tests.items():
         (folder / f"test_{name}.py").write_text(text)
@@ -166,14 +167,33 @@ def test_quick_leaves_out_rigs_real_time_builds_for_boards_and_what_is_slow(monk
     assert "not rig and not end_to_end and not board_builds and not slow and not thorough" in command
 
 
-def test_all_adds_the_virtual_board_and_every_thorough_test(monkeypatch):
+def test_all_adds_sanitizers_the_virtual_board_and_every_thorough_test(monkeypatch):
     usual, everything = asked_for(monkeypatch), asked_for(monkeypatch, "--all")
     assert [part.name for part in usual] == [part.name for part in everything]
-    boards = {part.name: part.commands for part in usual}["boards"]
-    assert run_tests.VIRTUAL_BOARD not in boards and run_tests.VIRTUAL_BOARD in everything[2].commands
+    for name, added in (
+        ("loader", "-DOPJOULE_SANITIZE=ON"),
+        ("rig-sim", "-DOPJOULE_SANITIZE=ON"),
+        ("boards", "virtual-board"),
+        ("documents", "--all"),
+    ):
+        words = [
+            {word for part in some if part.name == name for command in part.commands for word in command}
+            for some in (usual, everything)
+        ]
+        assert added not in words[0] and added in words[1], name
     for some, leaves_out in ((usual, True), (everything, False)):
         assert ("not thorough" in some[-1].commands[0]) == leaves_out
         assert ("not thorough" in some[-1].again) == leaves_out
+
+
+def test_every_line_of_the_tests_that_only_all_runs_names_a_test():
+    tests = Path(__file__).resolve().parents[1]
+    sources = {path.name: path.read_text() for path in tests.rglob("test_*.py")}
+    lines = (tests / "thorough.txt").read_text().splitlines()
+    for line in (line for line in lines if line and line[0] != "#"):
+        file, separator, name = line.rpartition("::")
+        places = [sources[Path(file).name]] if separator else sources.values()
+        assert any(f"def {name.partition('[')[0]}" in source for source in places), line
 
 
 def asked_for(monkeypatch, *options):

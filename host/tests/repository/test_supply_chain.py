@@ -15,7 +15,9 @@ LOCKS = [
     ROOT / "fuzz/requirements.txt",
 ]
 BOARD_PROGRAMS = tuple(
-    f"build/board/{board}/{name}" for board in ("aarch64", "amd64") for name in ("loader", "probe")
+    pytest.param(f"build/board/{board}/{name}", marks=pytest.mark.thorough if board == "amd64" else ())
+    for board in ("aarch64", "amd64")
+    for name in ("loader", "probe")
 )
 PROGRAMS = ("build/loader/loader", "build/loader/probe", "build/loader/medium-sim", "build/rig-sim/rig-sim")
 

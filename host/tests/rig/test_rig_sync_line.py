@@ -9,7 +9,8 @@ pytestmark = pytest.mark.rig
 
 QUIET_EDGES_S = [0.2, 0.45, 0.7, 0.95, 3.45, 3.7, 3.95, 4.2]
 STORM_S = (1.2, 3.2)
-RATES_HZ = [100, 2_500, 10_000, 20_000, 30_000, 45_000, 55_000, 60_000, 80_000, 100_000]
+RATES_HZ = [100, 10_000, 100_000]
+FURTHER_RATES_HZ = [2_500, 20_000, 30_000, 45_000, 55_000, 60_000, 80_000]
 SQUARE = [(0.005 * i, 0.4 if i % 2 else 0.9) for i in range(1000)]
 
 
@@ -19,7 +20,11 @@ def storm(rate_hz: int) -> list[float]:
     return np.linspace(*STORM_S, count, endpoint=False).tolist()
 
 
-@pytest.fixture(scope="module", params=RATES_HZ, ids=lambda rate: f"{rate} edges a second")
+@pytest.fixture(
+    scope="module",
+    params=[*RATES_HZ, *(pytest.param(rate, marks=pytest.mark.thorough) for rate in FURTHER_RATES_HZ)],
+    ids=lambda rate: f"{rate} edges a second",
+)
 def stormy(request, tmp_path_factory):
     folder = tmp_path_factory.mktemp("storm")
     edges_s = [*QUIET_EDGES_S[:4], *storm(request.param), *QUIET_EDGES_S[4:]]
