@@ -127,7 +127,7 @@ def emptied(folder: str) -> str:
 
 
 def spread_s(seconds: Sequence[float]) -> dict[str, float]:
-    """Mean, least and greatest of some durations [s], in the form of a phase's figures."""
+    """Mean, minimum and maximum of some durations [s], in the form of a phase's figures."""
     return {
         "mean_s": sum(seconds) / len(seconds),
         "least_s": min(seconds),

@@ -20,7 +20,7 @@ from opjoule.suggestion import unknown
 
 T = TypeVar("T")
 SHOWN: Final = 60
-"""Most characters of a wrong value in an error message."""
+"""Maximum number of characters of a wrong value in an error message."""
 _WORDS: Final = {
     "float": "a number",
     "int": "a whole number",

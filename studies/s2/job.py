@@ -30,7 +30,7 @@ OPERATIONS = {
 """Phase -> (the loader's property, its name for the operation). In this order, updates and gets find the records with
 which the database was loaded; inserts then add records, and removals remove the same number."""
 LOOKED_AT = 1000
-"""Most records whose values are checked after the updates, outside of all phases."""
+"""Maximum number of records whose values are checked after the updates, outside of all phases."""
 FLAT_FOLDER = "flatfolder"
 """The store that keeps each record in a file named by its key, which Python can also read."""
 HEADER_BYTES = {1: 12, 3: 4}

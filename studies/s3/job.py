@@ -2,7 +2,7 @@
 
     python3 job.py SYSTEM --storage FOLDER [--rows N,N] [--runs 6] [--dropped 1] [--dataset FILE] [--results FILE]
 
-SYSTEM is berkeleydb, duckdb, postgresql or sqlite. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be
+SYSTEM is berkeleydb, duckdb, postgresql or sqlite. Exit status 0: success; 1: an answer is wrong; 2: it cannot be
 measured here; 3: a phase failed.
 """
 
@@ -79,7 +79,7 @@ def _counts(text):
 
 
 def _needed(options):
-    """Most bytes that the largest sample needs, after a check of client, programs and space.
+    """Maximum size of the largest sample [B], after a check of client, programs and space.
 
     Raises: Unmeasurable: something is missing.
     """

@@ -230,7 +230,7 @@ class StudyPhase(NamedTuple):
 
 
 ROWWISE_RUNS = 3
-"""Most runs of the row-by-row phases, which take long."""
+"""Maximum number of runs of the row-by-row phases, which take long."""
 
 
 def _rows(work):

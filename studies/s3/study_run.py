@@ -123,7 +123,7 @@ def tell(system, asked, study, results):
 
 
 def _figures(name, calls, study):
-    """Figures of one phase: calls of a run, mean, least and greatest duration [s], and the harness's mean [s]."""
+    """Figures of one phase: calls of a run, mean, minimum and maximum duration [s], and the harness's mean [s]."""
     figures = {"calls": calls, **spread_s(study.seconds[name])}
     if name in LOOPED:
         figures["harness_s"] = spread_s(study.seconds[f"HARNESS_{name}"])["mean_s"]

@@ -2,7 +2,7 @@
 
     python3 job.py SYSTEM --storage FOLDER --server COMMANDS [--points N] [--repeats 5] [--dataset FILE]
 
-SYSTEM is influxdb, questdb or mongodb. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be measured here;
+SYSTEM is influxdb, questdb or mongodb. Exit status 0: success; 1: an answer is wrong; 2: it cannot be measured here;
 3: a phase failed.
 """
 
@@ -35,12 +35,12 @@ from queries import QUERIES, ROWS, agrees, digest, expected, rows_of
 SYSTEMS = {"influxdb": InfluxDb, "questdb": QuestDb, "mongodb": MongoDb}
 BATCH = 10_000
 SPACE = {"influxdb": (5_000_000, 40), "questdb": (300_000_000, 80), "mongodb": (400_000_000, 250)}
-"""System -> (most bytes before the first point, most bytes for each point including logs and compactions).
+"""System -> (maximum bytes before the first point, maximum bytes for each point including logs and compactions).
 
 docs/reference/study-s4.md describes how they were measured; MongoDB's are estimates.
 """
 CSV_BYTES = 50
-"""Most bytes of a drawn point as a line of the CSV file, which is stored next to the server's files."""
+"""Maximum size [B] of a drawn point as a line of the CSV file, which is stored next to the server's files."""
 NOT_KEPT = "the server keeps nothing when it is restarted: a stand-in"
 
 
@@ -62,7 +62,7 @@ def _arguments():
     made = parser(__doc__, sorted(SYSTEMS))
     add = made.add_argument
     add("--server", default="", metavar="COMMANDS", help="commands that start it: JSON (opjoule_server.py)")
-    add("--points", type=int, default=100_000, metavar="N", help="most points (default: 100000)")
+    add("--points", type=int, default=100_000, metavar="N", help="maximum number of points (default: 100000)")
     add("--cold", type=int, default=3, metavar="N", help="cold runs of each query (default: 3)")
     add(
         "--repeats",

@@ -146,15 +146,15 @@ class InfluxDb(_OverHttp):
             return json.load(answer)
 
     def insert(self, points):
-        """One batch, acknowledged."""
+        """Inserts one batch and waits for the acknowledgement."""
         with self._ask("/write", body=batch(points), db="study", precision="ms"):
             pass
 
     def settle(self, count):
-        """Every acknowledged point can be read."""
+        """Does nothing, as every acknowledged point can be read."""
 
     def count(self):
-        """Points that are there."""
+        """Number of points."""
         _, rows = self._rows("SELECT count(value) FROM readings")
         return sum(int(row[-1]) for row in rows if row)
 
@@ -167,7 +167,7 @@ class InfluxDb(_OverHttp):
         return names, (row for row in rows if row != names)
 
     def q3(self):
-        """Means."""
+        """Mean of each field."""
         return self._means('SELECT mean("value") FROM readings GROUP BY "field"', "mean")
 
 
@@ -204,7 +204,7 @@ class QuestDb(_OverHttp):
         return self._ask("/exp", query=query)
 
     def insert(self, points):
-        """One batch, acknowledged."""
+        """Inserts one batch and waits for the acknowledgement."""
         with self._ask("/write", body=batch(points), precision="ms"):
             pass
 
@@ -219,10 +219,10 @@ class QuestDb(_OverHttp):
             time.sleep(0.05)
 
     def count(self):
-        """Points that are there."""
+        """Number of points."""
         _, rows = self._rows("SELECT count() FROM readings")
         return int(next(rows)[0])
 
     def q3(self):
-        """Means."""
+        """Mean of each field."""
         return self._means("SELECT field, avg(value) FROM readings", "avg")

@@ -52,7 +52,7 @@ def read(path, most, left_out):
     """Yields (timestamp [ms], value, field, sensor) of the first points of a CSV file.
 
     Args:
-        most: largest number of points.
+        most: maximum number of points.
         left_out: dictionary of the numbers of lines left out, by reason: malformed, or repeated (same time as the
             previous line of the same sensor and field; two of the three databases would keep it, one would not).
     Raises: BadData: the first line does not name the columns.

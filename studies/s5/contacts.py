@@ -39,7 +39,7 @@ WIDTHS = {
     "country": 20,
     "phone": 13,
 }
-"""Column -> most characters of its values."""
+"""Column -> maximum number of characters of its values."""
 
 
 def drawn(rows, by_state, by_zip, seed):

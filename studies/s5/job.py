@@ -2,7 +2,7 @@
 
     python3 job.py SYSTEM --storage FOLDER [--transactions row|batch] [--sync none|postgresql|sqlserver] [--runs 5]
 
-SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status: 0: success; 1: an answer is wrong; 2: it cannot be measured
+SYSTEM is sqlite, sqlite-odbc, zen or zen-odbc. Exit status 0: success; 1: an answer is wrong; 2: it cannot be measured
 here; 3: a test failed.
 """
 
@@ -98,7 +98,7 @@ def _connections(path):
 
 
 def _needed(options, given):
-    """Most bytes that the run needs. Raises: Unmeasurable: less is free, or the folder does not exist."""
+    """Maximum space that the run needs [B]. Raises: Unmeasurable: less is free, or the folder does not exist."""
     before, for_row = BYTES[options.system]
     needed = before + options.rows * for_row
     if not options.check and not os.path.isdir(options.storage):

@@ -102,7 +102,7 @@ def tell(asked, runs, results):
 
 
 def _figures(name, count, runs):
-    """Figures of one phase: rows of a run; median, least, greatest and mean time of a row [us]; harness's median."""
+    """Figures of one phase: rows of a run; median, minimum, maximum and mean time of a row [us]; harness's median."""
     times_us = _per_row_us(name, count, runs)
     figures = {"calls": count, "per_row_us": statistics.median(times_us)}
     figures |= {"least_per_row_us": min(times_us), "greatest_per_row_us": max(times_us)}

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from opjoule.drawing.packing import Floats, pack_times, pack_values
 
 MAX_CELLS = 500_000
-"""Most cells: 3 to 5 MB of page for a noisy trace. Longer traces are embedded as lowest, mean and highest."""
+"""Maximum number of cells: 3 to 5 MB of page for a noisy trace. Longer traces become lowest, mean and highest."""
 ENVELOPES = ("power_w",)
 PART = 1 << 15
 """Number of samples that are processed together, so that their arrays stay in the processor's cache."""

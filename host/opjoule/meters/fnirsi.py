@@ -35,7 +35,7 @@ ASK_ON_NS: Final = 1_000_000_000
 DELIVERY_NS: Final = 60_000_000
 """Longest time from a sample's end to its arrival without waiting: the packet's 40 ms and its transfer."""
 LATE_NS: Final = PACKET_NS // 2
-"""Growth of the least delay within a second above which a packet counts as lost."""
+"""Growth of the minimum delay within a second above which a packet counts as lost."""
 FIRST_S: Final = 3.0
 SILENCE_S: Final = 3.0
 DRAIN_S: Final = 1.0

@@ -31,7 +31,7 @@ class Wishes:
     settings: SensorSettings | None = None
     """serial: how its sensor converts; None: the settings that suit controller and chip"""
     supply_v: tuple[float, float] | None = None
-    """least and greatest supply voltage of the board [V], for meters that supply it"""
+    """minimum and maximum supply voltage of the board [V], for meters that supply it"""
     stated_in: str = "the meter's name"
     """where the user wrote the name"""
     clock: HostClock = MONOTONIC

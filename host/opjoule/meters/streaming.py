@@ -46,15 +46,15 @@ class ArrivalExchanges:
 class DelayWatch:
     """Detects lost time from the arrival times if a device's own counts do not show it.
 
-    Data arrives late whenever the host is busy, but never early. If the least delay over a second grows, samples are
+    Data arrives late whenever the host is busy, but never early. If the minimum delay over a second grows, samples are
     missing that no counter has reported.
     """
 
     def __init__(self, limit_ns: int) -> None:
-        """`limit_ns`: largest growth of the least delay that buffers alone could cause."""
+        """`limit_ns`: largest growth of the minimum delay that buffers alone could cause."""
         self._limit_ns = limit_ns
         self._window: tuple[int, int] | None = None
-        """(start on the device's clock, least delay so far) of the current window"""
+        """(start on the device's clock, minimum delay so far) of the current window"""
         self._usual_ns: int | None = None
 
     def missing_ns(self, end_ns: Int64Array, arrival_ns: Int64Array) -> int:

@@ -55,7 +55,7 @@ LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", 
 ACTIVITIES: Final = ("flush", "compaction", "sync", "checkpoint")
 """Background activity of an engine, by the names of the loader's events. A stall is not an activity."""
 KINDS_MAX: Final = 127
-"""Most kinds that the column of operations.parquet can number."""
+"""Maximum number of kinds that the column of operations.parquet can number."""
 PART_ROWS: Final = 1 << 16
 """Number of rows of one part."""
 COLUMNS: Final = ("board_ns", "duration_ns", "kind", "thread", "bytes", "ok")

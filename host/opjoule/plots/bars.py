@@ -128,9 +128,9 @@ def _marker(order: int) -> dict[str, Any]:
 
 STACK_HEIGHT_IN: Final = 3.2
 UPRIGHT_MAX: Final = 16
-"""Most vertical bars; more bars are drawn horizontally, so that their names are legible."""
+"""Maximum number of vertical bars; more bars are drawn horizontally, so that their names are legible."""
 LETTERS_MAX: Final = 90
-"""Most letters in the names of all vertical bars together."""
+"""Maximum number of letters in the names of all vertical bars together."""
 ROW_IN: Final = 0.17
 
 

@@ -20,7 +20,7 @@ from opjoule.units import Quantity
 
 HEIGHT_IN = 3.6
 NAMED = 3
-"""Most cells without a value that are named below a plane."""
+"""Maximum number of cells without a value that are named below a plane."""
 LOG_FROM = 10.0
 """Ratio of the greatest to the least value from which an axis is logarithmic, if all values are above 0."""
 

@@ -28,13 +28,13 @@ INK: Final = "#222222"
 WARNING: Final = "#A50026"
 SIMULATED: Final = "SIMULATED: no board was measured; these joules come from a power model"
 WARNING_LETTERS: Final = 95
-"""Most letters in a line of warnings."""
+"""Maximum number of letters in a line of warnings."""
 WARNING_LINE_IN: Final = 0.14
 """Height of a line of warnings, which is added to the figure [inch]."""
 LETTERS_A_LINE: Final = 85
 """Number of letters that fit into the width of a figure."""
 COLUMNS: Final = 6
-"""Most columns of a legend."""
+"""Maximum number of columns of a legend."""
 WIDTH_IN: Final = 6.3
 """Width of the text of an A4 page with usual margins [inch]."""
 FORMATS: Final[dict[str, dict[str, Any]]] = {"pdf": {"CreationDate": None}, "svg": {"Date": None}, "png": {}}

@@ -15,7 +15,7 @@ from opjoule.record.json_file import Schema, as_value, plain, read_json, write_j
 NOTES: Final = "notes.json"
 NOTES_SCHEMA: Final = Schema("notes", 1)
 LONGEST: Final = 2000
-"""Most characters of a note."""
+"""Maximum number of characters of a note."""
 _TAG: Final = re.compile(r"[^\W_][\w.:/+-]{0,39}")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+")
 

@@ -25,7 +25,7 @@ ROWS_MAX: Final = 1e9
 """Largest number of rows of a trace, including missing ones."""
 MISSING: Final = "missing in the imported file"
 LOST_ROWS_MAX: Final = 1_000_000
-"""Most consecutive rows that count as missing; a longer stretch is a pause of the recording."""
+"""Maximum number of consecutive rows that count as missing; a longer stretch is a pause of the recording."""
 PAUSE: Final = "pause in the imported file"
 VOLTAGE_MAX_V: Final = 1000.0
 CURRENT_MAX_A: Final = 1000.0
@@ -39,7 +39,7 @@ UNITS: Final[dict[str, dict[str, float]]] = {
 """Role -> unit -> factor to the base unit."""
 HEAD_LINES: Final = 60
 LINE_MAX: Final = 1 << 16
-"""Most characters of a line."""
+"""Maximum number of characters of a line."""
 _BRACKETED: Final = re.compile(r"[(\[]\s*([^)\]]+?)\s*[)\]]\s*$")
 _DECIMAL_COMMA: Final = re.compile(r"(?:^|[;\t])\s*\"?(-?[0-9]+,[0-9]+)\"?\s*(?=[;\t]|$)")
 _SUFFIX: Final = re.compile(r"_([A-Za-zµμ]+)$")

@@ -13,7 +13,7 @@ from opjoule.trace import schemas
 from opjoule.trace.parquet_file import write_parquet
 
 WAITING: Final = 64
-"""Most batches (of one second each) that may wait for the file."""
+"""Maximum number of batches (of one second each) that may wait for the file."""
 
 
 class PowerFile:

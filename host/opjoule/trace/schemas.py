@@ -43,7 +43,7 @@ def check_version(schema: pa.Schema, name: str, newest: int, path: Path) -> int:
 
 
 ROWS_A_BYTE: Final = 1000
-"""Most rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""
+"""Maximum number of rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""
 
 
 def check_rows(rows: int, path: Path) -> int:

@@ -35,7 +35,7 @@ NEAR_PERIODS: Final = 16
 WIDE: Final = 8
 """Number of samples on either side that give the level around a reading."""
 TRAINING_MAX: Final = 20_000
-"""Most samples for learning the prediction of a current from its neighbours."""
+"""Maximum number of samples for learning the prediction of a current from its neighbours."""
 NEIGHBOURS: Final = 8
 """Readings before and after one to which it is compared: about a second, in which a source hardly drifts."""
 ROUNDS: Final = 4

@@ -181,7 +181,10 @@ def sealed_after(record: Path, text: str) -> bool:
             "/no/such/file: no such file",
         ),
         (["--device", "nothing", "--simulate", "--", "true"], "unknown device 'nothing'"),
-        (["--device", "rpi4", "--simulate", "--", "no-such-program"], "this computer has no such program"),
+        (
+            ["--device", "rpi4", "--simulate", "--", "no-such-program"],
+            "the simulated board, has no such program",
+        ),
     ],
 )
 def test_a_mistake_is_one_line(tmp_path, arguments, says):

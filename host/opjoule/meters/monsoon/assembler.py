@@ -17,7 +17,7 @@ from opjoule.trace.power_trace import Gap, Int64Array
 NO_COUNT: Final = 0xFFFF
 """Value of the drop count just after start, before it begins to count."""
 UNEXPLAINED_NS: Final = 5_000_000
-"""Growth of the least delay above which time is missing without explanation; the device's queue holds 3.2 ms."""
+"""Growth of the minimum delay above which time is missing without explanation; the device's queue holds 3.2 ms."""
 
 
 class SampleClock:

@@ -48,7 +48,7 @@ class MonsoonSettings:
     passthrough: str | None = None
     """USB pass-through 'on', 'off' or 'auto'; None: on for channel usb, else unchanged"""
     supply_v: tuple[float, float] | None = None
-    """least and greatest supply voltage of the board"""
+    """minimum and maximum supply voltage of the board"""
 
     def checked(self) -> Model:
         """The model, after a check of every setting. Raises: BadInput: an impossible setting."""

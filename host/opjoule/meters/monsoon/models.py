@@ -77,7 +77,7 @@ class Model:
     code: int
     """argument of the library's Connect"""
     voltage_v: tuple[float, float]
-    """Least and greatest voltage of the main channel."""
+    """Minimum and maximum voltage of the main channel."""
     limit_a: float
     """Upper end of the current limit's setting."""
     current_max_a: float
@@ -91,7 +91,7 @@ class Model:
     def check_voltage(self, voltage_v: float, supply_v: tuple[float, float] | None) -> None:
         """Checks that the main channel may be set to a voltage.
 
-        `supply_v`: the board's least and greatest supply voltage, if known.
+        `supply_v`: the board's minimum and maximum supply voltage, if known.
         Raises: BadInput: the voltage is outside the device's range or the board's; power is not applied.
         """
         low_v, high_v = self.voltage_v

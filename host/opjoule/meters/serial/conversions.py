@@ -21,7 +21,7 @@ from opjoule.trace.power_trace import BoolArray, Gap, Int64Array
 MISSED_SHARE: Final = 1.5
 """Distance in periods above which conversions between two others were never read (chip clocks: +-10 %)."""
 BUS_READING_SHARE: Final = 4.0
-"""Most periods between two conversions with a bus reading between them (3 if both take equally long)."""
+"""Largest number of periods between two conversions with a bus reading between them (3 if both take equally long)."""
 FASTEST_SHARE: Final = 0.5
 """Shortest possible distance of two conversions, as part of the period."""
 CLOCK_TOLERANCE: Final = 0.12

@@ -34,7 +34,7 @@ HARNESS_S = 2.0
 _BLOCKS_TIMES = 3
 """Length of the cycle in randomised blocks, in repeats; kinds of operation differ less than whole runs."""
 _BLOCKS_LONGER_S = 20
-"""Most time by which that cycle may exceed a repeat [s]."""
+"""Longest time by which that cycle may exceed a repeat [s]."""
 _HARNESS_OPERATIONS = 2_000_000
 _FILES = {"--op-log": "oplog", "--events": "events.jsonl"}
 _BAD_INPUT_STATUS = 2
