@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Runs every command of README.md, CONTRIBUTING.md and docs/ that needs no hardware: a part of `./test`.
 
-    host/documented_commands.py [--list] [WORD ...]      only those that hold all the words
+    host/documented_commands.py [--list] [WORD ...]      only commands that contain all the words
 
-A command is a line of a fenced or indented block. It runs as it stands, in a scratch folder that holds what the
-repository holds; documented_commands.toml says what runs at a smaller scale and what cannot run here, and why. A rule
-there that fits no command is an error, as is a command that fails. Uses the standard library alone.
+A command is a line of a fenced or indented block. It runs unchanged in a scratch folder with the contents of the
+repository. documented_commands.toml lists the commands that run at a smaller scale and those that cannot run here, with
+the reason. A rule there that matches no command is an error, as is a failing command. Uses only the standard library.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ TABLE: Final = Path(__file__).with_suffix(".toml")
 LIMIT_S: Final = 300
 JOBS: Final = 2
 ENDED: Final = (130, 128 + signal.SIGTERM, -signal.SIGTERM)
-"""Exit statuses of what was asked to end."""
+"""Exit statuses of a program that was asked to end."""
 _RUNNING: Final[set[int]] = set()
 _BEGINS: Final = re.compile(
     r"(?:\w+=\S+ )*(?:(?:host|loader-cpp|firmware|\.venv)/[\w./-]+|\./test|loader|probe|medium-sim|rig-sim|git|ssh|"
     r"sudo|pip|python3|cmake|java|avrdude|printf|apt-get) "
 )
 _PROSE: Final = re.compile(r"\w+ alone ")
-"""A line of a run's summary, "loader alone ...", is no command."""
+"""Text in a run's summary, such as "loader alone ...", which is not a command."""
 
 
 @dataclass(frozen=True)
@@ -48,30 +48,31 @@ class Documented:
 
     page: str
     line: str
-    """Without its comment."""
+    """The command without its comment."""
 
 
 @dataclass(frozen=True)
 class Rule:
-    """What is done with the commands that `match` is found in; the first rule that fits counts."""
+    """Treatment of the commands in which `match` is found; the first matching rule applies."""
 
     match: str
     skip: str = ""
-    """Why it cannot run here; empty: it can."""
+    """Reason why it cannot run here; empty if it can."""
     replace: tuple[tuple[str, str], ...] = ()
-    """(pattern, text) one after the other: a smaller scale."""
+    """(pattern, text) to be replaced one after the other, for a smaller scale."""
     add: str = ""
     until: str = ""
-    """It serves until SIGTERM, which it gets once it has said this."""
+    """Text in its output after which it gets SIGTERM; for a command that runs until then."""
     speed: bool = False
-    """Exit status 1 says that it is slower than its limit, or too few trials to tell: told, and fails nothing."""
+    """Exit status 1 means that it is slower than its limit, or that the trials are too few to decide; this is reported
+    but is not a failure."""
     thorough: bool = False
     """It runs with --all alone: it takes long, and is for who works on the project."""
     first: bool = False
-    """Others need what it leaves: it runs before them, and alone."""
+    """True if other commands need its output: it runs before them, and alone."""
 
     def scaled(self, line: str) -> str:
-        """The command that is run."""
+        """The command as it is run."""
         for pattern, text in self.replace:
             line = re.sub(pattern, text, line)
         return f"{line} {self.add}".strip()
@@ -90,7 +91,7 @@ def documented(root: Path = ROOT) -> list[Documented]:
 
 
 def block_lines(text: str) -> Iterator[str]:
-    """The lines of a page's fenced and indented blocks, other languages' aside."""
+    """The lines of a page's fenced and indented blocks, without blocks in other languages."""
     fence: str | None = None
     for line in text.splitlines():
         if line.startswith("```"):
@@ -100,7 +101,7 @@ def block_lines(text: str) -> Iterator[str]:
 
 
 def read_rules(path: Path = TABLE) -> tuple[list[Rule], list[Documented], list[str]]:
-    """The rules, the benchmarks that no page runs in a block, and what prepares the scratch folder."""
+    """(rules, benchmarks that are in no page's block, commands that prepare the scratch folder)."""
     table: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
     rules = [
         Rule(**{**entry, "replace": tuple(map(tuple, entry.get("replace", ())))}) for entry in table["rule"]
@@ -110,13 +111,13 @@ def read_rules(path: Path = TABLE) -> tuple[list[Rule], list[Documented], list[s
 
 
 def rule_of(command: Documented, rules: Sequence[Rule]) -> Rule:
-    """The first that fits; without one the command runs as it stands."""
+    """The first matching rule; if there is none, the command runs unchanged."""
     return next((rule for rule in rules if re.search(rule.match, command.line)), Rule(""))
 
 
 @contextlib.contextmanager
 def scratch() -> Iterator[Path]:
-    """A folder with what the repository holds, where commands may leave files; `runs/` has the example alone."""
+    """A folder with the contents of the repository, where commands may leave files; `runs/` has only the example."""
     with tempfile.TemporaryDirectory(prefix="opjoule-documented-") as name:
         place = Path(name)
         for path in ROOT.iterdir():
@@ -127,7 +128,7 @@ def scratch() -> Iterator[Path]:
 
 
 def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
-    """Its exit status (None past the limit), and what it said."""
+    """(exit status, output) of a command; the status is None after a timeout."""
     programs = [ROOT / "build/loader", ROOT / "build/rig-sim"]
     users = [folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(ROOT / ".venv/bin")]
     path = os.pathsep.join([*map(str, programs), *users])
@@ -156,7 +157,7 @@ def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
 
 
 def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | None:
-    """Exit status; one that serves is asked to end once it has said what is waited for; None past the limit."""
+    """Exit status of a process, None after a timeout. With `until` in its rule, it is asked to end after that text."""
     end_s = time.monotonic() + LIMIT_S
     answered = False
     while time.monotonic() < end_s:
@@ -172,7 +173,7 @@ def _awaited(process: subprocess.Popen[bytes], rule: Rule, said: Path) -> int | 
 
 
 def report(command: Documented, rule: Rule, place: Path) -> bool:
-    """Runs one command and says how it went; what it said only if it failed."""
+    """Runs one command and reports the result, with its output if it failed. Returns: True if it ended well."""
     command_line, began_s = rule.scaled(command.line), time.monotonic()
     status, said = run(command_line, rule, place)
     well = (
@@ -190,7 +191,7 @@ def report(command: Documented, rule: Rule, place: Path) -> bool:
 
 
 def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -> int:
-    """How many of them fail."""
+    """Runs all commands. Returns: number of failures."""
     with scratch() as place, ThreadPoolExecutor(JOBS) as pool:
         for command in prepare:
             status, said = run(command, Rule(""), place)
@@ -202,19 +203,21 @@ def run_all(chosen: Sequence[tuple[Documented, Rule]], prepare: Sequence[str]) -
 
 
 def main() -> int:
-    """Exit status 0 only if every command that can run here ended well, and every rule fits one."""
+    """Exit status: 0 if every command that can run here ended well and every rule matches a command."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--list", action="store_true", help="say what would be run and skipped, and stop")
-    parser.add_argument("--all", action="store_true", help="benchmarks and validations, too: minutes more")
-    parser.add_argument("word", nargs="*", help="only commands that hold all of these")
+    parser.add_argument("--list", action="store_true", help="list the commands that would be run and skipped")
+    parser.add_argument(
+        "--all", action="store_true", help="also benchmarks and validations, which take minutes more"
+    )
+    parser.add_argument("word", nargs="*", help="only commands that contain all of these words")
     options = parser.parse_args()
     rules, benchmarks, prepare = read_rules()
     commands = [(command, rule_of(command, rules)) for command in (*documented(), *benchmarks)]
     unused = [entry.match for entry in rules if entry not in [rule for _, rule in commands]]
     for match in unused:
-        print(f"{TABLE.name}: no command fits the rule '{match}': remove it", file=sys.stderr)
+        print(f"{TABLE.name}: no command matches the rule '{match}': remove it", file=sys.stderr)
     chosen = [
         (command, rule)
         for command, rule in commands
@@ -232,7 +235,7 @@ def main() -> int:
     ]
     failed = run_all(running, prepare)
     print(
-        f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(possible)} need more than is here; "
+        f"{len(running)} commands ran, {failed} failed; {len(chosen) - len(possible)} cannot run here; "
         f"{len(possible) - len(running)} run with --all"
     )
     return 1 if failed or unused else 0
@@ -245,4 +248,4 @@ if __name__ == "__main__":
         for group in tuple(_RUNNING):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(group, signal.SIGKILL)
-        os._exit(130)  # threads that wait for them are not waited for
+        os._exit(130)  # without waiting for the threads

@@ -1,4 +1,4 @@
-"""The commands of set-up: each writes into a log, and none outlives a set-up that was interrupted."""
+"""The commands of set-up: each writes to a log, and all end when set-up is interrupted."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ _ENDED = threading.Event()
 
 
 class SetupError(Exception):
-    """Set-up cannot go on; the text says what to do."""
+    """Set-up cannot continue; the text states what to do."""
 
 
 def say(line: str) -> None:
-    """One line of progress; stdout stays free for results."""
-    sys.stderr.write(line + "\n")  # in one piece: lanes speak side by side
+    """Prints one line of progress on stderr; stdout is kept for results."""
+    sys.stderr.write(line + "\n")  # in one write, because several lanes print at the same time
     sys.stderr.flush()
 
 
 def logged(command: list[str], log: Path) -> None:
-    """Runs one command with its output in `log`; its last lines go into the error when it fails.
+    """Runs one command with its output in `log`. If it fails, the error contains the last lines.
 
     Raises: SetupError: it failed, or end_running() ended it.
     """
@@ -51,7 +51,7 @@ def logged(command: list[str], log: Path) -> None:
 
 
 def end_running() -> None:
-    """Asks the commands of other threads to stop; none starts from then on."""
+    """Asks the commands of other threads to stop; no command starts afterwards."""
     _ENDED.set()
     for running in list(_RUNNING):
         running.terminate()

@@ -23,9 +23,9 @@ START_US = (FIRST_DAY - date(1970, 1, 1)).days * DAY_US
 EPOCHS = ((LAST_DAY - FIRST_DAY).days + 1) * DAY_US // PERIOD_US
 _FIELDS = 8
 MALFORMED = {
-    "fields": "another number of fields than 8",
-    "number": "a field that is no number",
-    "sensor": "a sensor that is none of 1 to 54",
+    "fields": "a number of fields other than 8",
+    "number": "a field that is not a number",
+    "sensor": "a sensor outside 1 to 54",
     "date": "no date and time of the deployment",
     "twice": "sensor and time of an earlier line",
 }
@@ -153,7 +153,7 @@ class SensorFile:
         self._kept = {sensor: self._in_order(*self._places[sensor]) for sensor in sorted(self._places)}
         """Sensor -> (times, increasing, and positions in the file)."""
         if not self._kept:
-            raise ValueError(f"{path}: no line of it is a reading (date time epoch sensor and four values)")
+            raise ValueError(f"{path}: no line is a reading (date time epoch sensor and four values)")
 
     def _take(self, line, place, days):
         words = line.decode("ascii", "replace").split()

@@ -83,7 +83,7 @@ def _check(options):
         if options.dataset:
             next(points.read(options.dataset, 1, {}), None)
     except ImportError as error:
-        print(f"job.py: mongodb's Python client is not there ({error}): pip install pymongo", file=sys.stderr)
+        print(f"job.py: mongodb's Python client is missing ({error}): pip install pymongo", file=sys.stderr)
         return 2
     except (OSError, points.BadData) as error:
         print(f"job.py: {error}", file=sys.stderr)
@@ -156,7 +156,9 @@ class Measurement:
         try:
             return f"{self._server.title} {client.version()}", getattr(client, "stand_in", "")
         except Exception as error:
-            raise ServerFault(f"{self._server.title} does not take this client: {one_line(error)}") from None
+            raise ServerFault(
+                f"{self._server.title} does not accept this client: {one_line(error)}"
+            ) from None
         finally:
             client.close()
             self._server.stop()

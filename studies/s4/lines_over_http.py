@@ -123,7 +123,7 @@ class InfluxDb(_OverHttp):
         with self._ask("/ping") as answer:
             version = answer.headers.get("X-Influxdb-Version", "").lstrip("v")
         if version[:2] not in ("1.", "2."):
-            raise OSError(f"InfluxDB {version or 'of no version'} is not driven: 1.x and 2.x are")
+            raise OSError(f"InfluxDB {version or 'of unknown version'} is not supported; 1.x and 2.x are")
         return version
 
     def create(self):

@@ -60,7 +60,7 @@ def read(path, most, left_out):
     with open(path, encoding="utf-8", errors="replace") as lines:
         named = [name.strip().lower() for name in next(lines, "").split(",")]
         if sorted(named) != sorted(COLUMNS):
-            raise BadData(f"{path}: the first line has to name {', '.join(COLUMNS)}")
+            raise BadData(f"{path}: the first line must name the columns {', '.join(COLUMNS)}")
         order = [named.index(name) for name in COLUMNS]
         last, given = {}, 0
         for line in lines:

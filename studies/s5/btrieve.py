@@ -95,7 +95,7 @@ class Library:
         except OSError as error:
             raise NoLibrary(str(error)) from None
         except AttributeError as error:
-            raise NoLibrary(f"{paths[0]} is none of Btrieve 2, or too old: {error}") from None
+            raise NoLibrary(f"{paths[0]} is not a Btrieve 2 library, or is too old: {error}") from None
         text.argtypes, text.restype = (c_int,), c_char_p
         self._text = text
 

@@ -83,7 +83,7 @@ def _arguments():
     if options.rows < options.by_state + options.by_zip:
         marked = options.by_state + options.by_zip
         made.error(
-            f"--rows {options.rows} are fewer than the {marked} that the filters find: take a larger scale"
+            f"--rows {options.rows} is less than the {marked} rows that the filters find: take a larger scale"
         )
     return options
 

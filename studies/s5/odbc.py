@@ -22,8 +22,8 @@ def module():
         import pyodbc
     except ImportError as error:
         raise Unmeasurable(
-            f"the Python module pyodbc is not there ({error}): apt install unixodbc, and python3-pyodbc "
-            "where the board's Python has no wheel of it"
+            f"the Python module pyodbc is missing ({error}): apt install unixodbc, and python3-pyodbc "
+            "if there is no wheel for the board's Python"
         ) from None
     version = tuple(int(part) for part in pyodbc.version.split(".")[:3] if part.isdigit())
     if version < OLDEST_MODULE:

@@ -212,7 +212,7 @@ def given_names(path: Path | None, study: StudyFolder) -> tuple[str, ...]:
         if name not in study.connections:
             raise BadInput(f"{path}, line {number}: {unknown('database', name, study.connections)}")
         if name in names:
-            raise BadInput(f"{path}, line {number}: {name} is there twice")
+            raise BadInput(f"{path}, line {number}: {name} is given twice")
         names.append(name)
     return tuple(names)
 

@@ -107,7 +107,10 @@ def test_a_file_of_another_form_or_a_server_that_ends_is_one_line(tmp_path):
     file.write_text("time,value\n1,2\n")
     ended = job("influxdb", "--storage", str(tmp_path), "--dataset", str(file), "--check")
     assert ended.returncode == 2
-    assert ended.stderr == f"job.py: {file}: the first line has to name timestamp, value, field, sensor\n"
+    assert (
+        ended.stderr
+        == f"job.py: {file}: the first line must name the columns timestamp, value, field, sensor\n"
+    )
     starts = ["sh", "-c", "echo no licence; exit 1"]
     commands = {
         "title": "TestDB",
@@ -156,7 +159,7 @@ def test_influxdb_2_is_set_up_and_driven_through_the_interface_of_1_with_a_token
 def test_an_influxdb_of_another_generation_is_named(study, influx_2):
     influx_2.RequestHandlerClass.version = "v3.0.1"
     client = study("lines_over_http").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
-    with pytest.raises(OSError, match=r"InfluxDB 3.0.1 is not driven: 1.x and 2.x are"):
+    with pytest.raises(OSError, match=r"InfluxDB 3.0.1 is not supported; 1.x and 2.x are"):
         client.create()
 
 
@@ -172,7 +175,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
     [
         (
             "raise ImportError('none here')",
-            "mongodb's Python client is not there (none here): pip install pymongo",
+            "mongodb's Python client is missing (none here): pip install pymongo",
         ),
         (
             "class MongoClient(dict):\n"
@@ -180,7 +183,7 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
             "    def __getitem__(self, _): return self\n"
             "    def server_info(self): raise ValueError('wire version 6,\\n but this version needs 7')\n"
             "    def close(self): pass",
-            "MongoDB does not take this client: wire version 6, but this version needs 7",
+            "MongoDB does not accept this client: wire version 6, but this version needs 7",
         ),
     ],
 )

@@ -362,7 +362,7 @@ def test_a_library_that_is_missing_or_another_is_one_line(zen_job, job, tmp_path
     assert status == 2 and said.count("\n") == 1
     assert "none.so: cannot open" in said and "install Actian Zen on the board" in said
     status, said, _ = zen_job("--check", path="libm.so.6")
-    assert status == 2 and "libm.so.6 is none of Btrieve 2" in said
+    assert status == 2 and "libm.so.6 is not a Btrieve 2 library" in said
     status, said, _ = job("zen", "--storage", str(tmp_path), "--check")
     assert status == 2 and "libbtrieveC.so is not in /usr/local/actianzen/lib*" in said
 
@@ -450,7 +450,7 @@ def test_a_connection_that_nobody_gave_or_a_driver_that_is_missing_is_one_line(j
         ),
         (
             ("sqlite", "--rows", "2", "--by-state", "2", "--by-zip", "1"),
-            "fewer than the 3 that the filters find",
+            "less than the 3 rows that the filters find",
         ),
         (("sqlite", "--connections", str(tmp_path / "none")), "No such file"),
         (("sqlite", "--storage", str(tmp_path / "none")), "none: no such folder"),
@@ -478,7 +478,7 @@ def test_a_server_that_is_out_of_reach_or_lets_nobody_in_is_one_line(job, server
 @pytest.mark.parametrize(
     ("module", "says"),
     [
-        (None, "the Python module pyodbc is not there (import of pyodbc halted"),
+        (None, "the Python module pyodbc is missing (import of pyodbc halted"),
         (SimpleNamespace(version="4.0.29"), "pyodbc 4.0.29 is too old: 4.0.30 or later"),
     ],
 )
@@ -520,7 +520,7 @@ def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tm
     [
         ("sqlservr = DSN=x", "line 1: unknown database 'sqlservr'"),
         ("sqlserver", "line 1: write NAME = "),
-        ("zen = a\nzen = b", "line 2: zen is there twice"),
+        ("zen = a\nzen = b", "line 2: zen is given twice"),
     ],
 )
 def test_a_file_of_connections_that_is_none_is_one_line(capsys, tmp_path, line, says):
