@@ -76,17 +76,20 @@ def studies_postgresql():
         yield
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_itemcollected(item):
+    """Marks that follow from what a test is, before `-m` selects by them."""
+    if item.get_closest_marker("rig") or REAL_TIME & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.end_to_end)
+    if any(case in item.nodeid for case in FURTHER_CASES):
+        item.add_marker(pytest.mark.thorough)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Long files first, marks that follow from what a test is; refuses a second run of what does not depend on how
-    busy the computer is."""
+    """Long files first; refuses a second run of what does not depend on how busy the computer is."""
     long = {name: place for place, name in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: long.get(item.path.name, len(long)))
-    for item in items:
-        if item.get_closest_marker("rig") or REAL_TIME & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.end_to_end)
-        if any(case in item.nodeid for case in FURTHER_CASES):
-            item.add_marker(pytest.mark.thorough)
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
     if config.getoption("--again") and steady:
         raise pytest.UsageError("failed, and only end-to-end tests run again: " + ", ".join(steady[:20]))

@@ -236,7 +236,7 @@ def test_a_killed_measurement_is_partial_and_analysed_afterwards(tmp_path):
     os.killpg(running.pid, signal.SIGKILL)
     running.communicate(timeout=60)
     assert while_it_runs.returncode == 2
-    assert "still runs" in while_it_runs.stderr
+    assert "still running" in while_it_runs.stderr
     assert RunRecord.open(out).status == "partial"
     assert read_trace(out).meter_ns[-1] > 1e9
     shown = report(out)

@@ -218,7 +218,7 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
     assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
     assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
     assert " mA from the line through the others" in said[2] and "DMM is noisier than stated" in said[2]
-    assert "there is no point 9: 7 are taken" in told
+    assert "there is no point 9; points taken so far: 7" in told
     assert status == 0, told
     assert len(read_calibration(tmp_path / "calibration/x@0x40.toml").current) == 6
 

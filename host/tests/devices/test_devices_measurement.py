@@ -155,6 +155,6 @@ def test_records_that_have_no_room_are_refused_before_anything_is_done(any_rig):
     ended = any_rig.measure("--records", "1000000000000", "--operations", "10")
     _, said = ended.communicate(timeout=300)
     assert ended.returncode == 2
-    assert "the values of 1,000,000,000,000 records are 1,000,000.0 GB, and " in said
+    assert "the values of 1,000,000,000,000 records need 1,000,000.0 GB, but " in said
     assert f"GB are free on {any_rig.storage}: ask for fewer with --records" in said
     assert not any_rig.out.exists() and not any_rig.storage.exists()

@@ -2,9 +2,11 @@
 
 import os
 import signal
+import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import run_tests
 from run_tests import Part, run_part
 
@@ -194,6 +196,14 @@ def test_every_line_of_the_tests_that_only_all_runs_names_a_test():
         file, separator, name = line.rpartition("::")
         places = [sources[Path(file).name]] if separator else sources.values()
         assert any(f"def {name.partition('[')[0]}" in source for source in places), line
+
+
+@pytest.mark.parametrize(("mark", "status"), [("not thorough", 5), ("end_to_end", 0)])
+def test_marks_that_follow_from_what_a_test_is_are_set_before_tests_are_selected(mark, status):
+    """5: pytest's exit status where no test is selected."""
+    file = Path(__file__).resolve().parents[1] / "rig" / "test_rig_calibrated.py"
+    asked = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "-m", mark, file]
+    assert subprocess.run(asked, capture_output=True, check=False).returncode == status
 
 
 def asked_for(monkeypatch, *options):
