@@ -477,7 +477,7 @@ def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("systems", [("duckdb", "postgresql"), SYSTEMS], ids=["two systems", "every system"])
+@pytest.mark.parametrize("systems", [("duckdb", "sqlite"), SYSTEMS], ids=["two systems", "every system"])
 def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     tmp_path, capsys, monkeypatch, study, studies_postgresql, systems
 ):
@@ -493,7 +493,7 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     assert refused == {("berkeleydb", "LOAD_ROWS")} & {(system, "LOAD_ROWS") for system in systems}
     joules = {(row.system, row.phase): row.measures.get("energy_per_operation_j", 0) for row in found.rows}
     assert joules["duckdb", "LOAD_ROWS"] > 0 and joules["duckdb", "READ"] > 0
-    log = next(path for path in tmp_path.glob("*postgresql*/raw/run-1.log")).read_text()
+    log = next(path for path in tmp_path.glob("*duckdb*/raw/run-1.log")).read_text()
     assert "50 rows: SYNTHETIC" in log
     monkeypatch.setattr(figures, "FIGURES", {})
     assert main(["runs", "figures", str(tmp_path), "--out", str(tmp_path / "drawn")]) == 0
