@@ -2,10 +2,13 @@
 
 import subprocess
 import sys
+import threading
 import venv
 from pathlib import Path
 
 import bootstrap
+import logged_commands
+import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -33,3 +36,31 @@ def test_set_up_runs_on_the_system_python_alone():
         [sys.executable, "-S", "-c", "import bootstrap"], cwd=ROOT / "host", check=False, capture_output=True
     )
     assert ended.returncode == 0, ended.stderr
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, monkeypatch, fails):
+    """uv has no wheel for every computer, and does not know an index that only pip's configuration names."""
+    commands = []
+
+    def logged(command, log):
+        commands.append(command)
+        if fails and command[0].endswith("/uv"):
+            raise bootstrap.SetupError("no index")
+
+    monkeypatch.setattr(bootstrap, "logged", logged)
+    lock = tmp_path / "lock.txt"
+    bootstrap.make_environment(lock, tmp_path / "log")
+    installs = [command for command in commands if "install" in command]
+    assert all("--require-hashes" in command for command in installs)
+    assert [Path(command[0]).name for command in installs if str(lock) in command] == ["uv", "python"][
+        : 2 if fails else 1
+    ]
+
+
+def test_after_an_interruption_nothing_more_is_started(tmp_path, monkeypatch):
+    monkeypatch.setattr(logged_commands, "_ENDED", threading.Event())
+    logged_commands.end_running()
+    with pytest.raises(bootstrap.SetupError, match="interrupted"):
+        logged_commands.logged(["true"], tmp_path / "log")
+    assert not (tmp_path / "log").exists()
