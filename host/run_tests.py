@@ -194,7 +194,7 @@ def quick_parts() -> list[Part]:
     host = Part(
         "host",
         "the host package, without rigs and boards",
-        (host_tests("-n", "2", "--durations=10", "-m", NEEDS_NOTHING_LONG),),
+        (host_tests("-n", "4", "--durations=10", "-m", NEEDS_NOTHING_LONG),),
     )
     return [style, host]
 
