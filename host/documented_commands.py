@@ -67,7 +67,7 @@ class Rule:
     """Exit status 1 means that it is slower than its limit, or that the trials are too few to decide; this is reported
     but is not a failure."""
     thorough: bool = False
-    """It runs with --all alone: it takes long, and is for who works on the project."""
+    """True for a long benchmark or validation, which runs only with --all."""
     first: bool = False
     """True if other commands need its output: it runs before them, and alone."""
 

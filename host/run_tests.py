@@ -92,36 +92,19 @@ def other_core_check() -> tuple[str, ...]:
     return ("g++", *strict, *options, *map(str, sorted(sources)))
 
 
-def sanitized_build(source: str, name: str, target: str) -> tuple[tuple[str, ...], ...]:
-    """Configure, build and run one CMake project's tests under address and undefined-behaviour sanitizers."""
-    build = str(BUILD / f"{name}-sanitize")
-    return (
-        (
-            "cmake",
-            "-S",
-            source,
-            "-B",
-            build,
-            "-G",
-            "Ninja",
-            "-DCMAKE_BUILD_TYPE=RelWithDebInfo",
-            "-DOPJOULE_SANITIZE=ON",
-        ),
-        ("cmake", "--build", build, "--target", target),
-        (f"{build}/{target}",),
-    )
-
-
 def cpp_tests(source: str, name: str, target: str, sanitized: bool) -> tuple[tuple[str, ...], ...]:
-    """Builds and runs one CMake project's tests, in the folder that set-up made or under sanitizers."""
-    if sanitized:
-        return sanitized_build(source, name, target)
-    build = str(BUILD / name)
-    return (("cmake", "--build", build, "--target", target), (f"{build}/{target}",))
+    """Builds and runs one CMake project's tests.
+
+    Args: sanitized: under address and undefined-behaviour sanitizers, in a build folder of its own; else in set-up's.
+    """
+    build = str(BUILD / (f"{name}-sanitize" if sanitized else name))
+    options = ("-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DOPJOULE_SANITIZE=ON")
+    configure = (("cmake", "-S", source, "-B", build, "-G", "Ninja", *options),) if sanitized else ()
+    return (*configure, ("cmake", "--build", build, "--target", target), (f"{build}/{target}",))
 
 
 def parts(everything: bool = False) -> list[Part]:
-    """All parts, quick ones first; `everything`: under sanitizers, for every board, and what is marked `thorough`."""
+    """All parts, quick ones first; `everything`: also sanitizers, every board, and tests marked `thorough`."""
     boards = ((BOARD_BUILDS, "aarch64"),)
     tests, documents = ("-m", WITHOUT_THOROUGH), ()
     if everything:

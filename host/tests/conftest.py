@@ -61,7 +61,7 @@ FURTHER_CASES = [
     for line in Path(__file__).with_name("thorough.txt").read_text().splitlines()
     if line and line[0] != "#"
 ]
-"""Tests, by a part of their names, that `./test --all` runs alone, besides those that have the mark `thorough`."""
+"""Parts of the ids of tests that only `./test --all` runs; they get the mark `thorough`."""
 
 REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
 """Fixtures whose tests are end to end, as those are that run the rig simulator: a board behind a real sshd, a
@@ -78,7 +78,7 @@ def studies_postgresql():
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_itemcollected(item):
-    """Marks that follow from what a test is, before `-m` selects by them."""
+    """Sets the marks end_to_end and thorough here, because pytest selects by `-m` before the hook below."""
     if item.get_closest_marker("rig") or REAL_TIME & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.end_to_end)
     if any(case in item.nodeid for case in FURTHER_CASES):
