@@ -135,19 +135,14 @@ def test_a_record_is_never_overwritten(leveldb):
     ("name", "arguments"),
     [
         ("sqlite", ["--db", "sqlite"]),
-        pytest.param(
-            "latest",
-            ["--db", "leveldb", "--workload", "d", "--distribution", "latest"],
-            marks=pytest.mark.thorough,
-        ),
+        ("latest", ["--db", "leveldb", "--workload", "d", "--distribution", "latest"]),
         (
             "uniform-4-threads-in-blocks",
             ["--db", "leveldb", "--distribution", "uniform", "--threads", "4", "--design"],
         ),
-        pytest.param(
+        (
             "zipfian-rpi3",
             ["--db", "sqlite", "--device", "rpi3", "--distribution", "zipfian", "--workload", "b"],
-            marks=pytest.mark.thorough,
         ),
         (
             "emmc-2-repeats",

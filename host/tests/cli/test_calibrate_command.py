@@ -259,7 +259,6 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
 
 
 @pytest.mark.end_to_end
-@pytest.mark.thorough
 def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firmware(
     tmp_path, capsys, monkeypatch
 ):

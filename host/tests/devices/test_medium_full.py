@@ -109,7 +109,7 @@ def ended(running: subprocess.Popen[str]) -> str:
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-@pytest.mark.parametrize("after", ["load", pytest.param("idle-before", marks=pytest.mark.thorough), "settle"])
+@pytest.mark.parametrize("after", ["load", "idle-before", "settle"])
 def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(small, after):
     out = small / "record"
     running = start(out, "--no-harness", "--no-blocks")

@@ -34,13 +34,9 @@ def test_a_load_inserts_the_same_keys_in_the_same_order_and_the_same_verifiable_
     against_ycsb.compare_load(tools, report, name)
 
 
-STUDIED = ("zipfian", "latest", "uniform")
-"""The distributions of the studies; of further ones `./test --all` asks."""
-
-
 @pytest.mark.parametrize(
     "name",
-    [pytest.param(name, marks=[pytest.mark.thorough] * (name not in STUDIED)) for name in DISTRIBUTIONS],
+    [pytest.param(name, marks=[pytest.mark.thorough] * (name != "zipfian")) for name in DISTRIBUTIONS],
 )
 def test_requests_ask_for_keys_as_often(tools, report, name):
     against_ycsb.compare_keys(tools, report, DRAWS, name)

@@ -13,7 +13,7 @@ LIMIT_S = 600
 """Guards against waiting without end."""
 SHORT = ("--records", "2000", "--idle", "1", "--repeats", "1", "--no-blocks")
 
-pytestmark = [pytest.mark.rig, pytest.mark.end_to_end, pytest.mark.thorough]
+pytestmark = [pytest.mark.rig, pytest.mark.end_to_end]
 
 
 def summary(out: Path, *options: str) -> str:

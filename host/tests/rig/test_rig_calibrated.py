@@ -12,7 +12,7 @@ from calibrated_energy import trial  # path set above
 pytestmark = pytest.mark.rig
 
 
-@pytest.mark.parametrize("seed", [3, pytest.param(8, marks=pytest.mark.thorough)])
+@pytest.mark.parametrize("seed", [3, 8])
 def test_a_calibrated_sensor_knows_the_energy_of_ten_seconds_far_better(seed):
     """The whole trial, with minutes for its points: host/validation/calibrated_energy.py."""
     _, found = trial(seed, point_s=10.0)
