@@ -1,4 +1,4 @@
-"""Experiments with known joules, held against what the attribution says of them. SIMULATED."""
+"""Compares the attribution of experiments with their known energies. SIMULATED."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ SCENARIOS: Final = {
     "writes on two background threads": Choice(mix=(0.05, 0.95), engine="two threads"),
     "a client that paces its operations": Choice(family=PACED),
 }
-"""What is not left to chance in each."""
+"""Scenario -> the properties that it fixes; all others are drawn at random."""
 KINDS: Final = ("read", "update", "insert")
 
 
 @dataclass(frozen=True)
 class Held:
-    """One figure of one experiment beside the truth."""
+    """One figure of one experiment and its true value."""
 
     seed: int
     name: str
@@ -36,18 +36,18 @@ class Held:
     u_j: float
     """k = 2"""
     whole_j: float
-    """Energy above idle, true."""
+    """True energy above idle of the whole run."""
     identified: bool
-    """False where the attribution says that the data cannot tell it."""
+    """False if the attribution reports the figure as not identifiable from the data."""
 
     @property
     def covered(self) -> bool:
-        """Whether the interval holds the truth."""
+        """True if the interval contains the true value."""
         return abs(self.found_j - self.true_j) <= self.u_j
 
     @property
     def error(self) -> float:
-        """Relative to the truth; to the whole where there is none of it."""
+        """Error relative to the true value, or to the whole energy above idle if the true value is zero."""
         return (self.found_j - self.true_j) / (self.true_j or self.whole_j)
 
 
@@ -73,28 +73,28 @@ def trial(scenario: str, seed: int) -> list[Held]:
 
 @dataclass(frozen=True)
 class Line:
-    """What all experiments say of one figure."""
+    """Summary of one figure over all experiments."""
 
     name: str
     experiments: int
     identified: int
     coverage: float
     error: float
-    """Median of its absolute value."""
+    """Median of the absolute errors."""
     error_95: float
-    """95 of 100 are no larger."""
+    """95th percentile of the absolute errors."""
     bias: float
-    """Median."""
+    """Median of the signed errors."""
     width: float
-    """Median of the interval's half over the truth."""
+    """Median of the interval's half-width over the true value."""
     share_95: float
-    """Error over the whole energy above idle: 95 of 100 are no larger."""
+    """95th percentile of the absolute error over the whole energy above idle."""
     within_5: float
-    """Part of those told whose error is no more than 5 %."""
+    """Share of the identified figures whose error is at most 5 %."""
 
 
 def line(name: str, held: Sequence[Held]) -> Line:
-    """One line of the table; of figures that were not told only their number counts."""
+    """Summarizes one figure. Figures that were not identified enter only the count `experiments`."""
     identified = [figure for figure in held if figure.identified]
     if not identified:
         return Line(name, len(held), 0, *([float("nan")] * 7))
@@ -116,7 +116,7 @@ def line(name: str, held: Sequence[Held]) -> Line:
 
 
 def lines(held: Sequence[Held]) -> list[Line]:
-    """The table of one scenario: total, above idle, all kinds and all activities together, then each by itself."""
+    """Table of one scenario: total, above idle, all kinds together, all activities together, then each of them."""
     names = list(dict.fromkeys(figure.name for figure in held))
     parts = [figure for figure in held if figure.name not in names[:2]]
     groups = {

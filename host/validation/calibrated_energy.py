@@ -1,14 +1,16 @@
-"""Energy over 10 s by a calibrated sensor against the truth, with every imperfection of the rig. SIMULATED.
+"""Compares the energy over 10 s from a calibrated sensor with the truth, with every imperfection of the rig. SIMULATED.
 
     .venv/bin/python host/validation/calibrated_energy.py --rigs 125 --references 4
 
-Each rig is drawn from all that data sheets allow (shunt, its heat, gains, offset, clocks, supply, ripple, noise). A
-ladder of steady loads, a minute each, is played to the real firmware in the rig simulator, read by the host's own
-meter, and held against several references one after the other, whose own errors are drawn from what is stated of them;
-each calibration is written to a file and read back. Then a load that the calibration has not seen is measured, behind
-an idle board. Given: errors of the total energy in 10 s windows as delivered and by each kind of reference, the
-intervals that hold the truth, and the median width. Exit code 1 where the median is above 0.1 % or the 95th percentile
-above 0.3 %. The room's temperature is the same throughout.
+Each rig is drawn at random within the limits of the data sheets (shunt, its heat, gains, offset, clocks, supply,
+ripple, noise). The rig simulator plays a ladder of steady loads, a minute each, to the real firmware, and the host's
+own meter reads them. The readings are calibrated against several references, one after the other. The errors of each
+reference are drawn from its stated accuracy. Each calibration is written to a file and read back. Then a load that the
+calibration has not seen is measured, on top of an idle current.
+
+The table gives, for the sensor as delivered and for each kind of reference, the errors of the total energy in 10 s
+windows, the intervals that contain the true value, and the median width. Exit code 1 if a median error is above 0.1 %
+or a 95th percentile above 0.3 %. The room's temperature is the same throughout.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ Rows = list[tuple[float, float]]
 
 
 def references() -> dict[str, Reference]:
-    """What a user may have: a bench multimeter, and a good handheld one over a resistor."""
+    """References that a user may have: a bench multimeter, and a good handheld one across a resistor."""
     return {
         "bench multimeter, 0.02 % + 0.1 mA, 0.01 % + 0.2 mV": multimeter(
             "bench",
@@ -82,7 +84,7 @@ def references() -> dict[str, Reference]:
 def ladder(
     folder: Path, drawn: Imperfections, options: list[str], point_s: float
 ) -> tuple[Recording, list[float]]:
-    """The recording of a steady load after the other; start and end of each as sync edges."""
+    """Records steady loads, one after the other; sync edges mark the start and end [s] of each."""
     step_s = LEAD_S + point_s + REST_S
     rows = [(number * step_s, current_a) for number, current_a in enumerate(LADDER_A)]
     edges_s = [at for start_s, _ in rows for at in (start_s + LEAD_S, start_s + step_s - REST_S)]
@@ -101,7 +103,7 @@ def ladder(
 def points(
     rig: Recording, drawn: Imperfections, reference: Reference, chance: random.Random
 ) -> list[ReferencePoint]:
-    """The points, each reference reading wrong by what is drawn for this reference, and rounded to its last digit."""
+    """Calibration points: the reference's readings have an error drawn for it, and are rounded to its last digit."""
     errors = {source.name: chance.gauss(0, 1) for source in reference.common}
     readings = []
     spans = zip(rig.edges_ns[::2].tolist(), rig.edges_ns[1::2].tolist(), strict=True)
@@ -127,7 +129,7 @@ def points(
 
 
 def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) -> ErrorBounds:
-    """The sensor with the calibration that these points give, from its file."""
+    """Calibrates the sensor with these points, through a calibration file."""
     fitted = calibrate(taken, reference, DELIVERED, "")
     sensor = CalibratedSensor(DELIVERED.sensor_id, DELIVERED.model, DELIVERED.current_max_a, Shunt.ohm)
     now = datetime.now(UTC)
@@ -141,7 +143,7 @@ def calibrated(folder: Path, taken: list[ReferencePoint], reference: Reference) 
 def unseen(
     folder: Path, drawn: Imperfections, options: list[str], chance: random.Random
 ) -> tuple[str, Recording]:
-    """The recording of a load of a random kind on a random idle current; two sync edges bound its 10 s."""
+    """Records a load of a random kind on top of a random idle current; two sync edges bound its 10 s."""
     kind = chance.choice(KINDS)
     idle_a = chance.uniform(0.3, 0.6)
     rows = [(0.0, idle_a)] + [
@@ -156,11 +158,13 @@ def unseen(
 
 
 def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, list[tuple[str, float, float]]]:
-    """Kind of load, and of each calibration: its way, relative error of the energy, expanded uncertainty over it.
+    """Measures one rig with every calibration.
 
     Args:
-        draws: calibrations of the rig by each way, the errors of the reference drawn anew for each.
-        point_s: length of a point; one of less than a minute may end before the shunt has come to rest.
+        draws: calibrations of the rig with each kind of reference, each with newly drawn errors of the reference.
+        point_s: length of a point; with less than a minute it may end before the shunt's temperature is steady.
+    Returns: kind of load; for each calibration its name, the energy's relative error, and its relative expanded
+        uncertainty.
     """
     chance = random.Random(seed)
     drawn = Imperfections.draw(chance)
@@ -178,7 +182,7 @@ def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, lis
         (true,) = rig.truth["intervals"]
         ways = [("as delivered", DELIVERED)]
         for words, reference in draws * list(references().items()):
-            for _ in range(5):  # as the user would, where the points are refused
+            for _ in range(5):  # a user, too, would try again if the points were refused
                 try:
                     taken = points(stairs, drawn, reference, chance)
                     ways.append((words, calibrated(places[2], taken, reference)))
@@ -195,13 +199,13 @@ def trial(seed: int, draws: int = 1, point_s: float = POINT_S) -> tuple[str, lis
 
 
 def main() -> int:
-    """Prints the table; exit status 1 where a calibrated way misses its target."""
+    """Prints the table; exit status 1 if a calibrated sensor misses a target."""
     parser = argparse.ArgumentParser(
-        description="Energy by a calibrated sensor against the truth, SIMULATED."
+        description="Compares the energy from a calibrated sensor with the truth, SIMULATED."
     )
     parser.add_argument("--rigs", type=int, default=20)
-    parser.add_argument("--references", type=int, default=1, help="of each kind, drawn for each rig")
-    parser.add_argument("--step", type=float, default=POINT_S, help="seconds of each load of the ladder (60)")
+    parser.add_argument("--references", type=int, default=1, help="of each kind, for each rig (1)")
+    parser.add_argument("--step", type=float, default=POINT_S, help="seconds for each load of the ladder (60)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -209,11 +213,11 @@ def main() -> int:
     with ProcessPoolExecutor(options.jobs) as pool:
         trials = list(pool.map(partial(trial, draws=options.references, point_s=options.step), seeds))
     print(
-        f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {options.rigs} rigs, calibrated by each "
-        f"of {options.references} reference(s) of a kind:"
+        f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {options.rigs} rigs, each calibrated with "
+        f"{options.references} reference(s) of each kind:"
     )
     print(
-        "| calibrated by | median error | 95th percentile | greatest | intervals that hold the truth | median u |"
+        "| calibrated by | median error | 95th percentile | greatest | held | median u |"
     )
     print("|---|---|---|---|---|---|")
     missed = False

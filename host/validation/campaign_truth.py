@@ -1,14 +1,18 @@
-"""A simulated campaign's conclusions against the simulator's truth: who wins, by what ratio, do the intervals hold it.
+"""Compares a simulated campaign's conclusions with the simulator's truth: the order, the ratios, their intervals.
 
     .venv/bin/python host/validation/campaign_truth.py runs/three-engines --by db,storage
 
-From the records alone. Each axis of --by is compared as compare.py does it. The true value of a cell is the mean, over
-the same repeats, of what the simulator says of each record (its exact course of energy over the record's own phases);
-the true ratio is that of two such means. A stated interval holds how much repeats differ, too, which the true ratio of
-the same repeats does not need: so the pairs of one block each are held against their own truth, by what the two records
-state themselves. Then every figure of every record against its truth; all records of one seed
-have one simulated meter, whose gain is off by the same in all of them. SIMULATED. Exit status 1 where a conclusion
-names the wrong one, or where fewer than 90 of 100 ratios are held.
+SIMULATED. Only the records are read. Each axis of --by is compared as compare.py does it. The true value of a cell is
+the mean over its repeats of each record's true value, which comes from the simulator's exact course of energy over the
+record's own phases. The true ratio is the ratio of two such means.
+
+The stated interval of a ratio also covers the differences between repeats, which the true ratio of the same repeats
+does not contain. Pairs of single records of one block are therefore compared with their own true ratio as well, with
+the uncertainties that the two records state.
+
+Every figure of every record is then compared with its true value. All records of one seed have the same simulated
+meter, with the same gain error. Exit status 1 if a conclusion names the wrong side, or if fewer than 90 of 100 ratios
+lie within their intervals.
 """
 
 from __future__ import annotations
@@ -49,25 +53,25 @@ def truth_of(place: Path) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Checked:
-    """One comparison beside its truth."""
+    """One comparison and its true ratio."""
 
     contrast: Contrast
     true_ratio: float
 
     @property
     def holds(self) -> bool:
-        """Is the true ratio in the stated interval?"""
+        """True if the true ratio lies within the stated interval."""
         low, high = self.contrast.limits
         return low <= self.true_ratio <= high
 
     @property
     def is_wrong(self) -> bool:
-        """Was one found to be more that is not?"""
+        """True if the comparison found a difference in the wrong direction."""
         above = self.contrast.side_a.value > self.contrast.side_b.value
         return self.contrast.differs and above is not (self.true_ratio > 1)
 
     def row(self) -> str:
-        """A line of the table."""
+        """Row of the table."""
         contrast, stated = self.contrast, self.contrast.ratio
         said = "not told apart" if not contrast.differs else f"{contrast.a} more"
         shown = with_limits(stated.value, contrast.limits) if stated else "none"
@@ -84,7 +88,7 @@ class Checked:
 
 
 def checked(compared: Compared) -> Iterator[Checked]:
-    """Every comparison with its truth."""
+    """Yields every comparison with its true ratio."""
 
     def true_mean(contrast: Contrast, name: str) -> float:
         [group] = [
@@ -97,7 +101,7 @@ def checked(compared: Compared) -> Iterator[Checked]:
 
 
 def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
-    """(stated ratio, its expanded uncertainty, true ratio) of every two single records of one comparison and block."""
+    """Yields (stated ratio, its expanded uncertainty, true ratio) for the two records of each block of a comparison."""
     for contrast in compared.contrasts:
         a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
         for block in sorted(a.keys() & b.keys()):
@@ -113,7 +117,7 @@ def _by_block(compared: Compared, contrast: Contrast, name: str) -> dict[int, Co
 
 
 def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
-    """Prints one axis' comparisons; True where they are as they should be."""
+    """Prints one axis' comparisons; True if none is wrong and enough intervals contain their true ratios."""
     compared = compare(runs, Question((axis,), (metric,)))
     checks = list(checked(compared))
     print(f"\nby {axis}, {metric} (SIMULATED), {len(runs)} records\n")
@@ -140,17 +144,17 @@ def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
     single = list(pairs_of(compared))
     alone = sum(abs(value - true) <= u for value, u, true in single)
     print(
-        f"off by {100 * median(off):.2g} % (median), {100 * max(off):.2g} % at most; of the {len(single)} pairs of "
-        f"single records of one block {alone} hold their own truth (median "
+        f"off by {100 * median(off):.2g} % (median), {100 * max(off):.2g} % at most; of {len(single)} pairs of "
+        f"single records of one block, {alone} hold their own true ratio (median "
         f"±{100 * median(u / value for value, u, _ in single):.2g} %)"
     )
     return not wrong and held >= HELD_LEAST * len(checks) and alone >= HELD_LEAST * len(single)
 
 
 def tell_records(runs: Sequence[ComparedRun]) -> None:
-    """Prints how many records hold the truth, figure by figure."""
+    """Prints for each figure how many records' intervals contain the true value."""
     print(
-        "\n| figure of one record | hold the truth | median error, % | median stated, % |\n|---|---|---|---|"
+        "\n| figure of one record | held | median error, % | median stated, % |\n|---|---|---|---|"
     )
     for key, about in SHOWN.items():
         pairs = [
@@ -167,7 +171,7 @@ def tell_records(runs: Sequence[ComparedRun]) -> None:
 
 
 def main() -> int:
-    """Prints everything; 1 where it is not as it should be."""
+    """Prints all comparisons; exit status 1 if a check fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,13 @@
-"""How often the stated interval holds the truth: random measurements through the real firmware. SIMULATED.
+"""Counts how often the stated interval contains the true value, in random measurements through the real firmware.
 
     .venv/bin/python host/validation/coverage.py --count 400
 
-Each measurement (random_measurement.py) draws load, supply, shunt, sensor and clocks anew, within what data sheets
-allow, and goes the ordinary way from the serial port to the figures of a repeat. It is evaluated twice: with the error
-bounds of a sensor as delivered, and with its gain and offset known, so that the other parts of the budget stand alone.
-Seeds count from --first-seed; the journal keeps what is done, and the same command goes on from there. Exit code 1 if
-an interval holds the truth in fewer than 93 of 100, or a measurement was refused.
+SIMULATED. Each measurement (random_measurement.py) draws a new load, supply, shunt, sensor and clocks within the limits
+of the data sheets, and is processed as usual, from the serial port to the figures of a repeat. It is evaluated twice:
+with the error bounds of a sensor as delivered, and with gain and offset known, which tests the rest of the budget
+alone. Seeds count up from --first-seed. The journal keeps finished measurements, so the same command continues where it
+stopped. Exit code 1 if an interval contains the true value in fewer than 93 of 100 cases, or if a measurement was
+refused.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ Found = list[dict[str, Any]]
 
 
 def done_before(journal: Path) -> Found:
-    """What the journal holds; a torn last line is left out."""
+    """Reads the measurements in the journal; an incomplete last line is ignored."""
     measurements = []
     for line in journal.read_text().splitlines() if journal.exists() else []:
         try:
@@ -44,7 +45,7 @@ def done_before(journal: Path) -> Found:
 
 
 def measure_all(journal: Path, seeds: Iterable[int], processes: int) -> Found:
-    """All measurements of these seeds, those not in the journal now."""
+    """Measurements of all these seeds; runs those that the journal does not contain yet."""
     wanted = set(seeds)
     measurements = [one for one in done_before(journal) if one["seed"] in wanted]
     missing = sorted(wanted - {one["seed"] for one in measurements})
@@ -67,7 +68,7 @@ def _entry(seed: int) -> dict[str, Any]:
 
 
 def scaled_errors(measurements: Found, view: str, quantity: str) -> list[float]:
-    """Error over stated uncertainty of each measurement: within +-1 the interval holds the truth."""
+    """Error over stated uncertainty of each measurement; within +-1 the interval contains the true value."""
     return [(value - truth) / u for value, u, truth, _ in (one[view][quantity] for one in measurements)]
 
 
@@ -80,7 +81,7 @@ def rms_error(measurements: Found, view: str, quantity: str) -> float:
 
 
 def coverage(measurements: Found, view: str, quantity: str) -> float:
-    """Share of the measurements whose interval holds the truth."""
+    """Share of the measurements whose interval contains the true value."""
     errors = scaled_errors(measurements, view, quantity)
     return sum(abs(error) <= 1 for error in errors) / len(errors)
 
@@ -104,7 +105,7 @@ def table(measurements: Found) -> list[str]:
 
 
 def by_kind(measurements: Found, view: str) -> list[str]:
-    """The same for each kind of load: where an interval that is too narrow or too wide comes from."""
+    """Coverage for each kind of load, which shows the loads for which intervals are too narrow or too wide."""
     kinds = sorted({one["kind"] for one in measurements})
     lines = [f"| {VIEWS[view]} | {' | '.join(kinds)} |", "|---" * (1 + len(kinds)) + "|"]
     for quantity in QUANTITIES:
@@ -119,7 +120,7 @@ def by_kind(measurements: Found, view: str) -> list[str]:
 
 
 def too_narrow(measurements: Found) -> list[str]:
-    """Quantities whose interval holds the truth too seldom."""
+    """Quantities whose interval contains the true value too rarely."""
     return [
         f"{quantity}, {name}: {100 * share:.1f} %"
         for view, name in VIEWS.items()
@@ -129,15 +130,15 @@ def too_narrow(measurements: Found) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit status 1 if an interval holds the truth too seldom."""
+    """Prints the tables; exit status 1 if an interval contains the true value too rarely."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
     parser.add_argument("--count", type=int, default=400, help="measurements (default: 400)")
-    parser.add_argument("--first-seed", type=int, default=1, help="seed of the first (default: 1)")
-    parser.add_argument("--processes", type=int, default=2, help="at once (default: 2)")
+    parser.add_argument("--first-seed", type=int, default=1, help="seed of the first measurement (default: 1)")
+    parser.add_argument("--processes", type=int, default=2, help="processes side by side (default: 2)")
     parser.add_argument(
-        "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="what is done already"
+        "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="file of finished measurements"
     )
-    parser.add_argument("--plot", type=Path, help="SVG of all errors over their stated uncertainty")
+    parser.add_argument("--plot", type=Path, help="write an SVG of all errors over their stated uncertainties")
     options = parser.parse_args(arguments)
     seeds = range(options.first_seed, options.first_seed + options.count)
     every = measure_all(options.journal, seeds, options.processes)
@@ -151,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join(table(measurements)), end="\n\n")
     for view in VIEWS:
         print("\n".join(by_kind(measurements, view)), end="\n\n")
-    print("In brackets: r.m.s. error over standard uncertainty; 1 is right, below it the interval is wide.")
+    print("In brackets: r.m.s. of error over standard uncertainty. 1 is right; below 1 the interval is too wide.")
     if options.plot:
         options.plot.write_text(
             draw(
@@ -163,9 +164,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         )
     narrow = too_narrow(measurements)
     print(
-        "held too seldom: " + "; ".join(narrow)
+        "true value within the interval too rarely: " + "; ".join(narrow)
         if narrow
-        else f"all held in at least {100 * WANTED[0]:.0f} of 100"
+        else f"every interval contains the true value in at least {100 * WANTED[0]:.0f} of 100"
     )
     return 1 if narrow or refused else 0
 

@@ -1,4 +1,4 @@
-"""Kinds of current that a board may draw, on a grid of 20 us: material for validations. SIMULATED throughout."""
+"""Kinds of current that a board may draw, on a grid of 20 us, for the validation scripts. SIMULATED throughout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ GRID_S = 20e-6
 
 
 def steps_at(rng: Generator, count: int, shortest_s: float, longest_s: float) -> npt.NDArray[np.bool_]:
-    """On and off in turn, each for a time even on a logarithmic scale."""
+    """Switches on and off alternately; the lengths are uniform on a logarithmic scale."""
     high = np.zeros(count, np.bool_)
     lengths = np.exp(
         rng.uniform(np.log(shortest_s), np.log(longest_s), int(2 * count * GRID_S / shortest_s) + 2)
@@ -25,12 +25,12 @@ def steps_at(rng: Generator, count: int, shortest_s: float, longest_s: float) ->
 
 
 def quiet(rng: Generator, count: int) -> Float64Array:
-    """One current, with less noise than a tenth of the sensor's step."""
+    """Constant current, with less noise than a tenth of the sensor's step."""
     return np.full(count, rng.uniform(0.6, 1.2))
 
 
 def noisy(rng: Generator, count: int) -> Float64Array:
-    """One current under noise of 0.03 A below 1.6 kHz (a board has capacitors at its input), and a slow wander."""
+    """Constant current with noise of 0.03 A below 1.6 kHz (a board has capacitors at its input) and a slow wander."""
     knots = np.cumsum(rng.normal(0, 0.005, count // 5000 + 2))
     wander = np.interp(np.arange(count) / 5000, np.arange(knots.size), knots)
     decay = np.exp(-np.arange(50) * GRID_S / 100e-6)
@@ -57,13 +57,13 @@ def mixed_bursts(rng: Generator, count: int) -> Float64Array:
 
 
 def fast_bursts(rng: Generator, count: int) -> Float64Array:
-    """20 to 100 us on and off: far shorter than a conversion."""
+    """20 to 100 us on and off, far shorter than a conversion."""
     low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
     return np.where(steps_at(rng, count, 20e-6, 100e-6), high, low)
 
 
 def switching(rng: Generator, count: int) -> Float64Array:
-    """On and off at random, each 20 us with the same probability: the fastest that the grid can hold."""
+    """On or off at random in each step of 20 us, with the same probability: the fastest load that the grid allows."""
     low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
     return np.where(rng.random(count) < rng.uniform(0.2, 0.8), high, low)
 
@@ -75,6 +75,6 @@ def ramp(rng: Generator, count: int) -> Float64Array:
 
 
 def flicker(rng: Generator, count: int) -> Float64Array:
-    """Steps about each 11 ms: about three quarters of all stretches of 16 samples hold one."""
+    """A step about every 11 ms; about three quarters of all stretches of 16 samples contain one."""
     low, high = rng.uniform(0.35, 0.6), rng.uniform(0.9, 1.5)
     return np.where(steps_at(rng, count, 0.009, 0.014), high, low)

@@ -1,4 +1,4 @@
-"""Draws errors over their stated uncertainties: a point a measurement, a row a quantity. SIMULATED."""
+"""Plots errors over their stated uncertainties: one point a measurement, one row a quantity. SIMULATED."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from random_measurement import QUANTITIES
 
 PANEL, LEFT, ROW, TOP = 400, 190, 34, 46
 REACH = 2.0
-"""Greatest error over uncertainty that is drawn at its place; beyond it at the edge."""
+"""Greatest error over uncertainty on the axis; larger values are drawn at the edge."""
 
 
 def draw(views: Mapping[str, Sequence[Sequence[float]]], rows: Sequence[str] = QUANTITIES) -> str:
-    """SVG text.
+    """Draws the plot as SVG.
 
     Args:
         views: title of a panel -> for each row the errors over their expanded uncertainties.
-        rows: names of what is in them.
+        rows: names of the quantities, one a row.
     """
     height = TOP + ROW * len(rows) + 40
     width = LEFT + (PANEL + 20) * len(views)

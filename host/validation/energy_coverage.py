@@ -1,12 +1,16 @@
-"""How often the stated interval holds the truth, for many kinds of load and supply. SIMULATED.
+"""Counts how often the stated interval contains the true value, for many kinds of load and supply. SIMULATED.
 
     .venv/bin/python host/validation/energy_coverage.py --trials 200
 
-Each trial draws a board's current and supply on a grid of 20 us, a sensor with every error that its data sheet allows
-(shunt, gains, offset, noise, codes cut or rounded, the chip's clock +-10 %), a microcontroller up to 5000 ppm and a
-board's crystal up to 160 ppm off, windows misplaced as the clock map says. The table gives, for run energy, marginal
-energy and idle power, uncalibrated and with gain and offset known, how many in 100 intervals hold the truth, and the
-median of the stated u over the value.
+Each trial draws
+- a board's current and supply on a grid of 20 us,
+- a sensor with every error that its data sheet allows (shunt, gains, offset, noise, codes truncated or rounded, the
+  chip's clock +-10 %),
+- a microcontroller up to 5000 ppm off and a board's crystal up to 160 ppm off,
+- windows displaced by the uncertainty of the clock map.
+
+The table covers run energy, marginal energy and idle power, each uncalibrated and with gain and offset known. It gives
+how many of 100 intervals contain the true value, and the median of the stated u over the value.
 Nothing here is a measurement of a board.
 """
 
@@ -55,14 +59,14 @@ AFTER_S = (3 * REST_S + IDLE_S + RUN_S, 3 * REST_S + 2 * IDLE_S + RUN_S)
 LENGTH_S = AFTER_S[1] + REST_S
 BUS_EVERY = 128
 BUS_SLOT_PERIODS = 1.15
-"""A bus conversion and what it takes to switch there and back, in conversions."""
+"""Length of a bus conversion with the switch to the bus and back, in conversions."""
 MAP_U_S = 50e-6
 QUANTITIES = ("energy", "marginal", "idle power")
 
 
 @dataclass(frozen=True)
 class Supply:
-    """What the board draws and at which voltage, on the grid."""
+    """Current and voltage of the board, on the grid."""
 
     current_a: Float64Array
     voltage_v: Float64Array
@@ -75,7 +79,7 @@ class Kind:
     load: Callable[[Generator, int], Float64Array]
     resistance_ohm: tuple[float, float] = (0.0, 0.1)
     ripple_v: float = 0.0
-    """From crest to crest."""
+    """Peak to peak."""
 
 
 KINDS = {
@@ -98,7 +102,7 @@ KINDS = {
 
 
 def supply_of(rng: Generator, kind: Kind) -> Supply:
-    """Idle, run, idle: a board and its supply."""
+    """Draws a board's current and voltage through idle, run and idle."""
     count = round(LENGTH_S / GRID_S)
     idle_a = rng.uniform(0.3, 0.6)
     current_a = idle_a + np.linspace(-0.5, 0.5, count) * rng.normal(0, 5e-4)
@@ -127,7 +131,7 @@ class Sensor:
 
     @classmethod
     def drawn(cls, rng: Generator, bounds: ErrorBounds) -> Sensor:
-        """Each error anywhere within its bound."""
+        """Draws each error uniformly within its bound."""
 
         def within(bound: float) -> float:
             return float(rng.uniform(-bound, bound))
@@ -157,7 +161,7 @@ def _codes(values: Float64Array, step: float, cut: bool) -> Float64Array:
 
 
 def recorded(rng: Generator, supply: Supply, sensor: Sensor, bounds: ErrorBounds, pairs: bool) -> PowerTrace:
-    """What the meter makes of it, on its own clock."""
+    """Trace of the supply as the meter reads it, on the meter's clock."""
     running_a = np.concatenate([np.zeros(1), np.cumsum(supply.current_a)])
     running_v = np.concatenate([np.zeros(1), np.cumsum(supply.voltage_v)])
     period_s = sensor.period_s
@@ -186,7 +190,7 @@ def _meter_ns(time_s: Float64Array, sensor: Sensor) -> npt.NDArray[np.int64]:
 
 
 def corrected(trace: PowerTrace, sensor: Sensor, bounds: ErrorBounds) -> PowerTrace:
-    """The trace as a calibration would give it that knows gains and offset, what the codes cut off included."""
+    """Corrects a trace by the true gains and offset, and for truncated codes."""
     half = 0.5 if sensor.cut else 0.0
     current_a = (trace.current_a + half * bounds.current_step_a - sensor.offset_a) / sensor.current_gain
 
@@ -220,7 +224,11 @@ def estimates(
 
 
 def truths(supply: Supply, share: float) -> dict[str, float]:
-    """The same from the grid; idle power while it ran lay between before and after, at this share of the way."""
+    """True values of the same quantities, from the grid.
+
+    Args:
+        share: place of the idle power during the run between the idle power before (0) and after it (1).
+    """
     power_w = supply.current_a * supply.voltage_v
 
     def mean_w(start_s: float, end_s: float) -> float:
@@ -233,7 +241,7 @@ def truths(supply: Supply, share: float) -> dict[str, float]:
 
 
 def known(bounds: ErrorBounds) -> ErrorBounds:
-    """Gain and offset without error: nothing hides a mistake in the other parts."""
+    """Bounds with exact gain and offset, which cannot hide a mistake in the other parts of the budget."""
     return replace(bounds, calibration=SensorCalibration("exact"))
 
 
@@ -248,12 +256,12 @@ class Trial:
 
     @property
     def held(self) -> bool:
-        """Whether the interval holds the truth."""
+        """True if the interval contains the true value."""
         return self.found.covers(self.truth)
 
 
 def trial(kind: Kind, seed: int, *, pairs: bool = False) -> list[Trial]:
-    """One measurement, evaluated uncalibrated and with gain and offset known."""
+    """Simulates one measurement and evaluates it twice: uncalibrated, and with gain and offset known."""
     rng = np.random.default_rng(seed)
     bounds = ina219_breakout(seen_fraction=0.5 if pairs else 1.0)
     supply, sensor = supply_of(rng, kind), Sensor.drawn(rng, bounds)
@@ -269,12 +277,12 @@ def trial(kind: Kind, seed: int, *, pairs: bool = False) -> list[Trial]:
 def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
-    parser.add_argument("--trials", type=int, default=100, help="measurements of each kind")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="this one only; may be repeated")
-    parser.add_argument("--pairs", action="store_true", help="shunt+bus mode in place of shunt mode")
+    parser.add_argument("--trials", type=int, default=100, help="measurements of each kind of load")
+    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of load; may be repeated")
+    parser.add_argument("--pairs", action="store_true", help="use shunt+bus mode instead of shunt mode")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print(f"SIMULATED; intervals that hold the truth in 100, (median u / value), {options.trials} trials")
+    print(f"SIMULATED; intervals of 100 that hold the true value (median u / value), {options.trials} trials")
     columns = [(calibrated, name) for calibrated in (False, True) for name in QUANTITIES]
     titles = [f"{name}{', known' if calibrated else ''}" for calibrated, name in columns]
     print(f"| load | {' | '.join(titles)} |\n|---|{'---|' * len(titles)}", flush=True)

@@ -1,12 +1,12 @@
-"""Compaction's share of a real engine's write run, against the truth. SIMULATED.
+"""Compares compaction's share of a real engine's write run with its true share. SIMULATED.
 
     host/measure.py --db leveldb --device rpi4 --simulate ... --out /tmp/leveldb
     .venv/bin/python host/validation/engine_trials.py /tmp/leveldb --trials 100
 
-Takes from a record when a real engine did what; each trial draws what its parts cost (known_engine.py), a meter and a
-board, and attributes the energy as a measurement does. Prints the share of the energy above idle that was compaction,
-and every part's error and coverage. Exit status 1 where that share is off by more than 5 points in a trial that tells
-it, or is told in fewer than nine of ten.
+The times of a real engine's operations and activities come from a record. Each trial draws the power of every part
+(known_engine.py), a meter and a board, and attributes the energy as in a measurement. Prints compaction's share of the
+energy above idle, and the error and coverage of every part. Exit status 1 if that share is off by more than 5 points in
+a trial that identifies it, or is identified in fewer than nine of ten trials.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ TOLD_MIN: Final = 0.9
 
 @dataclass(frozen=True)
 class Share:
-    """One part of the energy above idle, per cent of it."""
+    """One part's share of the energy above idle, in per cent."""
 
     true: float
     found: float
@@ -43,12 +43,12 @@ class Share:
 
     @property
     def off(self) -> float:
-        """Points between the two."""
+        """Distance between the found and the true share, in percentage points."""
         return abs(self.found - self.true)
 
 
 def share_of(made: Trial, name: str) -> Share:
-    """What an activity is of the whole."""
+    """Share of an activity in the energy above idle."""
     whole_j = sum(made.drawn.true_j.values())
     share = made.found.activities[name]
     return Share(
@@ -59,7 +59,7 @@ def share_of(made: Trial, name: str) -> Share:
 
 
 def held(made: Trial, seed: int) -> list[Held]:
-    """Every part beside the truth."""
+    """Every part with its true energy."""
     whole_j = sum(made.drawn.true_j.values())
     return [
         Held(seed, name, true_j, of.energy_j, 2 * of.standard_u_j, whole_j, not of.unidentified)
@@ -90,11 +90,11 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
     )
     if identified:
         print(
-            f"compaction: told in {len(identified)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the energy "
-            f"above idle; off by {np.median(off):.2f} points (median), {np.quantile(off, 0.95):.2f} (95 of 100), "
-            f"{off.max():.2f} (most)"
+            f"compaction: identified in {len(identified)} of {trials}; {true.min():.0f} to {true.max():.0f} % of the "
+            f"energy above idle; off by {np.median(off):.2f} points (median), {np.quantile(off, 0.95):.2f} (95th "
+            f"percentile), {off.max():.2f} (greatest)"
         )
-    print("| part | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
+    print("| part | identified | held | median width | median error |\n|---|---|---|---|---|")
     parts = [figure for _, some in made for figure in some]
     for name in dict.fromkeys(figure.name for figure in parts):
         of_name = [figure for figure in parts if figure.name == name]
@@ -110,13 +110,13 @@ def _report(directory: Path, trials: int, seed: int, jobs: int) -> bool:
 
 
 def main() -> int:
-    """Prints a table for each record."""
+    """Prints a table for each record; exit status 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
-    parser.add_argument("--trials", type=int, default=100, help="with each record")
-    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each record")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     good = [_report(record, options.trials, options.seed, options.jobs) for record in options.records]

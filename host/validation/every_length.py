@@ -1,11 +1,11 @@
-"""Does a simulated measurement of any length, engine, medium and workload end with figures? SIMULATED.
+"""Checks that simulated measurements of many lengths, engines, media and workloads end with figures. SIMULATED.
 
     .venv/bin/python host/validation/every_length.py FOLDER [--cells 42] [--seed 1] [--jobs 2]
 
 Cells of --seconds 5, 20 and 60, seven engines, four media and workloads a and c are drawn so that every pair of values
-occurs at least once. Each is one repeat of `host/measure.py --simulate`. Its record stays in FOLDER; a cell whose
-record is there already is not measured again. Exit status 1 where a cell ended with another status than 0 or without
-its energy per operation.
+occurs at least once. Each cell is one repeat of `host/measure.py --simulate`. Its record stays in FOLDER, and a cell
+whose record is already there is not measured again. Exit status 1 if a cell ended with a status other than 0, or
+without its energy per operation.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ AXES: Final = {
 }
 BOARDS: Final = {"sd": "rpi4", "emmc": "odroid-c2", "ssd-usb3": "rpi4", "nvme": "rpi5"}
 WEIGHTS: Final = {"5": 1.0, "20": 0.6, "60": 0.2}
-"""Chances of the lengths beyond what the pairs need: most of the time goes to the longest."""
+"""Weights of the lengths in the draw. The longest cells take most of the time."""
 Cell = tuple[str, ...]
 
 
 def drawn(count: int, seed: int) -> list[Cell]:
-    """At least `count` cells in which every pair of values of two axes occurs."""
+    """Draws at least `count` cells in which every pair of values of two axes occurs."""
     rng = random.Random(seed)
     everything = list(itertools.product(*AXES.values()))
     missing = {
@@ -69,18 +69,18 @@ class Ended:
     cell: Cell
     status: int
     energy: str
-    """Above idle per operation, as result.json gives it; empty without."""
+    """Energy above idle per operation from result.json; empty if there is none."""
     took_s: float
     said: str
 
     @property
     def good(self) -> bool:
-        """Did it end with figures?"""
+        """True if the cell ended with figures."""
         return self.status == 0 and bool(self.energy)
 
 
 def measured(cell: Cell, folder: Path) -> Ended:
-    """Measures one cell, unless its record is there."""
+    """Measures one cell, unless its record exists."""
     seconds, db, storage, workload = cell
     out = folder / "-".join(cell)
     started_s = time.monotonic()

@@ -1,9 +1,9 @@
-"""Bursts far shorter than a conversion, through the real firmware: host/validation/fast_bursts.py [--seeds 2].
+"""Measures bursts far shorter than a conversion with the real firmware: host/validation/fast_bursts.py [--seeds 2].
 
 SIMULATED sensor and microcontroller. Each run plays 3 s of bursts between 0.5 and 1.3 A behind a supply of 0, 0.15 or
-0.3 ohm: on and off at random for 5 or 20 us in the mean, or for 20 to 100 us, or 0.2 to 5 ms, even on a logarithmic
-scale. Gain, offset and clock are known, so that they hide nothing. Given: error of the energy and the stated u (k = 2).
-Exit 1 if more than one interval in ten misses the truth.
+0.3 ohm. Bursts and pauses have random lengths: exponential with a mean of 5 or 20 us, or 20 to 100 us or 0.2 to 5 ms,
+uniform on a logarithmic scale. Gain, offset and clock are known, so they cannot hide other errors. Prints the error of
+the energy and the stated u (k = 2). Exit code 1 if more than one interval in ten misses the true value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rig_session import record  # noqa: E402
 LOW_A, HIGH_A = 0.5, 1.3
 BEGIN_S, END_S = 1.0, 4.0
 BURSTS_S = ((5e-6, 5e-6), (20e-6, 20e-6), (20e-6, 100e-6), (200e-6, 5e-3))
-"""Two equal numbers: mean of exponential lengths; else the ends of lengths even on a logarithmic scale."""
+"""Two equal numbers: mean of exponential lengths. Otherwise limits of lengths uniform on a logarithmic scale."""
 
 
 def rows(rng: np.random.Generator, shortest_s: float, longest_s: float) -> list[tuple[float, float]]:
@@ -45,7 +45,7 @@ def rows(rng: np.random.Generator, shortest_s: float, longest_s: float) -> list[
 
 
 def measured(seed: int, source_ohm: float, lengths_s: tuple[float, float]) -> tuple[float, float]:
-    """Relative error of the energy, and the relative expanded uncertainty that is stated for it."""
+    """Relative error of the energy, and its stated relative expanded uncertainty."""
     rng = np.random.default_rng(seed)
     bounds = replace(
         ina219_breakout(seen_fraction=1.0), calibration=SensorCalibration("exact"), clock_error_max=0.0
@@ -61,7 +61,7 @@ def measured(seed: int, source_ohm: float, lengths_s: tuple[float, float]) -> tu
 
 
 def main() -> int:
-    """Prints the table; says whether the intervals hold."""
+    """Prints the table; exit status 1 if fewer than nine in ten intervals contain the true value."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -77,7 +77,7 @@ def main() -> int:
             u = 100 * float(np.median([u for _, u in trials]))
             name = " to ".join(f"{1e6 * length_s:g}" for length_s in dict.fromkeys(lengths_s))
             print(f"| {source_ohm:g} | {name} | {errors} | {u:.3f} |", flush=True)
-    print(f"SIMULATED: {sum(every)} of {len(every)} intervals hold the truth")
+    print(f"SIMULATED: {sum(every)} of {len(every)} intervals contain the true value")
     return 0 if sum(every) >= 0.9 * len(every) else 1
 
 

@@ -1,14 +1,18 @@
-"""Faults at random moments of a recording and of a measurement, each tried several times. SIMULATED.
+"""Injects faults at random moments of a recording or a measurement, each of them several times. SIMULATED.
 
     .venv/bin/python host/validation/fault_matrix.py --times 20 --results build/faults.jsonl
     .venv/bin/python host/validation/fault_matrix.py "line: bits flipped" "killed: loader" --times 3 --seed 7
 
-Faults of the serial line stand between the simulated meter and `measure.py record`; those of its process, its meter
-and the host's disk and clock strike the recording itself; those of processes strike `measure.py --simulate`; those of
-the board a measurement over a real sshd on loopback. A fault is survived if the record opens, says how it ended and
-why, has no sample that the meter did not take, the next run works, and no process, temporary file or mount is left. A
-fault that found nothing to strike is tried at another moment and does not count. With --results a trial that is in
-the file is not tried again. Exit code 1 if one was not survived.
+There are four groups of faults:
+- faults of the serial line, between the simulated meter and `measure.py record`;
+- faults of the recording's process, of its meter, and of the host's disk and clock, during `measure.py record`;
+- faults of processes during `measure.py --simulate`;
+- faults of the board during a measurement over a real sshd on loopback.
+
+A fault is survived if the record opens, states how it ended and why, and has no sample that the meter did not take; if
+the next run works; and if no process, temporary file or mount is left. A fault that hit nothing does not count and is
+tried again at another moment. With --results, a trial that is in the file is not run again. Exit code 1 if a fault was
+not survived.
 """
 
 from __future__ import annotations
@@ -49,10 +53,13 @@ EVERY: dict[str, OneTrial] = {
 def tried(
     names: list[str], times: int, seed: int, results: Path | None, until_s: float, at_once: int
 ) -> dict[str, list[Trial]]:
-    """So many trials of each fault, the first of each before the second of any; fewer where time ends.
+    """Runs `times` trials of each fault. All first trials come before any second one. Stops when the time is up.
 
     Args:
-        at_once: trials that run side by side, each in a process of its own.
+        results: file of finished trials, which are not run again.
+        until_s: monotonic time [s] after which no trial starts.
+        at_once: trials that run side by side, each in its own process.
+    Returns: fault -> its trials that hit something.
     """
     known = {name: _known(results, name, seed) for name in names}
     waiting = [
@@ -74,7 +81,7 @@ def tried(
 
 
 def _one_trial(job: tuple[str, int, int, float]) -> tuple[str, int, Trial | None]:
-    """One trial; what the fault did not strike is tried at another moment. None if it never struck, or time is up."""
+    """Runs one trial, again at another moment if the fault hit nothing. None if it never hit, or time is up."""
     name, seed, number, until_s = job
     chance, trial = random.Random(f"{name} {seed} {number}"), None
     for _ in range(MOMENTS):
@@ -83,7 +90,7 @@ def _one_trial(job: tuple[str, int, int, float]) -> tuple[str, int, Trial | None
         try:
             with tempfile.TemporaryDirectory(prefix="fault-matrix-") as folder:
                 trial = EVERY[name](name, chance, Path(folder))
-        except Exception as fault:  # one trial that breaks does not end the others
+        except Exception as fault:  # a trial that fails must not end the others
             first: BaseException = fault
             while first.__context__:
                 first = first.__context__
@@ -103,7 +110,7 @@ def _known(results: Path | None, name: str, seed: int) -> dict[int, Trial]:
 
 
 def row(name: str, trials: list[Trial]) -> str:
-    """One line of the table."""
+    """Row of the table for one fault."""
     statuses = {
         one: sum(trial.status == one for trial in trials) for one in sorted({t.status for t in trials})
     }
@@ -113,19 +120,19 @@ def row(name: str, trials: list[Trial]) -> str:
 
 
 def main() -> int:
-    """Exit status 1 if a fault was not survived."""
-    parser = argparse.ArgumentParser(description="Faults at random moments, SIMULATED.")
-    parser.add_argument("fault", nargs="*", help=f"these alone: {', '.join(EVERY)}")
-    parser.add_argument("--times", type=int, default=20, help="each (default: 20)")
+    """Prints the table; exit status 1 if a fault was not survived."""
+    parser = argparse.ArgumentParser(description="Injects faults at random moments, SIMULATED.")
+    parser.add_argument("fault", nargs="*", help=f"only these faults, of: {', '.join(EVERY)}")
+    parser.add_argument("--times", type=int, default=20, help="trials of each fault (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--results", type=Path, help="keep every trial in this file, and go on where it ends")
+    parser.add_argument("--results", type=Path, help="file that keeps every trial; continues where it ends")
     parser.add_argument(
-        "--limit", type=float, default=float("inf"), help="begin no trial after so many seconds"
+        "--limit", type=float, default=float("inf"), help="start no trial after this many seconds"
     )
     parser.add_argument("--at-once", type=int, default=1, help="trials side by side (default: 1)")
     options = parser.parse_args()
     if unknown := set(options.fault) - set(EVERY):
-        parser.error(f"there is no fault {', '.join(sorted(unknown))}")
+        parser.error(f"unknown fault: {', '.join(sorted(unknown))}; --help lists the faults")
     until_s = time.monotonic() + options.limit
     print(
         "SIMULATED\n| fault | tried | survived | statuses | samples lost and counted |\n|---|---|---|---|---|"

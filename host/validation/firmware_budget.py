@@ -1,10 +1,10 @@
-"""Energy, marginal energy and idle power from the real firmware against the truth, gain and offset known. SIMULATED.
+"""Compares energy, marginal energy and idle power from the real firmware with the truth. SIMULATED.
 
     .venv/bin/python host/validation/firmware_budget.py --trials 16
 
 Each trial plays idle, a run and idle to the firmware in the rig simulator, with a random load, supply, ripple, noise,
-chip clock and resonator of the board's controller; the sensor has neither gain nor offset, so that nothing hides a
-mistake in the other parts of the budget. Given are the intervals that hold the truth, and each that does not.
+chip clock and resonator of the board's controller. The sensor has no gain or offset error, which could hide a mistake
+in the other parts of the budget. Prints how many intervals contain the true value, and each interval that does not.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rig_session import PERFECT_SENSOR, Recording, record  # noqa: E402
 
 SENSOR = replace(PERFECT_SENSOR, calibration=SensorCalibration("exact"), seen_fraction=1.0)
 EDGES_S = [0.4, 3.4, 3.9, 8.9, 9.4, 12.4]
-"""Start and end of idle before, run, idle after."""
+"""Start and end of the idle before, the run and the idle after."""
 END_S = 12.8
 EDGE_U_NS = 500.0
 Rows = list[tuple[float, float]]
@@ -69,7 +69,7 @@ LOADS = {
 
 
 def recording(seed: int, folder: Path) -> tuple[str, Recording]:
-    """One measurement: the load's name, and what was recorded of it."""
+    """Records one measurement; returns the load's name and the recording."""
     chance = random.Random(seed)
     name = chance.choice(list(LOADS))
     idle_a = chance.uniform(0.3, 0.6)
@@ -100,7 +100,7 @@ def recording(seed: int, folder: Path) -> tuple[str, Recording]:
 
 
 def compared(rig: Recording) -> dict[str, tuple[Measured, float]]:
-    """Quantity -> what was found, and the truth."""
+    """Quantity -> measured value and true value."""
     windows = [
         Window(start, end, EDGE_U_NS, timebase=Timebase("board", round_s * 1e9 / (end - start), 0.0))
         for start, end, round_s in zip(
@@ -121,7 +121,7 @@ def compared(rig: Recording) -> dict[str, tuple[Measured, float]]:
 
 
 def main() -> int:
-    """Prints what was found; status 1 if fewer than 90 in 100 hold the truth."""
+    """Prints the results; exit status 1 if fewer than 90 in 100 intervals contain the true value."""
     parser = argparse.ArgumentParser(description="Coverage with the real firmware, SIMULATED.")
     parser.add_argument("--trials", type=int, default=16)
     parser.add_argument("--seed", type=int, default=1)
@@ -139,11 +139,11 @@ def main() -> int:
                     f"trial {n}, {name}: {quantity} {off:+.4f} %, stated {100 * measured.relative_u:.4f} %",
                     flush=True,
                 )
-    print(f"SIMULATED; of {options.trials} measurements of each, gain and offset known:")
+    print(f"SIMULATED; {options.trials} measurements of each quantity, gain and offset known:")
     for quantity in ("energy", "marginal", "idle power"):
         some = [(held, width) for one, held, width in figures if one == quantity]
         width = 100 * float(np.median([width for _, width in some]))
-        print(f"{quantity}: {sum(held for held, _ in some)} hold the truth, median u {width:.3f} %")
+        print(f"{quantity}: {sum(held for held, _ in some)} hold the true value, median u {width:.3f} %")
     return 0 if sum(held for _, held, _ in figures) >= 0.9 * len(figures) else 1
 
 

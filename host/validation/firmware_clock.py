@@ -1,11 +1,11 @@
-"""Phases and energies by a meter whose resonator wanders, through the real firmware. SIMULATED.
+"""Checks phases and energies from the real firmware on a meter whose resonator wanders. SIMULATED.
 
     .venv/bin/python host/validation/firmware_clock.py --minutes 30
 
-The rig simulator's controller runs 0.5 % slow and warms up by 30 ppm, or wanders by 3 ppm. The board is the profile's
-own time: its edges come 0.5 to 1.5 s apart. Nine of ten edges make the map; the tenth ones are the ends
-of phases, whose place on the meter's clock and whose energy are known. Exit code 1 if a phase's edge is off by more
-than its limit, or the energy of a phase of a minute and more by 0.1 % (the sensor is without error).
+The clock of the rig simulator's controller is 0.5 % off, and warms up by 30 ppm or wanders by 3 ppm. The board's clock
+is the time of the profile; its edges come 0.5 to 1.5 s apart. Nine of ten edges make the clock map. Every tenth edge is
+the end of a phase, whose place on the meter's clock and whose energy are known. Exit code 1 if a phase's edge is off by
+more than its limit, or the energy of a phase of a minute or more by more than 0.1 % (the sensor has no error).
 """
 
 from __future__ import annotations
@@ -33,16 +33,16 @@ CLOCKS = {
     "30 ppm of warm-up, 5 min": (["--clock-error-ppm", "-5000", "--clock-warmup", "30,300"], 50.0),
     "wander of 3 ppm": (["--clock-error-ppm", "5000", "--clock-wander", "3"], 20.0),
 }
-"""Options of the simulator, and the limit of a phase's place [us]."""
+"""Name -> options of the simulator, and limit of the error of a phase's edge [us]."""
 PHASE_EACH = 10
 PHASE_MIN_S = 60.0
 ENERGY_LIMIT = 1e-3
 START_NS = 10**12
-"""The board's clock at the profile's start."""
+"""Reading of the board's clock at the start of the profile."""
 
 
 def trial(name: str, minutes: float, seed: int) -> bool:
-    """Records one run, prints its row, and says whether the limits hold."""
+    """Records one run and prints its row; True if the limits are kept."""
     options, limit_us = CLOCKS[name]
     chance = random.Random(seed)
     rows = [(at / 10, chance.uniform(0.3, 1.4)) for at in range(int(600 * minutes))]
@@ -74,7 +74,7 @@ def trial(name: str, minutes: float, seed: int) -> bool:
 
 
 def _energy_errors(rig, fitted, board_ns, phase) -> np.ndarray:  # noqa: ANN001  # one caller, above
-    """Relative errors of the energies of all phases long enough."""
+    """Relative errors of the energies of consecutive phases of at least PHASE_MIN_S."""
     true_j = np.concatenate([[0.0], np.cumsum([interval["energy_j"] for interval in rig.truth["intervals"]])])
     errors = []
     first = 0
@@ -90,11 +90,11 @@ def _energy_errors(rig, fitted, board_ns, phase) -> np.ndarray:  # noqa: ANN001 
 
 
 def main() -> int:
-    """Both clocks."""
+    """Runs both clocks; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--minutes", type=float, default=30.0, help="simulated minutes of each")
+    parser.add_argument("--minutes", type=float, default=30.0, help="simulated minutes with each clock")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     print(

@@ -1,10 +1,10 @@
-"""Conversions that the firmware misses or reads twice over long runs, counted by the simulated chip. SIMULATED.
+"""Counts conversions that the firmware misses or reads twice in long runs, at the simulated chip. SIMULATED.
 
     .venv/bin/python host/validation/firmware_conversions.py --minutes 10
 
-Each mode runs for so many simulated minutes with a changing load, sync edges about each second and a clock
-exchange each 0.2 s of this computer's time, as in a measurement. Exit code 1 if a conversion was missed or read
-twice, a frame or an edge was lost, an edge was off by more than 2 us, or 9-bit rows brought fewer than 8,000 a second.
+Each mode runs for --minutes of simulated time with a changing load, a sync edge about every second, and a clock
+exchange every 0.2 s of this computer's time, as in a measurement. Exit code 1 if a conversion was missed or read twice,
+a frame or an edge was lost, or an edge was off by more than 2 us.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ EDGE_LIMIT_S = 2e-6
 
 @dataclass(frozen=True)
 class Outcome:
-    """What one mode did."""
+    """Counts of one mode's run."""
 
     reads: int
     per_s: float
@@ -51,7 +51,7 @@ class Outcome:
     faults: dict[str, int]
 
     def broken(self) -> bool:
-        """Whether a limit is broken."""
+        """True if a limit is exceeded."""
         late = self.edge_error_s > EDGE_LIMIT_S
         return bool(self.missed or self.read_twice or self.lost or self.lost_edges or late)
 
@@ -66,7 +66,7 @@ def load(seconds: float, chance: random.Random) -> list[tuple[float, float]]:
 
 
 def edges(seconds: float, chance: random.Random) -> list[float]:
-    """0.5 to 1.5 s apart, as the loader plays them."""
+    """Times [s] of edges 0.5 to 1.5 s apart, as the loader plays them."""
     edges_s, at_s = [], 0.3
     while at_s < seconds - 0.5:
         edges_s.append(round(at_s, 7))
@@ -75,7 +75,7 @@ def edges(seconds: float, chance: random.Random) -> list[float]:
 
 
 def outcome(rig: Recording) -> Outcome:
-    """Counts of a recording; of the edges the greatest error about their median."""
+    """Counts of a recording, and the greatest error of its edges about their median."""
     shunt, bus = rig.truth["sensor"]["shunt"], rig.truth["sensor"]["bus"]
     losses = rig.summary.losses
     good_ns = rig.trace.meter_ns[rig.trace.good]
@@ -93,12 +93,12 @@ def outcome(rig: Recording) -> Outcome:
 
 
 def main() -> int:
-    """Exit status 1 if a limit is broken."""
+    """Prints the table; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(
-        description="Conversions missed or read twice by the firmware, SIMULATED."
+        description="Counts conversions that the firmware misses or reads twice, SIMULATED."
     )
-    parser.add_argument("--minutes", type=float, default=10.0, help="simulated, for each mode")
-    parser.add_argument("--mode", action="append", choices=MODES, help="this one only; may be repeated")
+    parser.add_argument("--minutes", type=float, default=10.0, help="simulated minutes of each mode")
+    parser.add_argument("--mode", action="append", choices=MODES, help="only this mode; may be repeated")
     options = parser.parse_args()
     seconds, broken = options.minutes * 60, []
     print(f"SIMULATED, {options.minutes:g} minutes a mode")
@@ -126,7 +126,7 @@ def main() -> int:
         )
         if counts.broken():
             broken.append(name)
-    print(f"limits broken: {'; '.join(broken)}" if broken else "every limit kept")
+    print(f"limits exceeded by: {'; '.join(broken)}" if broken else "all limits kept")
     return 1 if broken else 0
 
 

@@ -1,11 +1,11 @@
-"""Energy over 10 s from the real firmware against the truth, in each mode, with bursts from 50 us to 10 s. SIMULATED.
+"""Compares the energy over 10 s from the real firmware with the truth, in each mode and for many loads. SIMULATED.
 
     .venv/bin/python host/validation/firmware_energy.py
 
-The sensor has no error but its steps and what its mode leaves unseen. The 10 s lie between two sync edges within a
-longer profile, as a phase of a run does. Random profiles run with several seeds; given are the r.m.s. and the greatest
-error. Exit code 1 if an error is above 0.1 % where docs/method/validation.md does not
-say so.
+The sensor's only errors are its steps and the time that its mode does not convert. The 10 s lie between two sync edges
+within a longer profile, as a phase of a run does. Bursts last from 50 us to 10 s. Each random profile runs with several
+seeds; the table gives the r.m.s. and the greatest error. Exit code 1 if an error is above 0.1 % in a case that
+docs/method/validation.md does not name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from opjoule.meters.messages import Mode  # noqa: E402  # path set above
 from rig_session import record  # noqa: E402
 
 WINDOW_S = (0.5, 10.5)
-"""Sync edges between which the energy is taken."""
+"""Sync edges that bound the measured energy."""
 SECONDS = 11.0
 LIMIT = 1e-3
 LOW_A, HIGH_A = 0.3, 1.1
@@ -45,12 +45,12 @@ MODES = {
 
 
 def constant(_: random.Random) -> Rows:
-    """0.6 A."""
+    """A constant 0.6 A."""
     return [(0.0, 0.6)]
 
 
 def square(period_s: float) -> Profile:
-    """High and low in turn, from a random phase."""
+    """Alternates between high and low, from a random phase."""
 
     def rows(chance: random.Random) -> Rows:
         at_s, high = -chance.random() * period_s, True
@@ -66,7 +66,7 @@ def square(period_s: float) -> Profile:
 
 
 def bursts(shortest_s: float, longest_s: float) -> Profile:
-    """Bursts of 0.8 to 1.5 A and pauses, both of random length, even on a logarithmic scale."""
+    """Bursts of 0.8 to 1.5 A and pauses; their lengths are uniform on a logarithmic scale."""
 
     def rows(chance: random.Random) -> Rows:
         def length_s() -> float:
@@ -103,11 +103,11 @@ BEYOND_LIMIT: dict[str, tuple[str, ...]] = {
     "pairs, 16 averages": (*SHORT_BURSTS, *LONG_BURSTS),
     "pairs, 128 averages": (*SHORT_BURSTS, *LONG_BURSTS, "square 100 ms", "square 1 s"),
 }
-"""Mode -> profiles that docs/method/validation.md names as beyond the limit."""
+"""Mode -> profiles whose error may exceed the limit, as docs/method/validation.md says."""
 
 
 def errors(settings: SensorSettings, profile: Profile, seeds: int) -> list[float]:
-    """Relative error of the energy of each run."""
+    """Relative error of the energy in each run."""
     relative = []
     for seed in range(seeds):
         with tempfile.TemporaryDirectory() as folder:
@@ -119,10 +119,10 @@ def errors(settings: SensorSettings, profile: Profile, seeds: int) -> list[float
 
 
 def main() -> int:
-    """Exit status 1 if an error is above the limit where none is expected."""
-    parser = argparse.ArgumentParser(description="Energy over 10 s against the truth, SIMULATED.")
+    """Prints the table; exit status 1 if an error is unexpectedly above the limit."""
+    parser = argparse.ArgumentParser(description="Compares the energy over 10 s with the truth, SIMULATED.")
     parser.add_argument("--seeds", type=int, default=3, help="runs of each profile")
-    parser.add_argument("--mode", action="append", choices=MODES, help="this one only; may be repeated")
+    parser.add_argument("--mode", action="append", choices=MODES, help="only this mode; may be repeated")
     options = parser.parse_args()
     unexpected = []
     print(
@@ -140,7 +140,7 @@ def main() -> int:
             if most > LIMIT and name not in BEYOND_LIMIT.get(mode, ()):
                 unexpected.append(f"{mode}, {name}: {most * 100:.3f} %")
         print(f"| {mode} | {' | '.join(cells)} |", flush=True)
-    print("above 0.1 % and not expected: " + "; ".join(unexpected) if unexpected else "every limit kept")
+    print("unexpectedly above 0.1 %: " + "; ".join(unexpected) if unexpected else "all limits kept")
     return 1 if unexpected else 0
 
 

@@ -1,11 +1,11 @@
-"""The firmware under a host that is silent, or says anything at any moment. SIMULATED.
+"""Tests the firmware with a host that is silent, or sends anything at any time. SIMULATED.
 
     .venv/bin/python host/validation/firmware_stress.py --seconds 120 --seed 1
 
-The firmware runs in the AVR simulator, as fast as that goes, beside a simulated INA219. For half of the time the host
-says nothing, then it sends commands in any order, configurations that nobody checked, damaged frames and noise. Exit
-code 1 if the firmware was reset, a whole command without an answer, a conversion missed or read twice, or the stack
-came within 64 bytes of the data.
+The firmware runs in the AVR simulator, at full speed, with a simulated INA219. The host is silent for half of the time.
+Then it sends commands in any order, unchecked configurations, damaged frames and noise. Exit code 1 if the firmware was
+reset, an undamaged command got no answer, a command was lost without a counted fault, a conversion was missed or read
+twice, or the stack came within 64 bytes of the data.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from rig_session import RunningRig, rig_sim, write_edges, write_profile  # noqa:
 
 STACK_LEAST_BYTES = 64
 ANSWER_LIMIT_S = 5.0
-"""Limit in the time of this computer, which may be busy; the firmware takes milliseconds of its own."""
+"""Limit in this computer's time. The computer may be busy; the firmware itself needs only milliseconds."""
 TRIES = 3
 ANSWERS: dict[type, tuple[type, ...]] = {
     m.Identify: (m.Identity,),
@@ -45,7 +45,7 @@ CONFIGURED = m.Configure(0, m.Mode.PAIRS, 3, 3, 3, 8, 64)
 
 
 class Line:
-    """The serial line to the firmware, with what has come over it."""
+    """Serial line to the firmware, with counts of the received messages."""
 
     def __init__(self, port: Path) -> None:
         self._fd = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
@@ -59,7 +59,7 @@ class Line:
         self.ended = False
 
     def read(self, limit_s: float) -> list[m.Message]:
-        """The messages that come within this time, or before."""
+        """Waits up to limit_s for data and returns the messages that arrived."""
         if not select.select([self._fd], [], [], limit_s)[0]:
             return []
         try:
@@ -79,7 +79,7 @@ class Line:
         return messages
 
     def write(self, data: bytes) -> None:
-        """Sends bytes; waits where the line is full."""
+        """Sends bytes; waits while the line is full."""
         while data and not self.ended:
             try:
                 data = data[os.write(self._fd, data) :]
@@ -87,7 +87,7 @@ class Line:
                 self.read(0.01)
 
     def ask(self, message: m.Message) -> None:
-        """Sends a whole command behind a delimiter until it is answered: an overrun before it may have taken it."""
+        """Sends an undamaged command after a delimiter, and again if an overrun may have swallowed it."""
         for _ in range(TRIES):
             self._seq += 1
             self.write(b"\0" + encode_frame(message, self._seq))
@@ -105,12 +105,12 @@ class Line:
 
     @property
     def restarts(self) -> int:
-        """How often the numbers of its frames began anew."""
+        """Number of times that the firmware's frame numbers started again."""
         return self._reader.counts.restarts
 
 
 def anything(line: Line, chance: random.Random) -> None:
-    """One thing that a host should not, or may, do."""
+    """Sends one random thing, permitted or not."""
     kind = chance.randrange(8)
     if kind == 0:
         line.write(chance.randbytes(chance.randrange(1, 300)))
@@ -127,12 +127,12 @@ def anything(line: Line, chance: random.Random) -> None:
 
 
 def stress(rig: RunningRig, seconds: float, chance: random.Random) -> Line:
-    """Configures, starts, stays silent for half of the time, and then says anything."""
+    """Configures and starts the firmware, stays silent for half of the time, then sends anything."""
     line = Line(rig.port)
     line.ask(CONFIGURED)
     line.ask(m.Start())
     statuses = line.seen["Status"]
-    while line.seen["Status"] - statuses < seconds / 2 and not line.ended:  # it sends one a second
+    while line.seen["Status"] - statuses < seconds / 2 and not line.ended:  # one status a second
         line.read(1.0)
     while not line.ended:
         anything(line, chance)
@@ -141,9 +141,9 @@ def stress(rig: RunningRig, seconds: float, chance: random.Random) -> Line:
 
 
 def main() -> int:
-    """Exit status 1 if a limit is broken."""
-    parser = argparse.ArgumentParser(description="The firmware under stress, SIMULATED.")
-    parser.add_argument("--seconds", type=float, default=120.0, help="simulated")
+    """Prints the counts; exit status 1 if a limit is exceeded."""
+    parser = argparse.ArgumentParser(description="Tests the firmware under stress, SIMULATED.")
+    parser.add_argument("--seconds", type=float, default=120.0, help="simulated time")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as made:

@@ -1,19 +1,20 @@
-"""Calibrations of shunts that their own current heats, and energies by them, against the truth. SIMULATED.
+"""Calibrates shunts that their own current heats, and compares energies measured with them with the truth. SIMULATED.
 
     .venv/bin/python host/validation/heating_shunt.py --trials 100
     .venv/bin/python host/validation/heating_shunt.py --trials 2000 --unmarked
 
-Each trial draws an INA219 on a shunt of 40 to 200 ppm/K, takes eight points of 60 s from no load to 1.3 or 3 A against
-a bench multimeter or a handheld one over a resistor, calibrates, and measures 10 s of idle and 10 s of a load that
-nobody calibrated. The sensor is a model here (532 us a conversion, noise, steps, offset, gain, heat), so that hundreds
-of hours of steady points pass in minutes; `calibrated_energy.py` does the same through the firmware. Exit status 1
-where fewer than 97 of 100 are accepted, the median error is above 0.1 %, the 95th percentile above 0.3 %, or the
-intervals hold the truth in other than 93 to 97 of 100 of all cases together.
+Each trial draws an INA219 on a shunt of 40 to 200 ppm/K. It calibrates the sensor with eight points of 60 s, from no
+load to 1.3 or 3 A, against a bench multimeter or a handheld one across a resistor. It then measures 10 s of idle and
+10 s of a load that was not part of the calibration. The sensor is a model (532 us a conversion, noise, steps, offset,
+gain, heat), so hundreds of hours of steady points take minutes. `calibrated_energy.py` does the same through the
+firmware. Exit status 1 if fewer than 97 of 100 calibrations are accepted, the median error of the energy is above
+0.1 %, its 95th percentile is above 0.3 %, or the share of all intervals that contain the true value is outside 93 to 97
+of 100.
 
-With --unmarked nothing is calibrated: the shunt's tolerance is unmarked (5 %), copper of up to 0.5 milliohm lies in
-what is sensed, the chip may be a copy (5.5 % off in the voltage), a wire of up to 20 milliohm lies behind the sense
-point, the room is within 15 K of the data sheets'. Exit status 1 where the intervals of an energy hold the truth in
-other than 93 to 97 of 100.
+With --unmarked nothing is calibrated. The shunt's tolerance is unmarked (5 %); copper of up to 0.5 milliohm lies within
+the sensed resistance; the chip may be a copy (5.5 % off in the voltage); a wire of up to 20 milliohm lies behind the
+sense point; the room's temperature is within 15 K of the data sheets'. Exit status 1 if the share of a quantity's
+intervals that contain the true value is outside 93 to 97 of 100.
 """
 
 from __future__ import annotations
@@ -71,7 +72,7 @@ MEDIAN_MAX, P95_MAX, ACCEPTED_MIN, HELD = 1e-3, 3e-3, 0.97, (0.93, 0.97)
 
 @dataclass(frozen=True)
 class HeatedSensor:
-    """A sensor with its shunt: what it really is."""
+    """True properties of a sensor and its shunt."""
 
     ohm: float
     step_a: float
@@ -84,7 +85,7 @@ class HeatedSensor:
 
     @classmethod
     def draw(cls, chance: random.Random, ohm: float, bounds: ErrorBounds) -> HeatedSensor:
-        """One from the population that the data sheets allow, of 40 to 200 ppm/K either way."""
+        """Draws a sensor within the limits of the data sheets, with +-40 to +-200 ppm/K."""
         per_k = chance.choice((-1, 1)) * chance.uniform(*PPM) * 1e-6
         return cls(
             ohm,
@@ -98,7 +99,7 @@ class HeatedSensor:
         )
 
     def reads(self, true_a: Float64Array, rng: np.random.Generator) -> PowerTrace:
-        """Its trace of a course of true currents, one a conversion."""
+        """Trace that the sensor reads from a course of true currents, one a conversion."""
         read_a = true_a * self._hotter(true_a) * self.gain + self.offset_a
         read_a = np.rint((read_a + rng.normal(0, self.noise_a, true_a.size)) / self.step_a) * self.step_a
         true_v = OPEN_V - SUPPLY_OHM * true_a
@@ -107,7 +108,7 @@ class HeatedSensor:
         return PowerTrace.of(centre_ns, read_a, read_v)
 
     def _hotter(self, true_a: Float64Array) -> Float64Array:
-        """Resistance over the cold one: exponentials of the model, 20 ms at a time."""
+        """Resistance over the cold resistance, from the exponential thermal model in steps of 20 ms."""
         step = round(HEAT_STEP_S / PERIOD_S)
         squares = np.add.reduceat(true_a**2, np.arange(0, true_a.size, step)) / step
         kept, rise, rises = np.exp(-step * PERIOD_S / self.tau_s), self.per_a2 * squares[0], []
@@ -118,7 +119,7 @@ class HeatedSensor:
 
 
 def references() -> tuple[Reference, ...]:
-    """A bench multimeter, and a good handheld one over a resistor."""
+    """A bench multimeter, and a good handheld one across a resistor."""
     return (
         multimeter(
             "bench",
@@ -149,7 +150,7 @@ def points(
     chance: random.Random,
     rng: np.random.Generator,
 ) -> list[ReferencePoint]:
-    """Eight steady points of 60 s, one after the other, as the procedure takes them."""
+    """Takes eight steady points of 60 s, one after the other, as the calibration procedure does."""
     samples, levels_a = round((STEADY_S + 2) / PERIOD_S), [most_a * step for step in STEPS]
     trace = sensor.reads(np.repeat(levels_a, samples), rng)
     cells, bounds = Cells.of(trace), delivered(sensor.ohm)
@@ -180,7 +181,7 @@ def points(
 
 
 def load(most_a: float, chance: random.Random, rng: np.random.Generator) -> Float64Array:
-    """A minute and 10 s of idle, 10 s of bursts of random size and length."""
+    """Idle for a minute and 10 s, then 10 s of bursts of random size and length."""
     idle_a = chance.uniform(0.2, 0.5) * most_a
     course = np.full(round((LEAD_S + IDLE_S + RUN_S + 1) / PERIOD_S), idle_a)
     at, end = round((LEAD_S + IDLE_S) / PERIOD_S), round((LEAD_S + IDLE_S + RUN_S) / PERIOD_S)
@@ -195,7 +196,7 @@ Row = tuple[str, float, float]
 
 
 def unmarked(sensor: HeatedSensor, chance: random.Random) -> HeatedSensor:
-    """The sensor on a shunt that nobody knows, with a chip that may be a copy."""
+    """Puts the sensor on an unknown shunt, with a chip that may be a copy."""
     per_k = chance.uniform(-1, 1) * SHUNT_PER_K
     cold = (1 + chance.uniform(-1, 1) * UNMARKED_TOLERANCE) * (1 + chance.uniform(-1, 1) * ROOM_K * per_k)
     gain = cold * (1 + chance.uniform(-0.005, 0.005)) + chance.uniform(0, COPPER_MAX_OHM) / sensor.ohm
@@ -239,7 +240,7 @@ def measured(
 
 
 def trial(seed: int, ohm: float, most_a: float, which: int) -> list[Row] | None:
-    """Name, relative error and relative expanded uncertainty of each energy; None where the points were refused."""
+    """Name, relative error and relative expanded uncertainty of each energy; None if the points were refused."""
     chance, rng = (
         random.Random(f"{seed} {ohm} {most_a} {which}"),
         np.random.default_rng([seed, which, int(most_a * 10)]),
@@ -255,7 +256,7 @@ def trial(seed: int, ohm: float, most_a: float, which: int) -> list[Row] | None:
 
 
 def unmarked_trial(seed: int) -> list[Row]:
-    """The energies of one sensor that nobody knows, on 0.1 ohm or 20 milliohm."""
+    """Measures with one sensor of unknown properties, on 0.1 ohm or 20 milliohm."""
     chance, rng = random.Random(f"unmarked {seed}"), np.random.default_rng([seed, 99])
     ohm, most_a = chance.choice(OHMS), chance.choice(CURRENTS_A)
     bounds = INA219.error_bounds(RANGES[ohm], 1.0, Shunt(ohm, origin=""), genuine=False)
@@ -265,10 +266,10 @@ def unmarked_trial(seed: int) -> list[Row]:
 
 
 def tell_unmarked(trials: int, first_seed: int, jobs: int) -> int:
-    """Prints a line for each figure; exit status 1 where intervals hold too seldom or too often."""
+    """Prints a line for each figure; exit status 1 if intervals contain the true value too rarely or too often."""
     with ProcessPoolExecutor(jobs) as pool:
         outcomes = list(pool.map(unmarked_trial, range(first_seed, first_seed + trials)))
-    print("SIMULATED; energies of 10 s by an unmarked, uncalibrated sensor whose shunt heats up:")
+    print("SIMULATED; energies over 10 s from an unmarked, uncalibrated sensor whose shunt heats up:")
     print("| figure | hold | median u | median error |\n|---|---|---|---|")
     missed = False
     for name in ("energy", "marginal", "idle power"):
@@ -281,14 +282,14 @@ def tell_unmarked(trials: int, first_seed: int, jobs: int) -> int:
 
 
 def main() -> int:
-    """Prints a line for each shunt and current; exit status 1 where a target is missed."""
+    """Prints a line for each shunt and current; exit status 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=25, help="of each shunt, current and reference")
+    parser.add_argument("--trials", type=int, default=25, help="trials of each shunt, current and reference")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--unmarked", action="store_true", help="uncalibrated sensors that nobody knows")
+    parser.add_argument("--unmarked", action="store_true", help="uncalibrated sensors of unknown properties")
     options = parser.parse_args()
     if options.unmarked:
         return tell_unmarked(options.trials, options.seed, options.jobs)
@@ -300,7 +301,7 @@ def main() -> int:
     ohms, currents, which, seeds = ([case[place] for case in cases] for place in range(4))
     with ProcessPoolExecutor(options.jobs) as pool:
         trials = list(zip(cases, pool.map(trial, seeds, ohms, currents, which), strict=True))
-    print("SIMULATED; energies of 10 s by a calibrated sensor whose shunt heats up:")
+    print("SIMULATED; energies over 10 s from a calibrated sensor whose shunt heats up:")
     print(
         "| shunt, up to | reference | accepted | figure | median error | 95th percentile | hold | median u |"
     )
@@ -322,7 +323,7 @@ def main() -> int:
                 f"| {100 * float(np.median(rows[:, 1])):.3f} % |"
             )
     share = float(np.concatenate(together).mean())
-    print(f"all together: {100 * share:.1f} of 100 intervals hold the truth")
+    print(f"all together: {100 * share:.1f} of 100 intervals contain the true value")
     return 1 if missed or not HELD[0] <= share <= HELD[1] else 0
 
 

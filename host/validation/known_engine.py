@@ -1,8 +1,8 @@
-"""A real engine's run with known joules: when it did what comes from a record, what each part drew is drawn. SIMULATED.
+"""A real engine's run with known energies: the times come from a record, the powers are drawn at random. SIMULATED.
 
-The record says when each operation began and ended, when the engine flushed, compacted and synced, when the workload
-waited for it, and when how many bytes were written. Here each kind of operation, each activity and the medium get
-powers of their own at random, none of them proportional to processor time; meter, idle and clocks are those of
+The record contains the start and end of each operation, the flushes, compactions and syncs of the engine, the times at
+which the workload waited for them, and the bytes written over time. Each kind of operation, each activity and the
+medium get random powers of their own. None of them is proportional to processor time. Meter, idle and clocks come from
 known_meter.py.
 """
 
@@ -42,17 +42,17 @@ Generator = np.random.Generator
 START_S: Final = IDLE_S + 1.0
 GRID_S: Final = 1e-3
 SAMPLED_S: Final = 0.1
-"""How often the board's counters are read."""
+"""Interval between readings of the board's counters."""
 LONG: Final = 3.0
-"""An operation that takes longer than so many times what 99 of 100 take has waited, and a thread that waits is off the
-processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in db/db_impl.cc). It works for as
-long as its kind usually does."""
+"""An operation longer than this many times the 99th percentile of its kind has waited. A waiting thread is off the
+processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in db/db_impl.cc). Such an operation
+works for the median time of its kind."""
 HUMP_STEPS: Final = 8
 
 
 @dataclass(frozen=True)
 class Timeline:
-    """What an engine did in one run; every stamp is moved so that the run begins START_S after BOARD_NS."""
+    """Activity of an engine in one run; all time stamps are moved so that the run begins START_S after BOARD_NS."""
 
     database: str
     operations: OperationTable
@@ -62,16 +62,16 @@ class Timeline:
 
     @classmethod
     def read(cls, directory: Path) -> Timeline:
-        """The first repeat of a record.
+        """Reads the first repeat of a record.
 
-        Raises: ValueError: no repeat came to its end, or its operations are not known.
+        Raises: ValueError: the run did not end, or its operations are not known.
         """
         record = RunRecord.open(directory)
         cycle = Cycle.of(record.run.phases, 1)
         events = BoardEvents.of(record).table
         logged = read_logs(record, events)
         if cycle is None or logged.withheld:
-            raise ValueError(f"{directory}: {logged.withheld or 'its run did not come to its end'}")
+            raise ValueError(f"{directory}: {logged.withheld or 'its first run did not end; choose another record'}")
         start_ns, end_ns = cycle.work.start_board_ns, cycle.work.end_board_ns
         later_ns = BOARD_NS + round(START_S * 1e9) - start_ns
         inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)
@@ -88,18 +88,18 @@ class Timeline:
 
     @cached_property
     def dirtied(self) -> tuple[Float64Array, Float64Array]:
-        """Steps of a grid [s], and bytes written to the page cache by the end of each."""
+        """Steps of a grid [s], and bytes written to the page cache by the end of each step."""
         return _placed(self)
 
     @cached_property
     def synced_s(self) -> Float64Array:
-        """When syncs began."""
+        """Starts of the syncs [s]."""
         syncs = self.activities.get("sync")
         return _seconds(syncs.start_ns) if syncs else np.zeros(0)
 
     @cached_property
     def synced_bytes_per_s(self) -> float:
-        """Rate of a medium on which 19 of 20 syncs could have returned when they did."""
+        """Write rate at which 19 of 20 syncs could have returned when they did [bytes/s]."""
         syncs = self.activities.get("sync")
         if syncs is None or syncs.start_ns.size < 2:
             return 0.0
@@ -110,7 +110,7 @@ class Timeline:
 
     @cached_property
     def beside(self) -> np.ndarray:
-        """What went on when each operation began, one bit an activity, shape (n,)."""
+        """Activities in progress at the start of each operation, one bit an activity, shape (n,)."""
         begin_ns, state = self.operations.board_ns, np.zeros(len(self.operations), np.int64)
         for bit, of in enumerate(self.activities.values()):
             begun = np.searchsorted(of.start_ns, begin_ns, "right")
@@ -118,7 +118,7 @@ class Timeline:
         return state
 
     def seen(self, written_bytes: Float64Array) -> pa.Table:
-        """The board's samples, with the counter of a medium that has completed so many bytes by each step."""
+        """Board samples whose counter shows the bytes that the medium has completed by each step."""
         grid_s, _ = self.dirtied
         first_s = float(_seconds(self.samples["board_ns"].to_numpy())[0])
         at_s = np.arange(min(first_s, START_S - 0.05), grid_s[-1], SAMPLED_S)
@@ -136,15 +136,15 @@ class Timeline:
 
     @cached_property
     def activities(self) -> Mapping[str, Intervals]:
-        """The engine's work, as the estimate sees it."""
+        """The engine's background work, as the attribution sees it."""
         return background(self.events)
 
 
 def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     """Steps of the grid, and bytes written by the end of each.
 
-    The counters say how many bytes came in a tenth of a second. What operations write came with them, the rest while
-    the engine flushed or compacted.
+    The counters give the bytes of each tenth of a second. The bytes of operations are placed at the operations, the
+    rest at the times of flushes and compactions.
     """
     grid_s = np.arange(START_S, START_S + timeline.run_s + 120.0, GRID_S)
     sampled_s = _seconds(timeline.samples["board_ns"].to_numpy())
@@ -152,7 +152,7 @@ def _placed(timeline: Timeline) -> tuple[Float64Array, Float64Array]:
     interval = np.clip(np.searchsorted(sampled_s, grid_s + GRID_S / 2) - 1, 0, sampled_s.size - 2)
     grown = np.maximum(
         counted[interval + 1] - counted[interval], 0.0
-    )  # a process that ended takes its bytes along
+    )  # when a process ends, the counter loses its bytes
     steps = np.bincount(interval, minlength=sampled_s.size)[interval]
     made = timeline.operations
     writes = ~np.isin(made.kind, [code for code, name in enumerate(made.kinds) if name in READS])
@@ -186,23 +186,23 @@ def _moved(table: pa.Table, columns: tuple[str, ...], later_ns: int) -> pa.Table
 
 @dataclass(frozen=True)
 class Drawn:
-    """What the board drew above idle, and what of it was whose."""
+    """Energy that the board drew above idle, and the true part of each kind and activity."""
 
     pieces: list[Piece]
     medium: list[Piece]
-    """Those of them that the medium draws, the last ones."""
+    """The pieces that the medium draws, which are the last in `pieces`."""
     true_j: Mapping[str, float]
     """By kind and by activity."""
     written: Float64Array
-    """Bytes that the medium has completed by the end of each step of the grid."""
+    """Bytes that the medium has completed by the end of each grid step."""
     settled_s: float
 
 
 def draw(rng: Generator, timeline: Timeline, *, late: bool = False) -> Drawn:
-    """Gives every part of a run powers of its own.
+    """Draws the powers of every part of a run.
 
     Args:
-        late: the medium's tail begins only when it has been left alone for a while.
+        late: the medium's tail begins only after the medium has been idle for a while.
     """
     powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
     pieces, true_j = _operations(rng, timeline, powers)
@@ -222,9 +222,9 @@ def _seconds(board_ns: np.ndarray) -> Float64Array:
 def _operations(
     rng: Generator, timeline: Timeline, powers: PartPowers
 ) -> tuple[list[Piece], dict[str, float]]:
-    """Each kind has a power of its own while it works, and something for each operation, however long it takes.
+    """Pieces and true energies of the operations: a power while an operation works, plus an energy per operation.
 
-    Beside background work operations take longer, and on the mean cost no more.
+    Operations take longer while background work runs, but on average they cost no more.
     """
     made = timeline.operations
     begin_s, length_s = _seconds(made.board_ns), made.duration_ns * 1e-9
@@ -243,7 +243,7 @@ def _operations(
 
 
 def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[str, Piece]:
-    """Power of each activity, round or flat; a thread that waits for a sync, or flushes, does not compact."""
+    """Power of each activity, humped or flat. A thread that waits for a sync, or flushes, does not compact."""
     by_activity: dict[str, Piece] = {}
     activities = timeline.activities
     alone = background_threads(timeline.database) == 1
@@ -266,7 +266,7 @@ def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[
 def _medium(
     rng: Generator, timeline: Timeline, *, late: bool
 ) -> tuple[list[Piece], dict[str, float], MediumCourse, float]:
-    """A medium that the engine's bytes go to at a rate of its own, with a tail."""
+    """Draws a medium with its own write rate and a tail; returns pieces, true energies, course and end [s]."""
     end_s = START_S + timeline.run_s
     grid_s, dirtied = timeline.dirtied
     mean = max(float(dirtied[-1]) / timeline.run_s, 1e4)
@@ -290,18 +290,18 @@ def _medium(
 
 @dataclass(frozen=True)
 class Trial:
-    """The attribution of one experiment beside the truth."""
+    """Attribution of one experiment, and its true energies."""
 
     found: Attribution
     drawn: Drawn
 
 
 def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | None = None) -> Trial:
-    """Draws what each part of the run drew, a meter and a board's idle, measures, and attributes.
+    """Draws the powers of the run's parts, a meter and a board's idle; then measures and attributes.
 
     Args:
-        supply: "board" or "own", what feeds the medium, and a second sensor of the same kind is in that supply, with
-            idle, clock and errors of its own; None: there is one sensor.
+        supply: supply of the medium, "board" or "own". A second sensor of the same kind measures that supply, with its
+            own idle, clock and errors. None: one sensor only.
     Raises: ValueError: the run is too short to be attributed.
     """
     rng = np.random.default_rng(seed)

@@ -1,7 +1,7 @@
-"""A storage medium with known joules: busy, in its tail, or idle, by the bytes that are dirtied. SIMULATED.
+"""Model of a storage medium with known energies: busy, in its tail, or idle, depending on dirtied bytes. SIMULATED.
 
 The medium draws its active power while it serves bytes or a cache flush, and its tail power for a fixed time after the
-last busy instant. Dirty pages wait in front of it, as in a kernel; its counter tells what it has completed.
+last busy instant. Dirty pages wait in a page cache, as in a kernel. The medium's counter gives the completed bytes.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from opjoule.attribution.overlap import overlap_s
 from opjoule.simulation.known_power import Float64Array
 
 LATE_S: Final = 0.5
-"""A medium that tidies up only when it is left alone begins so long after its last write."""
+"""Delay after the last write at which a medium that tidies up only when idle begins to do so."""
 EXPIRES_S: Final = (0.1, 0.5, 1.0, 5.0)
-"""Dirty pages go to the medium every so often."""
+"""Periods at which dirty pages may be written to the medium, one of which is drawn."""
 
 
 @dataclass(frozen=True)
@@ -27,25 +27,25 @@ class Medium:
 
     write_bytes_per_s: float
     flush_s: float
-    """Busy at the end of each sync."""
+    """Time for which the medium is busy at the end of each sync."""
     active_w: float
     tail_w: float
     tail_s: float
     chunk_bytes: float
-    """Pages go to the medium in pieces of this size."""
+    """Size of the pieces in which pages are written to the medium."""
     expire_s: float
-    """Dirty pages go every so often, or when a sync asks for them."""
+    """Period at which dirty pages are written; a sync writes them at once."""
     late: bool = False
-    """A rival of the state machine: the tail begins LATE_S after the last write, if nothing is written sooner."""
+    """Alternative to the state machine: the tail begins LATE_S after the last write, if nothing is written before."""
 
     @classmethod
     def draw(
         cls, rng: np.random.Generator, bytes_per_s: float, least_bytes_per_s: float, *, late: bool = False
     ) -> Medium:
-        """A medium that takes a load of so many bytes a second; tail power 0 to 1 W, length 0.05 to 5 s.
+        """Draws a medium that can take a load of bytes_per_s; tail power 0 to 1 W, tail length 0.05 to 5 s.
 
         Args:
-            least_bytes_per_s: it is no slower than this.
+            least_bytes_per_s: lower limit of its write rate.
         """
         rate = bytes_per_s * float(np.exp(rng.uniform(np.log(1.5), np.log(20.0))))
         return cls(
@@ -60,12 +60,12 @@ class Medium:
         )
 
     def course(self, grid_s: Float64Array, dirtied: Float64Array, synced_s: Float64Array) -> MediumCourse:
-        """What the medium does in each step of a grid.
+        """State of the medium in each step of a grid.
 
         Args:
             grid_s: starts of the steps, evenly spaced, shape (n,).
             dirtied: bytes written to the page cache by the end of each step, shape (n,).
-            synced_s: moments at which syncs asked for what was dirty.
+            synced_s: times at which syncs asked for the dirty pages.
         """
         step_s = float(grid_s[1] - grid_s[0])
         at_sync = np.unique(np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1))
@@ -82,7 +82,7 @@ class Medium:
         return MediumCourse(moved_bytes, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
 
     def _flushing_s(self, at_sync: npt.NDArray[np.intp], due: Float64Array, step_s: float) -> Float64Array:
-        """Seconds of each step in which the cache is flushed: after a sync that found something to write."""
+        """Seconds of each step in which the cache is flushed, which follows each sync that found dirty pages."""
         flushes_s = np.zeros(due.size)
         flushes_s[at_sync] = self.flush_s * (np.diff(due[at_sync], prepend=due[0]) > 0)
         return np.diff(drained(np.cumsum(flushes_s), 1.0, step_s), prepend=0.0)
@@ -90,7 +90,7 @@ class Medium:
 
 @dataclass(frozen=True)
 class MediumCourse:
-    """What a medium did in each step of a grid, shape (n,) each."""
+    """Bytes and powers of a medium in each step of a grid, shape (n,) each."""
 
     written: Float64Array
     """Bytes completed by the end of each step."""
@@ -99,10 +99,10 @@ class MediumCourse:
 
 
 def waited_part(grid_s: Float64Array, begin_s: Float64Array, finish_s: Float64Array) -> Float64Array:
-    """Part of each step of an even grid in which somebody waits for a sync; what the medium draws then is the sync's.
+    """Part of each step of an even grid in which a sync is waited for; the medium's energy then belongs to the sync.
 
     Args:
-        begin_s, finish_s: of the syncs, in any order, at the same time, too.
+        begin_s, finish_s: start and end of the syncs, in any order; syncs may overlap.
     """
     if not begin_s.size:
         return np.zeros(grid_s.size)
@@ -115,10 +115,10 @@ def waited_part(grid_s: Float64Array, begin_s: Float64Array, finish_s: Float64Ar
 
 
 def drained(due: Float64Array, rate: float, step_s: float) -> Float64Array:
-    """What has gone through at no more than a rate [1/s] of what was due by each step of a grid."""
+    """Amount served by each step of a grid, given the amount due by each step and a maximum rate [1/s]."""
     time_s = np.arange(due.size) * step_s
     gone = np.minimum(np.minimum.accumulate(due - rate * time_s) + rate * time_s, due)
-    return np.where(due - gone < 1e-6 * rate * step_s, due, gone)  # what rounding leaves is no work
+    return np.where(due - gone < 1e-6 * rate * step_s, due, gone)  # a rounding residue is not work
 
 
 def in_tail_s(busy_s: Float64Array, step_s: float, length_s: float, begins_s: float = 0.0) -> Float64Array:

@@ -1,4 +1,4 @@
-"""What a meter with its errors, and a board with its clock, make of known power. SIMULATED."""
+"""Measures known power with a meter that has errors and a board that has its own clock. SIMULATED."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from opjoule.simulation.known_power import Float64Array
 from opjoule.trace.power_trace import PowerTrace
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)
-"""Duration of idle, which is measured as long as on a board."""
+"""Time at the start of an idle phase that is left out of its power, as on a board."""
 RUN_STARTS_S: Final = IDLE_S + 1.0
 BOARD_NS: Final = 1_000_000_000_000
 SUPPLY_V, SUPPLY_OHM = 5.1, 0.1
@@ -51,9 +51,9 @@ KINDS: Final = (
     Kind("5 kHz", 200e-6, 200e-6, 1e-3, replace(ina219_breakout(1.0), voltage_step_v=0.0, current_step_a=1e-5)),
 )  # fmt: skip
 SLOW: Final = Kind("10 Hz", 0.1, 0.1, 1e-3, replace(ina219_breakout(1.0), voltage_step_v=0.0))
-"""Such as a board's own power chip, read by its driver."""
+"""For example a board's own power chip, read by its driver."""
 GAIN_U, OFFSET_U_A = 4e-4, 1e-4
-"""What a calibration leaves, standard."""
+"""Standard uncertainties that remain after a calibration."""
 CALIBRATION: Final = SensorCalibration(
     "known",
     covariance=(
@@ -67,7 +67,7 @@ CALIBRATION: Final = SensorCalibration(
 
 @dataclass(frozen=True)
 class Sensor:
-    """What one sensor gets wrong, and what is stated of it."""
+    """Errors of one sensor, and its stated error bounds."""
 
     gain: float
     offset_a: float
@@ -75,33 +75,33 @@ class Sensor:
 
     @classmethod
     def calibrated(cls, rng: np.random.Generator, kind: Kind, name: str = "known") -> Sensor:
-        """One with what its calibration leaves."""
+        """Draws a sensor with the errors that remain after its calibration."""
         gain, offset_a = rng.normal(1, GAIN_U), rng.normal(0, OFFSET_U_A)
         return cls(gain, offset_a, replace(kind.bounds, calibration=replace(CALIBRATION, identity=name)))
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One measurement: what the estimate may see, and what it is held against."""
+    """One measurement: the data for the estimate, and the true values."""
 
     work: Work
     energies: RepeatEnergy
     known: Known
     marginal_j: float
-    """True, above idle."""
+    """True energy above idle."""
     run_j: float
-    """True, of the run's window."""
+    """True energy of the run's window."""
 
 
 def experiment(seed: int, choice: Choice) -> Experiment:
-    """Draws a run, a board's idle, a meter and clocks, and measures."""
+    """Draws a run, a board's idle, a meter and clocks, and simulates the measurement."""
     rng = np.random.default_rng(seed)
     kind = SLOW if choice.slow_meter else KINDS[int(rng.integers(len(KINDS)))]
     return watched(rng, kind, work(rng, choice, RUN_STARTS_S, kind.period_s))
 
 
 def watched(rng: np.random.Generator, kind: Kind, known: Known) -> Experiment:
-    """Draws a board's idle, a meter and clocks for a run that starts at RUN_STARTS_S, and measures."""
+    """Draws a board's idle, a meter and clocks for a run from RUN_STARTS_S on, and simulates the measurement."""
     end_s = known.settled_s + IDLE_S + 1.0
     idle = [
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
@@ -134,8 +134,11 @@ def measured(
     sensor: Sensor | None = None,
     name: str = "known",
 ) -> AlignedTrace:
-    """Samples on the meter's clock, the map to it with its error, and what the sensor states; a calibrated one is
-    drawn if none is given."""
+    """Samples on the meter's clock, the clock map with its error, and the sensor's error bounds.
+
+    Args:
+        sensor: None: a calibrated sensor is drawn.
+    """
     pace = 1 + rng.uniform(-0.1, 0.1)
     period_s, conversion_s = kind.period_s * pace, kind.conversion_s * pace
     start_s = np.arange(0.05, end_s - 0.05, period_s)
@@ -159,7 +162,7 @@ def measured(
 
 
 def phases(known: Known) -> list[Phase]:
-    """Idle, run, settle, idle, on the board's clock."""
+    """Phases idle, run, settle and idle, on the board's clock."""
     begin, end, settled = (_ns(moment_s) for moment_s in (known.start_s, known.end_s, known.settled_s))
     idle_ns = round(IDLE_S * 1e9)
     return [

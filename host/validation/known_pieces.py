@@ -1,4 +1,4 @@
-"""Further pieces of known power beside those of opjoule.simulation.known_power, and how boards draw them. SIMULATED."""
+"""Pieces of known power in addition to those of opjoule.simulation.known_power, and loads made of them. SIMULATED."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Gridded:
 
 @dataclass(frozen=True)
 class Paused:
-    """Power that pauses during some stretches, which do not overlap."""
+    """Power that is zero during pauses, which do not overlap."""
 
     piece: Overlapping
     start_s: Float64Array
-    """Starts of the pauses, shape (k,), sorted, as are the ends."""
+    """Starts of the pauses, shape (k,), sorted; the ends are sorted, too."""
     end_s: Float64Array
 
     def until_j(self, time_s: Float64Array) -> Float64Array:
@@ -53,11 +53,11 @@ Piece = Paused | Steady | Overlapping | Gridded
 def humped(
     rng: np.random.Generator, start_s: Float64Array, end_s: Float64Array, power_w: Float64Array
 ) -> Overlapping:
-    """Events whose power rises and falls, in steps of an eighth of each, flat or round.
+    """Events with a flat or humped course of power, in eight steps each.
 
     Args:
-        start_s, end_s: of the events, shape (n,).
-        power_w: mean of each event, shape (n,).
+        start_s, end_s: start and end of the events, shape (n,).
+        power_w: mean power of each event, shape (n,).
     """
     shape = np.sin((np.arange(8) + 0.5) / 8 * np.pi) ** rng.uniform(0.0, 2.0)
     shape /= shape.mean()
@@ -66,7 +66,7 @@ def humped(
 
 
 def bursts(rng: np.random.Generator, end_s: float, per_s: float, mean_w: float) -> Overlapping:
-    """Work of the board's other programs, idle or not: 20 us to 1 s, uniform on a logarithmic scale."""
+    """Work of the board's other programs at any time: 20 us to 1 s, uniform on a logarithmic scale."""
     count = rng.poisson(per_s * end_s)
     length_s = np.exp(rng.uniform(np.log(20e-6), np.log(1.0), count))
     usual_s = (1.0 - 20e-6) / np.log(1.0 / 20e-6)
@@ -76,7 +76,7 @@ def bursts(rng: np.random.Generator, end_s: float, per_s: float, mean_w: float) 
 
 
 def wander(rng: np.random.Generator, end_s: float, mean_w: float, sigma_w: float) -> Gridded:
-    """Idle power: a level that wanders (temperature, regulators), correlated over a second or two."""
+    """Idle power with a level that wanders (temperature, regulators), correlated over a second or two."""
     step_s, tau_s = 0.05, rng.uniform(0.3, 2.0)
     count = int(end_s / step_s) + 2
     keep = np.exp(-step_s / tau_s)

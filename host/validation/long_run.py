@@ -1,11 +1,13 @@
-"""One measurement that lasts for hours of real time, beside its workload, on the simulated rig. SIMULATED.
+"""Runs one measurement for hours of real time, with its workload, on the simulated rig. SIMULATED.
 
     .venv/bin/python host/validation/long_run.py --hours 2 --out build/long-run
 
-The memory of each of its processes is read once a minute and printed. At the end the record is opened. It has to be
-complete; the rows of the trace have to follow each other as the meter converts, so that every conversion is a sample
-or a counted lost one; the energies of the run have to hold what the simulator knows. Exit code 1 if one of these is not
-so, or if a process has grown by more than 16 MiB between the first tenth of the run and its last.
+Prints the memory of each of the measurement's processes once a minute. At the end it opens the record and checks that
+- the record is complete,
+- the rows of the trace follow each other as the meter converts: every conversion is a sample or counted as lost,
+- the intervals of the run's energies contain the true values from the simulator,
+- no process has grown by more than 16 MiB between the first tenth of the run and its last.
+Exit code 1 if one check fails.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ def memory_mib(pid: int) -> tuple[str, float]:
 
 
 def measure(hours: float, out: Path) -> dict[str, list[float]]:
-    """Runs the measurement; the memory of each of its processes while the workload runs [MiB], by name."""
+    """Runs the measurement; returns the memory of each of its processes while the workload runs [MiB], by name."""
     temporary = out / "tmp"
     temporary.mkdir(parents=True)
     command = [*COMMAND, "--db", "leveldb", "--device", "rpi4", "--simulate", "--records", "20000"]
@@ -69,7 +71,7 @@ def measure(hours: float, out: Path) -> dict[str, list[float]]:
 
 
 def grown(memory: dict[str, list[float]]) -> dict[str, float]:
-    """Growth of each process that lived for most of the time [MiB]: its last tenth against its first."""
+    """Growth of each long-lived process [MiB]: median of the last tenth minus median of the first tenth."""
     longest = max(map(len, memory.values()), default=0)
     long_lived = {name: mib for name, mib in memory.items() if len(mib) >= 0.8 * longest}
     tenth = max(1, longest // 10)
@@ -77,10 +79,10 @@ def grown(memory: dict[str, list[float]]) -> dict[str, float]:
 
 
 def irregular_rows(record: Path) -> tuple[int, int, int]:
-    """Rows of the trace, those at a time that is not explained, and lost ones among all.
+    """Counts the trace's rows, the rows at unexpected times, and the lost rows.
 
-    A row follows the last by one period of the meter, or by the time of a voltage reading. Between two such readings
-    lie always as many rows. 10 % of each time is allowed.
+    A row should follow the previous one after one period of the meter, or after the time of a voltage reading. The
+    number of rows between two such readings should always be the same. A deviation of 10 % of each time is allowed.
     """
     trace = read_trace(record)
     steps_ns = np.diff(trace.meter_ns)
@@ -96,7 +98,7 @@ def irregular_rows(record: Path) -> tuple[int, int, int]:
 
 
 def missed_truths(record: Path) -> list[str]:
-    """Energies of the run whose interval does not hold what the simulator knows."""
+    """Energies of the run whose interval does not contain the simulator's true value."""
     figures = [figure for figure in known_figures(record) if figure.has_interval]
     for figure in figures:
         print(figure)
@@ -106,26 +108,26 @@ def missed_truths(record: Path) -> list[str]:
 
 
 def main() -> int:
-    """Exit status 1 if something is not accounted for."""
-    parser = argparse.ArgumentParser(description="One measurement of hours, SIMULATED.")
+    """Measures and checks the record; exit status 1 if a check fails."""
+    parser = argparse.ArgumentParser(description="Runs one measurement for hours, SIMULATED.")
     parser.add_argument("--hours", type=float, default=2.0)
-    parser.add_argument("--out", type=Path, required=True, help="a new folder for the record")
+    parser.add_argument("--out", type=Path, required=True, help="new folder for the record")
     options = parser.parse_args()
     print("SIMULATED")
     growth = grown(measure(options.hours, options.out.resolve()))
     record = options.out / "run"
     if not (record / "result.json").exists():
-        print(f"the measurement has no result: {options.out / 'said'} says why", file=sys.stderr)
+        print(f"the measurement has no result; see its output in {options.out / 'said'}", file=sys.stderr)
         return 1
     wrong = [f"{name} has grown by {mib:.1f} MiB" for name, mib in growth.items() if mib > GROWTH_MIB]
     if (status := RunRecord.open(record).status) != "complete":
         wrong.append(f"the record is {status}")
     rows, irregular, lost = irregular_rows(record)
-    print(f"{rows} rows, {lost} of them lost and counted; {irregular} at a time that is not explained")
+    print(f"{rows} rows, {lost} of them lost and counted; {irregular} at unexpected times")
     print(f"{read_edges(record).meter_ns.size} sync edges")
     print("growth: " + ", ".join(f"{name} {mib:+.1f} MiB" for name, mib in sorted(growth.items())))
     if irregular:
-        wrong.append(f"{irregular} rows are at times that are not explained")
+        wrong.append(f"{irregular} rows are at unexpected times")
     wrong += missed_truths(record)
     for line in wrong:
         print(line, file=sys.stderr)

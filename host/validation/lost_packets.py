@@ -1,8 +1,9 @@
-"""Whether intervals hold the true energy when packets are lost: host/validation/lost_packets.py [--trials 100].
+"""Checks that intervals contain the true energy if packets are lost: host/validation/lost_packets.py [--trials 100].
 
-SIMULATED profiles and meters. 5 % of the packets are dropped, singly or up to 10 in a row, from 10 s of: a constant
-load, square waves of 1 ms to 1 s, short bursts, a ramp, random work. The sensor is ideal (no gain or offset error), so
-that nothing else widens the interval. Exit 1 if fewer than 95 of 100 intervals hold the truth.
+SIMULATED profiles and meters. Each profile lasts 10 s: a constant load, square waves of 1 ms to 1 s, short bursts, a
+ramp, or random work. 5 % of the packets are dropped, singly or up to 10 in a row. The sensor is ideal (no gain or
+offset error), so nothing else widens the interval. Exit code 1 if fewer than 95 of 100 intervals contain the true
+value.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from opjoule.trace.power_trace import Gap, PowerTrace  # noqa: E402
 
 Float64Array = npt.NDArray[np.float64]
 GRID_NS = 19_000
-"""The true current is held constant over such steps: 56 in an INA219's pair of conversions."""
+"""Step over which the true current is constant; 56 steps make an INA219's pair of conversions."""
 SECONDS = 10.0
 VOLTAGE_V = 5.1
 LOSS = 0.05
@@ -38,12 +39,12 @@ class Meter:
 
     name: str
     grid_steps: int
-    """Steps of the grid from sample to sample."""
+    """Grid steps from one sample to the next."""
     seen_steps: int
-    """... of which the first are converted."""
+    """Number of these steps, from the first on, that are converted."""
     packet_samples: int
     keeps_sums: bool
-    """Whether the next packet tells the charge of a lost one."""
+    """True if the next packet gives the charge of a lost one."""
     lsb_a: float
 
     def sensor(self) -> ErrorBounds:
@@ -68,7 +69,7 @@ METERS = (
 
 
 def constant(rng: np.random.Generator, time_s: Float64Array) -> Float64Array:
-    """A load that does not change."""
+    """Constant load."""
     return np.full(time_s.size, rng.uniform(0.3, 1.2))
 
 
@@ -87,7 +88,7 @@ def bursts(rng: np.random.Generator, time_s: Float64Array) -> Float64Array:
 
 
 def ramp(rng: np.random.Generator, time_s: Float64Array) -> Float64Array:
-    """A slow change."""
+    """Slow change from one current to another."""
     first_a, last_a = rng.uniform(0.3, 1.3, 2)
     return first_a + (last_a - first_a) * time_s / SECONDS
 
@@ -103,7 +104,7 @@ PROFILES: tuple[Profile, ...] = (constant, square, bursts, ramp, work)
 
 
 def trial(seed: int, meter: Meter, profile: Profile) -> tuple[EnergyResult, float]:
-    """One recording with losses: its energy, and the truth [J]."""
+    """Simulates one recording with losses; returns the measured energy and the true one [J]."""
     rng = np.random.default_rng(seed)
     time_s = np.arange(int(SECONDS * 1e9 / GRID_NS)) * GRID_NS * 1e-9
     current_a = profile(rng, time_s) + rng.normal(0, 0.01, time_s.size)
@@ -120,7 +121,7 @@ def trial(seed: int, meter: Meter, profile: Profile) -> tuple[EnergyResult, floa
 
 
 def lose_packets(rng: np.random.Generator, meter: Meter, seen_a: Float64Array) -> PowerTrace:
-    """The trace without 5 % of its packets, lost singly or 1 to 10 in a row."""
+    """Trace without 5 % of its packets, lost singly or 1 to 10 in a row."""
     run = int(rng.integers(1, 11)) if rng.random() < 0.5 else 1
     packets = -(-seen_a.size // meter.packet_samples)
     runs = packets // run
@@ -146,7 +147,7 @@ def lose_packets(rng: np.random.Generator, meter: Meter, seen_a: Float64Array) -
 
 
 def validate(meter: Meter, trials: int, first_seed: int) -> bool:
-    """Runs the trials of one meter, all profiles in turn, and prints a line for each profile."""
+    """Runs the trials of one meter and prints a line for each profile; True if enough intervals contain the truth."""
     held = True
     for number, profile in enumerate(PROFILES):
         trials_made = [trial(first_seed + 1000 * number + at, meter, profile) for at in range(trials)]
@@ -155,19 +156,20 @@ def validate(meter: Meter, trials: int, first_seed: int) -> bool:
         widths = [result.energy.u / truth for result, truth in trials_made]
         lost = float(np.mean([result.lost_samples for result, _ in trials_made]))
         print(
-            f"SIMULATED {meter.name}, {profile.__name__}: {100 * covered:.0f} % of {trials} intervals hold the truth, "
-            f"{lost:.0f} samples lost, typical error {100 * np.median(errors):.4f} %, u {100 * np.median(widths):.4f} %"
+            f"SIMULATED {meter.name}, {profile.__name__}: {100 * covered:.0f} % of {trials} intervals hold the true "
+            f"value, {lost:.0f} samples lost, median error {100 * np.median(errors):.4f} %, "
+            f"median u {100 * np.median(widths):.4f} %"
         )
         held = held and covered >= COVERED_MIN
     return held
 
 
 def main() -> int:
-    """Validates all meters."""
+    """Validates all meters; exit status 1 if one fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=100, help="for each meter and profile")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each meter and profile")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     held = [validate(meter, options.trials, options.seed) for meter in METERS]

@@ -1,12 +1,11 @@
-"""Five hundred small measurements in a row, by one campaign: do they leave anything behind? SIMULATED.
+"""Runs five hundred small measurements in one campaign, and checks that they leave nothing behind. SIMULATED.
 
     .venv/bin/python host/validation/many_cells.py --blocks 25 --out build/many-cells
 
-Two databases on two media with five sizes of a value are twenty cells a block. Once a minute the campaign's own memory,
-its open files, and what lies in its folder for temporary files and in /dev/shm are printed. At the end no process,
-temporary file or mount may be left, and every cell has to have a complete record. Exit code 1 if one of these is not
-so, or if after its first tenth the campaign has grown by more than 16 MiB or 10 open files. A call with the same --out
-goes on.
+Two databases, two media and five value sizes make twenty cells a block. Once a minute the script prints the campaign's
+memory and open files, and the number of files in its temporary folder and in /dev/shm. Exit code 1 if a process,
+temporary file or mount is left at the end, if a cell has no complete record, or if the campaign has grown by more than
+16 MiB or 10 open files after its first tenth. A call with the same --out continues an interrupted campaign.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ CELLS = 20
 
 @dataclass(frozen=True)
 class Held:
-    """What the campaign holds at one moment."""
+    """Resources that the campaign uses at one time."""
 
     memory_mib: float
     open_files: int
@@ -62,14 +61,14 @@ class Held:
 
 
 def held(pid: int, temporary: Path) -> Held:
-    """What a running campaign holds. Raises: OSError: it has ended."""
+    """Resources that a running campaign uses. Raises: OSError: it has ended."""
     shared = list(Path("/dev/shm").glob("opjoule*"))
     open_files = len(list(Path(f"/proc/{pid}/fd").iterdir()))
     return Held(memory_mib(pid)[1], open_files, len(list(temporary.iterdir())), len(shared))
 
 
 def course(campaign: subprocess.Popen[bytes], runs: Path, temporary: Path) -> Iterator[Held]:
-    """What the campaign holds, once a minute until it ends."""
+    """Yields the resources that the campaign uses, once a minute until it ends."""
     begun_s = time.monotonic()
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -82,7 +81,7 @@ def course(campaign: subprocess.Popen[bytes], runs: Path, temporary: Path) -> It
 
 
 def complete(runs: Path) -> list[Path]:
-    """The complete records of the campaign."""
+    """Complete records of the campaign."""
     return [
         path.parent
         for path in runs.glob("*/run.json")
@@ -91,9 +90,9 @@ def complete(runs: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Exit status 1 if something is left behind."""
-    parser = argparse.ArgumentParser(description="Hundreds of small measurements in a row, SIMULATED.")
-    parser.add_argument("--blocks", type=int, default=25, help=f"of {CELLS} cells each (default: 25)")
+    """Runs the campaign; exit status 1 if a check fails."""
+    parser = argparse.ArgumentParser(description="Runs hundreds of small measurements in a row, SIMULATED.")
+    parser.add_argument("--blocks", type=int, default=25, help=f"blocks of {CELLS} cells (default: 25)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the campaign and its records")
     options = parser.parse_args()
     out = options.out.resolve()
@@ -117,9 +116,9 @@ def main() -> int:
         first, last = seen[len(seen) // 10], seen[-1]
         print(f"after a tenth {first}\nat the end    {last}")
         if last.memory_mib - first.memory_mib > GROWTH_MIB:
-            wrong.append(f"grown by {last.memory_mib - first.memory_mib:.1f} MiB")
+            wrong.append(f"the campaign has grown by {last.memory_mib - first.memory_mib:.1f} MiB")
         if last.open_files - first.open_files > MORE_FILES:
-            wrong.append(f"{last.open_files - first.open_files} more open files")
+            wrong.append(f"the campaign has {last.open_files - first.open_files} more open files")
     print(
         f"{count} cells, {len(of_ours(out))} processes left, {len(list(temporary.iterdir()))} temporary files"
     )

@@ -1,13 +1,16 @@
-"""Two media that differ by a few per cent, five runs of each: are they found different, and only then? SIMULATED.
+"""Checks that media with a small difference are found different, and equal media are not. SIMULATED.
 
     .venv/bin/python host/validation/media_trials.py --trials 500
 
-Each trial draws a workload with background work, write-back and tail, a sensor and a board, and measures the workload
-in randomised blocks on a medium, on another that costs 3 % more above idle, and on a third that is the first once more.
-Runs of one medium differ at random (1 % of the energy above idle); idle wanders, is drawn anew and drifts from run to
-run. The sensor's gain and offset are the same in all runs, and are known no better than its calibration, or its data
-sheet, says. The figures go the way of every measurement: energies, one result a run, and the comparison that
-`--storage a,b` prints. Exit status 1 where fewer than 90 of 100 are found, or fewer than 94 of 100 not invented.
+Each trial draws a workload with background work, write-back and tail, a sensor and a board. It measures the workload
+five times in randomised blocks on each of three media: a first one, one that costs 3 % more above idle, and the first
+one again. Runs of one medium differ at random (1 % of the energy above idle). Idle power wanders, and its level differs
+from run to run. The sensor's gain and offset are the same in all runs, and are known only as well as its calibration,
+or its data sheet, states.
+
+The figures are computed as in every measurement: energies, one result a run, and the comparison that `--storage a,b`
+prints. Exit status 1 if fewer than 90 of 100 real differences are found, or if fewer than 94 of 100 comparisons of
+equal media find none ("not invented").
 """
 
 from __future__ import annotations
@@ -53,7 +56,7 @@ SENSORS: Final = ("calibrated", "as delivered")
 
 @dataclass(frozen=True)
 class Scaled:
-    """Power that is a factor times another's."""
+    """Power of another piece times a factor."""
 
     piece: Piece
     factor: float
@@ -74,13 +77,13 @@ class Verdict:
 
     @property
     def held(self) -> bool:
-        """Whether the interval holds the truth."""
+        """True if the interval contains the true ratio."""
         low, high = self.limits
         return low <= self.true_ratio <= high
 
 
 def as_delivered(rng: np.random.Generator, kind: Kind) -> Sensor:
-    """A named sensor with errors anywhere within its data sheet's bounds."""
+    """Draws a named sensor with errors uniform within its data sheet's bounds."""
     bounds = replace(kind.bounds, sensor_id="bench-1@0x40")
     gains = [1 + rng.uniform(-1, 1) * bounds.gain_errors_max[name] for name in (SHUNT, CURRENT)]
     return Sensor(float(np.prod(gains)), rng.uniform(-1, 1) * bounds.current_offset_max_a, bounds)
@@ -89,7 +92,7 @@ def as_delivered(rng: np.random.Generator, kind: Kind) -> Sensor:
 def one_run(
     rng: np.random.Generator, kind: Kind, known: Known, sensor: Sensor, factor: float, idle_w: float
 ) -> dict[str, Any]:
-    """result.json's numbers of one run that costs a factor more above idle than the workload as drawn."""
+    """Numbers of result.json for one run whose energy above idle is the drawn workload's times a factor."""
     end_s = known.settled_s + IDLE_S + 1.0
     idle: list[Piece] = [
         wander(rng, end_s + 1, idle_w * rng.normal(1, 0.005), 3e-3),
@@ -107,7 +110,7 @@ def one_run(
 
 
 def trial(sensor_kind: str, difference: float, spread: float, seed: int) -> tuple[Verdict, Verdict]:
-    """Two media that differ, and two that do not."""
+    """Compares two media that differ, and two that do not."""
     rng = np.random.default_rng(seed)
     kind = KINDS[int(rng.integers(len(KINDS)))]
     known = work(rng, Choice(seconds=SECONDS), IDLE_S + 1.0, kind.period_s)
@@ -129,19 +132,19 @@ def _verdict(one: Side, base: Side, true_ratio: float) -> Verdict:
 
 
 def main() -> int:
-    """Prints a table."""
+    """Prints a table; exit status 1 if a target is missed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=100, help="of each sensor")
-    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each sensor")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument("--difference", type=float, default=3.0, metavar="PERCENT")
-    parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="of runs of one medium")
-    parser.add_argument("--sensor", action="append", choices=SENSORS, help="this one only")
+    parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="spread of runs of one medium")
+    parser.add_argument("--sensor", action="append", choices=SENSORS, help="only this sensor; may be repeated")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     print(
-        f"SIMULATED; {options.difference:g} % apart, {REPEATS} runs of each that vary by {options.spread:g} %"
+        f"SIMULATED; media differ by {options.difference:g} %, {REPEATS} runs of each vary by {options.spread:g} %"
     )
     print("| sensor | trials | found | not invented | ratio held | median width |\n|---|---|---|---|---|---|")
     good = True

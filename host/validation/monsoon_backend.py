@@ -1,4 +1,4 @@
-"""SIMULATED: a backend of pyusb in place of libusb, with one Monsoon on its bus; for monsoon_reset.py."""
+"""SIMULATED: a pyusb backend that replaces libusb and has one Monsoon on its bus; for monsoon_reset.py."""
 
 # ruff: noqa: D102  # the methods are pyusb's
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Backend(usb.backend.IBackend):
     """One Monsoon on one bus."""
 
     def __init__(self, bus: Path, reset_s: float) -> None:
-        """`bus` is a file that says when the device is back [s]; a reset takes it away for `reset_s`."""
+        """`bus` is a file with the time at which the device is back [s]; a reset removes it for `reset_s`."""
         self._bus, self._reset_s = bus, reset_s
 
     def _there(self) -> bool:
@@ -78,7 +78,7 @@ class Backend(usb.backend.IBackend):
         self, handle: str, kind: int, request: int, value: int, index: int, data: Any, timeout: int
     ) -> int:
         self._check()
-        if kind & 0x80 and request == 6:  # a descriptor: of texts, the languages and the serial number
+        if kind & 0x80 and request == 6:  # a string descriptor: the languages, or the serial number
             text = struct.pack("<H", 0x0409) if value & 0xFF == 0 else str(MEMORY[0x42]).encode("utf-16-le")
             return self._answer(data, bytes([len(text) + 2, 3]) + text)
         if kind & 0x80:

@@ -1,9 +1,9 @@
-"""Energy from a Monsoon's packets against the truth, with samples dropped in the device or packets lost on the way.
+"""Compares energy from a Monsoon's packets with the truth if samples are dropped in the device or packets are lost.
 
     .venv/bin/python host/validation/monsoon_loss.py --trials 100
 
-SIMULATED: real 64-byte packets made by host/tests/support/software_monsoon.py, calibration samples among them. The
-scale is exact, so that nothing but loss and rounding widens the stated interval.
+SIMULATED: host/tests/support/software_monsoon.py makes real 64-byte packets, calibration samples included. The scale is
+exact, so only loss and rounding widen the stated interval.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ START_NS, END_NS = 250_000_000, 4_750_000_000
 
 
 def random_work(seed: int) -> Supply:
-    """A board that switches between three levels at random, about fifty times a second."""
+    """Supply of a board that switches between three levels at random, about fifty times a second."""
     rng = np.random.default_rng(seed)
     steps = np.cumsum(rng.exponential(0.02, 500))
     return Supply(
@@ -42,7 +42,7 @@ def random_work(seed: int) -> Supply:
 
 
 def recorded(made: Stream) -> PowerTrace:
-    """The trace that the host makes of the packets."""
+    """Trace that the host decodes from the packets."""
     memory = UNIT.memory()
     scale = HVPM.channel_scale("main", lambda opcode, length, signed: memory[opcode])
     events = MonsoonAssembler(Calibration(HVPM, "main", scale)).take(
@@ -62,7 +62,7 @@ def ideal(sensor: ErrorBounds) -> ErrorBounds:
 
 
 def main() -> int:
-    """Prints a line for each kind of loss; 1 if fewer than 95 % of the intervals hold the truth."""
+    """Prints a line for each kind of loss; exit status 1 if fewer than 95 % of the intervals contain the truth."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--trials", type=int, default=100)
     trials = parser.parse_args().trials
@@ -84,7 +84,7 @@ def main() -> int:
         inside = float(np.mean(np.array(errors) <= np.array(stated)))
         failed |= inside < 0.95
         print(
-            f"SIMULATED Monsoon, {title}: {inside:.0%} of {trials} stated intervals hold the truth, "
+            f"SIMULATED Monsoon, {title}: {inside:.0%} of {trials} stated intervals hold the true value, "
             f"median error {np.median(errors):.4%}, greatest {max(errors):.4%}, median u {np.median(stated):.4%}"
         )
     return int(failed)

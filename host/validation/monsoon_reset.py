@@ -1,12 +1,12 @@
-"""A Monsoon that resets when it is closed is waited for: the real PyPI library and pyusb, a device in software.
+"""Checks that the host waits for a Monsoon that resets when it is closed, with the real PyPI library and pyusb.
 
     .venv/bin/pip install -r host/requirements/monsoon.in
     .venv/bin/python host/validation/monsoon_reset.py
 
-SIMULATED: the stand-in is a backend of pyusb in place of libusb (monsoon_backend.py). It answers the library's control
-transfers, is off the bus for so many seconds after a reset (the library's closeDevice makes one), and is there again as
-a new device.
-Three cases: it is back after 5 s, it never comes back, and there is none from the start. Takes about 30 s.
+SIMULATED: the device is software, a pyusb backend that replaces libusb (monsoon_backend.py). It answers the library's
+control transfers. After a reset (the library's closeDevice makes one) it is off the bus for some seconds, and then
+comes back as a new device. There are three cases: the device is back after 5 s, it never comes back, or there is none
+from the start. Takes about 30 s.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ RESET_S = 5.0
 
 
 def protocol(bus: str, reset_s: float) -> MonsoonProtocol:
-    """The library's own connection, its pyusb on the stand-in; `bus` is a file that says when the device is back."""
+    """The library's own connection through the simulated backend; `bus` is a file with the time of the return."""
     import usb.backend.libusb1  # noqa: PLC0415
     from monsoon_backend import Backend  # noqa: PLC0415
     from opjoule.meters.monsoon.reader import usb_protocol  # noqa: PLC0415
@@ -39,7 +39,7 @@ def protocol(bus: str, reset_s: float) -> MonsoonProtocol:
 
 
 def opened(bus: Path, reset_s: float) -> tuple[float, list[str], str]:
-    """(seconds, what was said, serial number or fault) of one opening."""
+    """Opens the meter once; returns (seconds, messages, serial number or fault)."""
     said: list[str] = []
     source = ProtocolSource("monsoon_reset", "protocol", {"bus": str(bus), "reset_s": reset_s})
     meter, began_s = MonsoonMeter(MonsoonSettings(), source, Patience(say=said.append)), time.monotonic()
@@ -53,7 +53,7 @@ def opened(bus: Path, reset_s: float) -> tuple[float, list[str], str]:
 
 
 def main() -> int:
-    """0 if the device is waited for, and only so long."""
+    """Runs the three cases; exit status 1 if the host waits too short a time or reports the wrong outcome."""
     well = True
     with tempfile.TemporaryDirectory(prefix=f"opjoule-monsoon-{os.getpid()}-") as folder:
         for name, reset_s, there_before in (
@@ -70,8 +70,8 @@ def main() -> int:
             back = reset_s == RESET_S
             well &= len(said) == 1 and (outcome == "serial number 23171" if back else "plugged in" in outcome)
             well &= took_s >= (1.0 if back else RESET_LIMIT_S)
-            print(f"{name:20} {took_s:5.1f} s  {outcome}  (said: {'; '.join(said)})")
-    print("SIMULATED: as it should be" if well else "SIMULATED: NOT as it should be")
+            print(f"{name:20} {took_s:5.1f} s  {outcome}  (messages: {'; '.join(said)})")
+    print("SIMULATED: passed" if well else "SIMULATED: FAILED")
     return 0 if well else 1
 
 

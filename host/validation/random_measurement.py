@@ -1,9 +1,9 @@
-"""One measurement through the real firmware in virtual time, of all that an unmarked breakout may be. SIMULATED.
+"""Simulates one measurement with an unmarked breakout, through the real firmware in virtual time. SIMULATED.
 
-The shunt is unmarked, is not sensed at its own pads and heats up; the chip may be a copy that is off in the voltage.
+The shunt is unmarked, is not sensed at its own pads and heats up. The chip may be a copy with a voltage error.
 
-The way is the ordinary one: serial meter on the simulator's port, trace, clock map from sync edges, energies
-of a repeat. The truth comes from the simulator and from what was drawn; the estimate never sees it.
+The data are processed as usual: serial meter on the simulator's port, trace, clock map from sync edges, energies of a
+repeat. The true values come from the simulator and from the drawn properties; the estimate never sees them.
 """
 
 from __future__ import annotations
@@ -61,19 +61,19 @@ NOMINAL_OHM = 0.1
 
 @dataclass(frozen=True)
 class Measurement:
-    """What came out of one seed."""
+    """Results of one seed."""
 
     seed: int
     kind: str
     delivered: Mapping[str, tuple[float, float, float, float]]
-    """quantity -> value, u as it is printed, truth, standard uncertainty; the sensor as it is delivered"""
+    """quantity -> value, printed u, true value, standard uncertainty; the sensor as delivered"""
     known: Mapping[str, tuple[float, float, float, float]]
     """the same with gain and offset known"""
     budget: Mapping[str, Mapping[str, float]]
     """quantity -> part -> standard uncertainty, gain and offset known"""
 
     def to_json(self) -> dict[str, Any]:
-        """One line of the journal."""
+        """Entry of the journal."""
         return asdict(self)
 
 
@@ -127,7 +127,7 @@ def measure(seed: int) -> Measurement:
 
 
 def _edge_times_s(chance: random.Random, load: Load) -> list[float]:
-    """Every phase boundary, and between them the sync line's irregular edges."""
+    """Draws the sync line's edges: all phase boundaries, and irregular edges between them."""
     bounds_s = sorted({at_s for phase in load.phases_s.values() for at_s in phase})
     at_s, edges_s = 0.1, list(bounds_s)
     while at_s < load.end_s - 0.05:
@@ -138,7 +138,7 @@ def _edge_times_s(chance: random.Random, load: Load) -> list[float]:
 
 
 def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tuple[BoardEdges, list[Phase]]:
-    """Edges and phases on the clock of a board, whose crystal is off by up to 30 ppm."""
+    """Edges and phases on the clock of a board whose crystal is off by up to 30 ppm."""
     rate = 1 + chance.uniform(-30e-6, 30e-6)
     u_ns = 10 ** chance.uniform(2.5, 4)
 
@@ -158,7 +158,7 @@ def _board_side(chance: random.Random, load: Load, edges_s: list[float]) -> tupl
 
 
 def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[str, float]:
-    """The true figures: energies from the simulator's exact intervals, idle power as the load was drawn."""
+    """True figures: energies from the simulator's exact intervals, idle power from the drawn load."""
 
     def energy_j(name: str) -> float:
         start_s, end_s = load.phases_s[name]
@@ -188,7 +188,7 @@ def _truth(load: Load, truth: Mapping[str, Any], drawn: Imperfections) -> dict[s
 
 
 def unmarked(drawn: Imperfections, chance: random.Random) -> Imperfections:
-    """The rig with an unmarked shunt in the place of its own, behind some copper, and a chip that may be a copy."""
+    """The rig with an unmarked shunt in series with some copper, and a chip that may be a copy."""
     cold = 1 + chance.uniform(-1, 1) * UNMARKED_TOLERANCE
     copper_ohm = chance.uniform(0, COPPER_MAX_OHM)
     return replace(
@@ -199,7 +199,7 @@ def unmarked(drawn: Imperfections, chance: random.Random) -> Imperfections:
 
 
 def _exact(drawn: Imperfections) -> SensorCalibration:
-    """A perfect calibration of gain, offset and heating."""
+    """Perfect calibration of gain, offset and heating."""
     gain = drawn.shunt_ohm / NOMINAL_OHM * (1 + drawn.gain_error)
     offset_a = drawn.offset_uv * 1e-6 / NOMINAL_OHM
     k_per_w, tau_s = map(float, drawn.shunt_thermal.split(","))

@@ -1,11 +1,12 @@
-"""Simulated measurements one after the other: how often do stated intervals hold the truth? SIMULATED.
+"""Repeats a simulated measurement and counts how often stated intervals contain the true values. SIMULATED.
 
     .venv/bin/python host/validation/repeated_measurements.py --measurements 10 --out /tmp/repeated
     .venv/bin/python host/validation/repeated_measurements.py --out /tmp/rocksdb -- --db rocksdb --design --seconds 60
 
-What follows "--" goes to host/measure.py in place of the default measurement's own. Each draws a simulated rig and what
-each part of the work costs; the lines that begin "SIMULATED truth:" are counted. A record that is there already is used
-again: an interrupted study goes on. Exit status 1 if fewer than nine in ten headlines hold.
+Options after "--" go to host/measure.py and replace those of the default measurement. Each measurement draws a
+simulated rig and the power of each part of the work; the lines that begin "SIMULATED truth:" are counted. Existing
+records are used again, so an interrupted study continues. Exit status 1 if fewer than nine in ten intervals of the
+headline contain the true value.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ HEADLINE: Final = SHOWN["marginal_energy_per_operation_j"]
 
 
 def measured(out: Path, options: list[str], seed: int) -> float:
-    """Makes one record if there is none; the seconds it took."""
+    """Makes one record if there is none; returns the seconds that it took."""
     started_s = time.monotonic()
     if (out / "result.json").exists():
         return 0.0
@@ -40,7 +41,7 @@ def measured(out: Path, options: list[str], seed: int) -> float:
 
 
 def row(about: str, figures: list[KnownFigure]) -> str:
-    """How often one figure was told and held its truth, how wide it was and how far off."""
+    """Row of the table: how often a figure was identified and its interval held, its median width and error."""
     identified = [figure for figure in figures if figure.has_interval]
     cells = [about, f"{len(identified)} of {len(figures)}", "", "", ""]
     if identified:
@@ -52,14 +53,14 @@ def row(about: str, figures: list[KnownFigure]) -> str:
 
 
 def main() -> int:
-    """Prints a line a measurement, and a table of all."""
+    """Prints a line for each measurement, and a table of all; exit status 1 if the headline is held too rarely."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--measurements", type=int, default=10, metavar="N")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--seed", type=int, default=1, help="of the first measurement")
-    parser.add_argument("options", nargs="*", help="of host/measure.py, after --")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first measurement")
+    parser.add_argument("options", nargs="*", help="options of host/measure.py, after --")
     options = parser.parse_args()
     measurements: list[list[KnownFigure]] = []
     for number in range(options.seed, options.seed + options.measurements):
@@ -70,7 +71,7 @@ def main() -> int:
             (str(figure) for figure in measurements[-1] if figure.about == HEADLINE), "no headline"
         )
         print(f"{number:2}  {headline}  {took_s:.0f} s", flush=True)
-    print("| figure | told | holds the truth | median width | median error |\n|---|---|---|---|---|")
+    print("| figure | identified | held | median width | median error |\n|---|---|---|---|---|")
     everything = [figure for figures in measurements for figure in figures]
     for about in dict.fromkeys(figure.about for figure in everything):
         print(row(about, [figure for figure in everything if figure.about == about]))
