@@ -73,7 +73,7 @@ class Checked:
     def row(self) -> str:
         """Row of the table."""
         contrast, stated = self.contrast, self.contrast.ratio
-        said = "not told apart" if not contrast.differs else f"{contrast.a} more"
+        said = "no difference" if not contrast.differs else f"{contrast.a} more"
         shown = with_limits(stated.value, contrast.limits) if stated else "none"
         held = "holds" if self.holds else "**does not hold**"
         cells = [
@@ -137,8 +137,8 @@ def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
         for low, high in [check.contrast.limits]
     ]
     print(
-        f"\n{held} of {len(checks)} intervals hold the true ratio (median ±{100 * median(widths):.2g} %); told apart "
-        f"{len(apart)}, {wrong} of them the wrong way round"
+        f"\n{held} of {len(checks)} intervals hold the true ratio (median ±{100 * median(widths):.2g} %); "
+        f"differences found: {len(apart)}, {wrong} of them the wrong way round"
     )
     off = [abs(check.contrast.ratio.value / check.true_ratio - 1) for check in checks if check.contrast.ratio]
     single = list(pairs_of(compared))

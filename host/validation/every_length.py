@@ -64,7 +64,7 @@ def _pairs(cell: Cell) -> set[tuple[tuple[int, str], tuple[int, str]]]:
 
 @dataclass(frozen=True)
 class Ended:
-    """How one cell ended."""
+    """Outcome of one cell."""
 
     cell: Cell
     status: int
@@ -100,7 +100,7 @@ def measured(cell: Cell, folder: Path) -> Ended:
 
 
 def main() -> int:
-    """Measures all cells and prints how each ended."""
+    """Measures all cells and prints their outcomes; exit status 1 if one ended without figures."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

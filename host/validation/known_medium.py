@@ -126,7 +126,7 @@ def in_tail_s(busy_s: Float64Array, step_s: float, length_s: float, begins_s: fl
 
     Args:
         busy_s: seconds of each step in which the medium is busy, shape (n,).
-        begins_s: how long after the last busy instant the tail begins.
+        begins_s: time from the last busy instant to the start of the tail.
     """
     place = np.arange(busy_s.size)
     last = np.maximum.accumulate(np.where(busy_s > 0, place, -(10**9)))

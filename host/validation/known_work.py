@@ -1,7 +1,7 @@
-"""Databases at work with known joules: operations, what the engine does behind them, and the medium. SIMULATED.
+"""Simulated databases with known energies: operations, the engine's background work, and the medium. SIMULATED.
 
-Every figure is drawn at random. Load families are those that boards show: steady, steps, bursts of 20 us to 1 s, a
-frequency that changes, a load in step with the meter's samples, humps of compaction, write-back in bursts, tails.
+Every figure is drawn at random. The families of loads are those seen on boards: steady, steps, bursts of 20 us to 1 s,
+a changing frequency, a load in step with the meter's samples, humps of compaction, write-back in bursts, tails.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from opjoule.simulation.known_power import Float64Array, Steady
 Generator = np.random.Generator
 FAMILIES: Final = ("steady", "steps", "bursts", "frequency", "in step")
 PACED: Final = "paced"
-"""A family that is drawn where it is asked for alone: a client that begins operations at even distances, on a processor
-that draws some of their energy while it wakes up and falls asleep."""
+"""Family of loads that is used only on request: a client starts operations at regular intervals, on a processor that
+draws part of their energy while it wakes up and falls asleep."""
 ENGINES: Final = ("plain", "one thread", "two threads", "checkpoints")
 NEVER: Final = 1e7
-"""How much slower than usual operations are while the workload pauses."""
+"""Factor by which operations are slower than usual while the workload pauses."""
 GRID_S: Final = 0.01
 AWAKE_S: Final = 150e-6
-"""For how long a processor stays awake before and after a paced operation at most."""
+"""Longest time for which a processor is awake before or after a paced operation."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What is not left to chance; None is drawn."""
+    """Properties of an experiment that are fixed; None means drawn at random."""
 
     mix: tuple[float, ...] | None = None
-    """Parts of the operations, the first being that of reads."""
+    """Shares of the kinds of operations; the first is the share of reads."""
     ratio: float | None = None
-    """Energy of an update over that of a read."""
+    """Energy of an update over the energy of a read."""
     locked: bool = False
-    """Kinds follow on each other in a fixed order, each with its own latency: nothing tells them apart."""
+    """Kinds follow each other in a fixed order, each with a fixed latency, so their energies cannot be separated."""
     engine: str | None = None
     family: str | None = None
     seconds: float = 60.0
     slow_meter: bool = False
-    """Ten samples a second: what differs within a second is not seen."""
+    """Ten samples a second, which hide differences within a second."""
     design: bool = False
     """The mix changes at random from block to block."""
 
 
 @dataclass(frozen=True)
 class Known:
-    """One run and its settle on the board's clock, which starts at 0 s, and what each part of it drew."""
+    """One run and its settle on the board's clock, which starts at 0 s, with the energy of each part."""
 
     start_s: float
     end_s: float
@@ -63,16 +63,16 @@ class Known:
     length_s: Float64Array
     thread: npt.NDArray[np.uint16]
     events: Mapping[str, tuple[Float64Array, Float64Array]]
-    """Start and end of what the engine reports, by activity."""
+    """Start and end of the events that the engine reports, by activity."""
     one_thread: bool
     written: tuple[Float64Array, Float64Array]
-    """Moments and bytes that had gone to the medium by then, as the board's counters say."""
+    """Times, and bytes written to the medium by then, as the board's counters show them."""
     pieces: list[Piece]
-    """What the board drew above idle."""
+    """Power that the board drew above idle."""
     true_j: Mapping[str, float]
     """By kind and by activity."""
     drawn: dict[str, object] = field(default_factory=dict)
-    """What kind of experiment it is, in words."""
+    """Drawn properties of the experiment, by name."""
 
 
 def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) -> Known:
@@ -107,7 +107,7 @@ def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) 
 def _drawn(
     begin_s: Float64Array, length_s: Float64Array, energy_j: Float64Array, before_s: float, after_s: float
 ) -> Steady:
-    """Operations of one thread, each spread over its time and some before and after it, at most half of the pause."""
+    """Operations of one thread, whose energy also covers some time before and after, at most half of the pause."""
     end_s = begin_s + length_s
     half_s = (begin_s[1:] - end_s[:-1]) / 2
     before = np.minimum(before_s, np.concatenate([[np.inf], half_s]))
@@ -156,7 +156,7 @@ class _Operations:
             elapsed, moment_s = slow
             within = begin + work_s < elapsed[-1]
             begin_s = np.interp(begin[within], elapsed, moment_s)
-            # a client pauses between operations: one that has begun comes to its end
+            # a client pauses between operations; an operation that has begun is finished first
             slower = np.minimum(np.interp(begin_s, moment_s[:-1], np.diff(moment_s) / np.diff(elapsed)), 4.0)
             finish_s = np.minimum(begin_s + work_s[within] * slower, np.append(begin_s[1:], np.inf))
             energy_j = (own_j[kind] + watt[kind] * work_s)[within] * rng.lognormal(0, 0.15, int(within.sum()))
@@ -185,7 +185,7 @@ def _kinds(
 def _blocks(
     rng: Generator, mix: Float64Array, usual_s: Float64Array, seconds: float, meter_period_s: float
 ) -> Float64Array:
-    """Operations of each kind expected in each of the loader's blocks: it draws shares of time, for all threads."""
+    """Operations of each kind expected in each of the loader's blocks, which draw shares of time for all threads."""
     length_s = block_length_s(meter_period_s)
     share = mix * usual_s / float(mix @ usual_s)
     drawn = rng.dirichlet(share, int(1.1 * seconds / length_s) + 1)
@@ -193,7 +193,7 @@ def _blocks(
 
 
 def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Float64Array:
-    """Pauses that start operations on a beat near the meter's own, or a multiple or part of it."""
+    """Pauses that start operations at a period near the meter's sampling period, or near a multiple or part of it."""
     beat_s = (
         meter_period_s
         * rng.choice([0.5, 1.0, 2.0, 3.0])
@@ -203,7 +203,7 @@ def _in_step(rng: Generator, work_s: Float64Array, meter_period_s: float) -> Flo
 
 
 def _paced(rng: Generator, work_s: Float64Array, usual_s: float) -> Float64Array:
-    """Pauses after which operations begin at even distances, a little late each."""
+    """Pauses after which operations start at regular intervals, each a little late."""
     beat_s = usual_s * rng.uniform(2.0, 20.0)
     late_s = rng.gamma(4.0, 10e-6, work_s.size + 1)
     return np.maximum(np.ceil(work_s / beat_s) * beat_s - work_s + np.diff(late_s), 1e-6)
@@ -212,7 +212,7 @@ def _paced(rng: Generator, work_s: Float64Array, usual_s: float) -> Float64Array
 def _events(
     rng: Generator, engine: str, start_s: float, end_s: float
 ) -> dict[str, tuple[Float64Array, Float64Array]]:
-    """What an engine reports: memtables flushed and files compacted, or checkpoints; each ends with a sync."""
+    """Events that an engine reports: flushes of memtables and compactions, or checkpoints; each ends with a sync."""
     if engine == "plain":
         return {}
     length = end_s - start_s
@@ -244,7 +244,7 @@ def _events(
 def _spaced(
     rng: Generator, start_s: float, end_s: float, every_s: float, part: float
 ) -> tuple[Float64Array, Float64Array]:
-    """Events about every so often that take up a part of the time, never two at once."""
+    """Events with a mean period of every_s that take up about the share `part` of the time, never two at once."""
     period_s = every_s * rng.gamma(8, 1 / 8, int(3 * (end_s - start_s) / every_s) + 3)
     begin_s = start_s + rng.uniform(0, every_s) + np.cumsum(period_s) - period_s
     finish_s = begin_s + period_s * np.minimum(part * rng.gamma(8, 1 / 8, period_s.size), 0.95)
@@ -255,7 +255,7 @@ def _spaced(
 def _apart(
     begin_s: Float64Array, finish_s: Float64Array, outer_begin_s: Float64Array, outer_finish_s: Float64Array
 ) -> tuple[Float64Array, Float64Array]:
-    """Events that lie inside others whole or outside of them, and not in their last fifth, where those sync."""
+    """Keeps the events that lie wholly inside others, but not in their last fifth (their sync), or wholly outside."""
     at = np.clip(np.searchsorted(outer_begin_s, begin_s, "right") - 1, 0, None)
     limit_s = outer_begin_s[at] + 0.8 * (outer_finish_s - outer_begin_s)[at]
     inside = (begin_s >= outer_begin_s[at]) & (finish_s <= limit_s)
@@ -271,7 +271,7 @@ def _course(
     start_s: float,
     end_s: float,
 ) -> tuple[tuple[Float64Array, Float64Array], tuple[Float64Array, Float64Array] | None]:
-    """How work time runs against the clock, and by how much operations cost more or less at each moment."""
+    """Work time as a function of the clock, and the factor of the operations' energy at each time (None: 1)."""
     grid_s = np.arange(start_s, end_s + 1e-4, 1e-4)
     slower, factor = np.ones(grid_s.size), None
     for begin_s, finish_s in events.values():
@@ -293,7 +293,7 @@ def _course(
 def _levels(
     rng: Generator, count: int, shortest_s: float, longest_s: float, values: Float64Array
 ) -> Float64Array:
-    """Values one after the other on a grid of 100 us, each for a time even on a logarithmic scale."""
+    """Consecutive values on a grid of 100 us, each for a time uniform on a logarithmic scale."""
     lengths = np.exp(rng.uniform(np.log(shortest_s), np.log(longest_s), values.size)) * 1e4
     index = np.searchsorted(np.cumsum(lengths), np.arange(count))
     return values[np.minimum(index, values.size - 1)]
@@ -302,7 +302,7 @@ def _levels(
 def _background(
     rng: Generator, events: Mapping[str, tuple[Float64Array, Float64Array]], one_thread: bool
 ) -> dict[str, Piece]:
-    """Power of what the engine does; while it waits for a sync, or for a flush on its one thread, it draws nothing."""
+    """Power of the engine's activities, which is zero while they wait for a sync or for a flush on the only thread."""
     pieces: dict[str, Piece] = {}
     for name, (begin_s, finish_s) in events.items():
         usual_w = rng.uniform(0.05, 0.4) if name == "sync" else rng.uniform(0.3, 1.5)
@@ -335,7 +335,7 @@ def _medium(
     start_s: float,
     end_s: float,
 ) -> _Medium:
-    """Pages that wait and go to the medium in bursts, and a tail of its own."""
+    """Draws a medium to which pages are written in bursts, with or without a tail."""
     grid_s = np.arange(start_s, end_s + 60.0, GRID_S)
     dirtied = np.zeros(grid_s.size)
     writes = made.kind > 0

@@ -1,8 +1,9 @@
-"""SIMULATED: how often settle misses a tail, and how often it refuses a board at rest.
+"""SIMULATED: counts how often settle misses a tail, and how often it refuses a board at rest.
 
-Each trial draws a board's idle power over time, an idle phase, then a tail of so many mW that lasts 15 s after the last
-write. The tail is *missed* if settle ends before it does. Without a tail the board is *told of* if settle ends with a
-fault, and *refused* if that fault withholds figures. The times are the host's own settle on tenths of a second.
+Each trial draws a board's idle power over time, an idle phase, a run, and a tail of some mW that lasts for 15 s after
+the last write. The tail is *missed* if settle ends before the tail does. Without a tail, the board is *reported* if
+settle ends with a fault, and *refused* if that fault withholds figures. The times come from the host's own settle, in
+steps of a tenth of a second.
 
     .venv/bin/python host/validation/settle_trials.py --trials 400
 """
@@ -41,26 +42,26 @@ def _wandering(sigma_w: float) -> Callable[[np.random.Generator, np.ndarray, flo
 
 
 def _drifting(rng: np.random.Generator, at_s: np.ndarray, idle_s: float) -> np.ndarray:
-    """The run leaves the board warmer: 0.1 to 1 % more, which goes with a time constant of 60 to 300 s."""
+    """Idle power 0.1 to 1 % higher after the run, from warming; it decays with a time constant of 60 to 300 s."""
     since_s = np.maximum(at_s - idle_s, 0.0)
     warm_w = IDLE_W * rng.uniform(0.001, 0.01) * np.exp(-since_s / rng.uniform(60.0, 300.0))
     return IDLE_W + np.where(at_s < idle_s, 0.0, warm_w) + rng.normal(0, 2e-3, at_s.size)
 
 
 def _woken(rng: np.random.Generator, at_s: np.ndarray, idle_s: float) -> np.ndarray:
-    """A monitor wakes each 5 s for 0.1 s."""
+    """Idle power with a monitor that wakes every 5 s for 0.1 s."""
     woken = np.floor((at_s + rng.uniform(0, 5)) / BLOCK_S) % 50 == 0
     return IDLE_W + woken * rng.uniform(0.1, 1.0) + rng.normal(0, 2e-3, at_s.size)
 
 
 def _beating(rng: np.random.Generator, at_s: np.ndarray, idle_s: float) -> np.ndarray:
-    """Ripple of up to 0.3 % that beats with the voltage's readings."""
+    """Idle power with ripple of up to 0.3 % that beats with the voltage readings."""
     beat = np.sin(2 * np.pi * (10 ** rng.uniform(-1.5, 0.5) * at_s + rng.random()))
     return IDLE_W * (1 + rng.uniform(0.0, 0.003) * beat) + rng.normal(0, 2e-3, at_s.size)
 
 
 def _slow_meter(rng: np.random.Generator, at_s: np.ndarray, idle_s: float) -> np.ndarray:
-    """Ten readings a second, 20 mW of noise each, that come unevenly: some tenths of a second have none."""
+    """Ten readings a second with 20 mW of noise; they come unevenly, so some tenths of a second have none."""
     power_w = IDLE_W + rng.normal(0, 0.02, at_s.size)
     power_w[rng.random(at_s.size) < 0.08] = np.nan
     return power_w
@@ -78,7 +79,7 @@ BOARDS: Boards = {
 
 
 class Desk:
-    """A trace that grows while settle sleeps."""
+    """Power trace that grows while settle sleeps."""
 
     def __init__(self, power_w: np.ndarray, start_s: float) -> None:
         self.now_s = start_s
@@ -87,7 +88,7 @@ class Desk:
         self.sleep(0.0)
 
     def sleep(self, seconds: float) -> None:
-        """Lets time pass, and the trace grow."""
+        """Advances the time, and adds the new readings to the trace."""
         self.now_s += seconds
         last = min(round(self.now_s / BLOCK_S), self._power_w.size)
         blocks = np.arange(self._given, last)
@@ -96,7 +97,7 @@ class Desk:
         self._given = last
 
     def settle(self, rest: Rest) -> tuple[settling.Unsettled | None, float]:
-        """What settle found, and when it ended [s]."""
+        """Runs settle; returns its result and the time at which it ended [s]."""
         waiting = Settling(lambda: 0, self.history, LIMIT_S, check=lambda: None, show=lambda *seconds: None)
         with (
             mock.patch.object(settling.time, "monotonic", lambda: self.now_s),
@@ -106,7 +107,7 @@ class Desk:
 
 
 def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, bool, bool]:
-    """(missed a tail, ended with a fault, withheld figures)."""
+    """Runs one trial; returns (missed a tail, ended with a fault, withheld figures)."""
     rng = np.random.default_rng(seed)
     ended_s = idle_s + RUN_S
     at_s = np.arange(round((ended_s + 3 * LIMIT_S) / BLOCK_S)) * BLOCK_S
@@ -117,21 +118,21 @@ def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, boo
     lead_in_ns, idle_ns = round(min(idle_s / 3, 10.0) * 1e9), round(idle_s * 1e9)
     rest = Rest.of(desk.history, lead_in_ns, idle_ns)
     if rest is None:
-        raise ValueError(f"an idle phase of {idle_s} s shows no rest")
+        raise ValueError(f"an idle phase of {idle_s} s is too short to find the power at rest")
     unsettled, now_s = desk.settle(rest)
     missed = tail_w > 0 and unsettled is None and now_s < ended_s + TAIL_LASTS_S
     return missed, unsettled is not None, unsettled is not None and unsettled.pollutes_idle
 
 
 def main() -> None:
-    """Prints one row for each board and length of idle, in percent of the trials."""
+    """Prints one row for each board and idle length, in percent of the trials."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("--trials", type=int, default=400, metavar="N", help="of each cell (default: 400)")
+    parser.add_argument("--trials", type=int, default=400, metavar="N", help="trials of each cell (default: 400)")
     parser.add_argument("--tails-mw", type=float, nargs="+", default=[5, 10, 20, 40, 66], metavar="MW")
     options = parser.parse_args()
     print(f"SIMULATED, {options.trials} trials a cell, idle {IDLE_W} W, in percent")
     print(
-        "| board | idle [s] | told of | refused |"
+        "| board | idle [s] | reported | refused |"
         + "".join(f" missed {mw:g} mW |" for mw in options.tails_mw)
     )
     for kind in BOARDS:

@@ -1,9 +1,8 @@
-"""How well load signatures align board and meter: host/validation/signature_alignment.py [--trials 200].
+"""Tests how well load signatures align board and meter: host/validation/signature_alignment.py [--trials 200].
 
-SIMULATED boards and meters (synthetic_board.py): random offset, up to +-100 ppm of drift, 0.5 to 3.5 W between
-busy and idle, noise, wake-ups, late edges, a supply that lags, 5 to 15 s of random work between the patterns.
-Each trial also looks for a pattern that was never played: finding it would be a wrong lock. Exit 1 if a limit is
-broken.
+SIMULATED boards and meters (synthetic_board.py): random offset, up to +-100 ppm of drift, 0.5 to 3.5 W between busy and
+idle, noise, wake-ups, late edges, a lagging supply, and 5 to 15 s of random work between the patterns. Each trial also
+looks for a pattern that was never played; finding it would be a wrong lock. Exit code 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ WRONG_LOCK_US = 1e-3 * CHIP_NS / 2
 
 @dataclass(frozen=True)
 class Trial:
-    """One trial's outcome."""
+    """Outcome of one trial."""
 
     error_us: float
     """Greatest error of the map between the start of the first pattern and the end of the last; inf if refused."""
     covered: bool
-    """The error lies inside k = 2 times the stated uncertainty, everywhere."""
+    """True if every error lies within k = 2 times the stated uncertainty."""
     wrong_locks: int
 
 
 def trial(seed: int, meter: Meter) -> Trial:
-    """Aligns one random run, and looks for a pattern that is not there."""
+    """Aligns one random run, and looks for a pattern that was not played."""
     rng = np.random.default_rng(seed)
     run = random_run(rng, rng.uniform(5, 15))
     meter_ns, power_w, truth = watch(rng, run, meter, rng.uniform(-100, 100))
@@ -64,7 +63,7 @@ def trial(seed: int, meter: Meter) -> Trial:
 
 
 def validate(meter: Meter, trials: int, first_seed: int) -> bool:
-    """Runs the trials of one meter, prints a line, and says whether the limits hold."""
+    """Runs the trials of one meter and prints a line; True if the limits are kept."""
     fits = [trial(first_seed + number, meter) for number in range(trials)]
     errors_us = np.array([one.error_us for one in fits])
     refused = int(np.isinf(errors_us).sum())
@@ -82,7 +81,7 @@ def validate(meter: Meter, trials: int, first_seed: int) -> bool:
 
 
 def main() -> int:
-    """Validates both meters."""
+    """Validates both meters; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

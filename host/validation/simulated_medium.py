@@ -1,17 +1,18 @@
-"""Does a simulated medium slow a workload by as much as its model says? SIMULATED.
+"""Checks that a simulated medium slows a workload as much as its model says. SIMULATED.
 
     .venv/bin/python host/validation/simulated_medium.py [--only sd|emmc|ssd-usb3] [--db NAME] [--keep FOLDER]
 
-Three kinds of measurement, through `host/measure.py --simulate`, each held against the medium that was drawn for it:
+There are three kinds of measurement. The first two use `host/measure.py --simulate`, and are compared with the medium
+that was drawn for them:
 
-* A load that writes more than the page cache takes. While the board's dirty pages are near its limit, bytes reach the
-  medium, and the database is loaded, at the medium's rate. An engine that syncs what it writes (LevelDB) never fills
-  the page cache. Its load takes as long as its bytes and flushes take the medium, where the engine's own processor
-  time is short against that.
-* Updates of which each is synced. One takes the flush latency and its bytes at the medium's rate.
-* Reads from memory, by the loader alone: as quick as without the medium.
+* A load that writes more than the page cache can hold. While the board's dirty pages are near the limit, bytes reach
+  the medium, and the database is loaded, at the medium's rate. An engine that syncs its background writes (LevelDB)
+  never fills the page cache. Its load takes the time that the medium needs for its bytes and flushes, if the engine's
+  own processor time is much shorter.
+* Updates that are synced one by one. Each takes the flush latency, and the time for its bytes at the medium's rate.
+* Reads from memory, by the loader alone. They are as fast as without the medium.
 
-Exit status 1 where a ratio of found to model is further from 1 than its limit.
+Exit status 1 if a ratio of found to model differs from 1 by more than its limit.
 """
 
 from __future__ import annotations
@@ -49,25 +50,25 @@ RATE_WITHIN: Final = 0.10
 LATENCY_WITHIN: Final = 0.10
 READ_WITHIN: Final = 0.05
 FULL: Final = 0.9
-"""Part of the dirty limit from which on the page cache counts as full."""
+"""Part of the dirty limit above which the page cache counts as full."""
 BOUND_S: Final = 1.0
-"""A page cache that was full for less says nothing."""
+"""Shortest time with a full page cache that is evaluated."""
 OWN_WORK: Final = 0.1
-"""An engine whose own processor time is more than this part of what the medium needs is not bound by the medium."""
+"""Limit of an engine's own processor time over the medium's time; above it the medium is not the bottleneck."""
 SYNCING_BYTES: Final = 140e6
-"""Values that an engine loads which syncs what it writes; its compactions write several times as many."""
+"""Bytes of values loaded into an engine of SYNCING; its compactions write several times as many."""
 VALUE_BYTES: Final = 100_000
 SYNCED: Final = 500
 PAIRS: Final = 7
 SYNCING: Final = ("leveldb",)
-"""Engines that sync what they write in the background, so that it never fills the page cache."""
+"""Engines that sync their background writes, which therefore never fill the page cache."""
 WAL: Final = {"sqlite": ("-p", "sqlite.journal_mode=wal")}
-"""One sync a commit, as in the others."""
+"""Options for one sync a commit, as in the other engines."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """One figure beside that of the model."""
+    """One figure and the model's value."""
 
     about: str
     model: float | None
@@ -77,11 +78,11 @@ class Row:
 
     @property
     def passed(self) -> bool:
-        """Is it near enough, or had the medium no say in it?"""
+        """True if the figure is within its limit, or if the medium was not the bottleneck."""
         return self.model is None or abs(self.found / self.model - 1) <= self.within
 
     def __str__(self) -> str:
-        """The line that is shown."""
+        """Line of the printed table."""
         if self.model is None:
             return f"{self.about:<58} {'not bound':>12} {self.found:>12.4g} {self.unit}"
         mark = "" if self.passed else f"  MORE THAN {100 * self.within:g} % OFF"
@@ -90,10 +91,10 @@ class Row:
 
 
 class Record:
-    """One finished measurement, with the medium that was drawn for it."""
+    """Finished measurement, with the medium that was drawn for it."""
 
     def __init__(self, place: Path, device: str, storage: str) -> None:
-        """Reads it."""
+        """Reads the record."""
         drawn = json.loads((place / IMPERFECTIONS).read_text())["medium"]
         self.medium = MediumModel(**drawn)
         self.board: BoardModel = Models.stated().load(BoardAndMedium(find_profile(device), storage)).board
@@ -112,18 +113,18 @@ class Record:
         self.durations_s = operations["duration_ns"].to_numpy() * 1e-9
 
     def phase(self, role: Role) -> Phase:
-        """Its first phase of a role."""
+        """First phase with a role."""
         return next(phase for phase in self.run.phases if phase.role is role)
 
     def within(self, phase: Phase) -> dict[str, np.ndarray]:
-        """The samples of one phase."""
+        """Samples of one phase."""
         at = self.system["board_ns"]
         inside = (at >= phase.start_board_ns) & (at <= phase.end_board_ns)
         return {name: column[inside] for name, column in self.system.items()}
 
 
 def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Record:
-    """One simulated measurement of a single repeat."""
+    """Runs one simulated measurement of a single repeat."""
     line = [sys.executable, "-m", "opjoule.cli.start", "--db", db, "--device", device, "--storage", storage]
     line += [
         "--simulate",
@@ -148,7 +149,7 @@ def measure(out: Path, db: str, device: str, storage: str, *options: str) -> Rec
 
 
 def load_rows(place: Path, db: str, device: str, storage: str) -> Iterator[Row]:
-    """Bandwidth of the medium and rate of the load while the medium binds it."""
+    """Bandwidth of the medium, and rate of the load while the medium is the bottleneck."""
     stated = Models.stated().load(BoardAndMedium(find_profile(device), storage))
     rate, limit_bytes = stated.medium.write_bytes_per_s, stated.board.dirty_limit_bytes
     wanted_bytes = SYNCING_BYTES if db in SYNCING else 1.7 * limit_bytes + 6 * rate
@@ -203,7 +204,7 @@ def loader_ops_per_s(under: tuple[str, ...], folder: Path, verb: str) -> float:
 
 
 def read_row() -> Row:
-    """Reads from memory under medium-sim beside those without it, in turn: the best of each."""
+    """Compares reads from memory with and without medium-sim, run alternately; takes the best of each."""
     stated = Models.stated().load(find_profile("rpi4").with_medium("sd"))
     with (
         tempfile.TemporaryDirectory(dir=ROOT / "build") as folder,
@@ -220,7 +221,7 @@ def read_row() -> Row:
 
 
 def rows(only: str | None, db: str | None, keep: Path) -> Iterator[Row]:
-    """Every figure, as it comes."""
+    """Yields every figure as soon as it is measured."""
     for storage, device in BOARDS.items():
         if only not in (None, storage):
             continue
@@ -234,13 +235,13 @@ def rows(only: str | None, db: str | None, keep: Path) -> Iterator[Row]:
 
 
 def main() -> int:
-    """Measures and prints model, found and their ratio."""
+    """Measures, and prints model, found and their ratio; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--only", choices=sorted(BOARDS), help="one medium")
-    parser.add_argument("--db", choices=ENGINES, help="one database")
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records there")
+    parser.add_argument("--only", choices=sorted(BOARDS), help="only this medium")
+    parser.add_argument("--db", choices=ENGINES, help="only this database")
+    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the records in this folder")
     options = parser.parse_args()
     print(f"{'SIMULATED':<58} {'model':>12} {'found':>12}        ratio")
     missed = 0

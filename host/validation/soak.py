@@ -1,12 +1,12 @@
-"""Hours of a meter's frames at full rate through the host's reader, as fast as it goes. SIMULATED.
+"""Feeds hours of a meter's frames through the host's reader, as fast as the computer allows. SIMULATED.
 
     .venv/bin/python host/validation/soak.py --hours 24
 
-A meter in software makes frames with right sums, its tick counter, its sums and its counters as wide as the
-firmware's: they wrap many times. One frame in ten thousand is lost and one has a flipped bit. The host's own reader and
-assembler take them. Each simulated hour the memory of the process is looked at. Held against the meter's own count:
-every conversion is a sample or a counted lost one, every sample has its code and its time, and the charge of the lost
-ones is known. Exit code 1 if one is not accounted for, or the memory has grown by more than 8 MiB since the first hour.
+A software meter makes frames with correct sums. Its tick counter, sums and counters are as wide as the firmware's, so
+they wrap many times. Of ten thousand frames, one is lost and one gets a flipped bit. The host's own reader and
+assembler process the frames, and the memory of the process is read once per simulated hour. Every conversion must be a
+sample or counted as lost, and the samples must be in order. Exit code 1 if a conversion is not accounted for, a sample
+is out of order, or the memory has grown by more than 8 MiB since the first hour.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ def memory_kib() -> int:
 
 
 class Tally:
-    """What came out, without keeping it."""
+    """Counts of the assembler's events, which are not kept."""
 
     def __init__(self) -> None:
         self.samples = self.lost = self.unordered = 0
         self.last_ns = -1
 
     def take(self, event: object) -> None:
-        """One event of the assembler."""
+        """Counts one event of the assembler."""
         if isinstance(event, GapEvent):
             self.lost += event.gap.lost_samples
         elif isinstance(event, Samples):
@@ -59,7 +59,7 @@ class Tally:
 
 
 def soak(hours: float, seed: int) -> bool:
-    """Prints a row for each hour; whether everything is accounted for and the memory flat."""
+    """Prints a row for each hour; True if every conversion is accounted for and the memory stays flat."""
     chance, source, reader = random.Random(seed), PairsSource(count=24), FrameReader()
     meter, tally = assembler(anchor=source.ticks), Tally()
     first_kib, hour, begun_s, number = 0, 0, time.monotonic(), 0
@@ -95,16 +95,16 @@ def soak(hours: float, seed: int) -> bool:
     waiting = source.index - tally.samples - tally.lost
     end_ns = source.ticks * TICK_NS
     late_ns = end_ns - tally.last_ns
-    print(f"not accounted for: {waiting}; out of order: {tally.unordered}")
+    print(f"conversions not accounted for: {waiting}; samples out of order: {tally.unordered}")
     print(f"last sample {late_ns / 1e6:.1f} ms before the end")
     grown = memory_kib() - first_kib if first_kib else 0
-    print(f"memory grown since the first hour: {grown} KiB")
+    print(f"memory growth since the first hour: {grown} KiB")
     return 0 <= waiting <= 3 * source.count and not tally.unordered and grown <= GROWTH_KIB and late_ns < 1e9
 
 
 def main() -> int:
-    """Exit status 1 if something is not accounted for."""
-    parser = argparse.ArgumentParser(description="Hours of frames through the host's reader, SIMULATED.")
+    """Runs the soak; exit status 1 if a check fails."""
+    parser = argparse.ArgumentParser(description="Feeds hours of frames through the host's reader, SIMULATED.")
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

@@ -1,9 +1,9 @@
-"""SIMULATED: does any drawn rig seem to break its board's voltage limit?
+"""SIMULATED: counts the drawn rigs for which a measurement would report a voltage below the board's limit.
 
-Each trial draws the rig as a simulated measurement does (board, medium, seed) and a load between idle and the board's
-greatest power: changes at random, levels at random, single bursts, or a beat. The meter's samples come as in shunt
-mode, the voltage once in 129 conversions of 532 us, with ripple, gains, offset, noise and steps. What is then stated as
-the least voltage goes against the board's limit and against the truth.
+Each trial draws the rig as a simulated measurement does (board, medium, seed), and a load between idle and the board's
+greatest power: changes at random times, random levels, single bursts, or a beat. The meter samples as in shunt mode,
+with the voltage once in 129 conversions of 532 us, and with ripple, gains, offset, noise and steps. The lowest voltage
+stated from these samples is compared with the board's limit and with the truth.
 
     .venv/bin/python host/validation/supply_trials.py --seeds 200
 """
@@ -33,7 +33,7 @@ BOARDS: Final = ("rpi5", "rpi4", "rpi3", "odroid-c2")
 MEDIA: Final = ("sd", "sd-folding", "emmc", "ssd-usb3", "nvme")
 STEP_S: Final = 133e-6
 STEPS: Final = 4
-"""Duration of a conversion."""
+"""Duration of a conversion in steps of STEP_S."""
 BUS_EVERY: Final = 129
 LENGTH_S: Final = 20.0
 SENSOR: Final = ina219_breakout()
@@ -41,14 +41,14 @@ SENSOR: Final = ina219_breakout()
 
 @dataclass(frozen=True)
 class Stated:
-    """What one trial gave [V]."""
+    """Result of one trial."""
 
     is_fault: bool
-    """A measurement would say that the supply fell under the limit."""
+    """True if a measurement would report that the supply fell below the limit."""
     true_margin_v: float
-    """Least reading that could have been made of the true voltage, less the limit."""
+    """Lowest true voltage as the sensor's gain reads it, minus the limit [V]."""
     error_v: float
-    """Least voltage as stated less the true one, as far as the line's doubt (k = 2) does not cover it."""
+    """Stated lowest voltage plus k = 2 of the supply line's uncertainty, minus the lowest true voltage as read [V]."""
 
 
 def _changes(rng: np.random.Generator, low_w: float, high_w: float, count: int) -> Float64Array:
@@ -82,7 +82,7 @@ LOADS: Final[tuple[Callable[[np.random.Generator, float, float, int], Float64Arr
 
 
 def sampled(rig: Imperfections, power_w: Float64Array, rng: np.random.Generator) -> tuple[PowerTrace, float]:
-    """The meter's trace of a power in steps of STEP_S, shape (n,), and the least true voltage [V]."""
+    """The meter's trace of a power in steps of STEP_S, shape (n,), and the lowest true voltage [V]."""
     source_v, ohm = rig.supply.open_voltage_v, rig.supply.resistance_ohm
     root_v = np.sqrt(source_v**2 - 4 * ohm * power_w)
     current_a = (source_v - root_v) / (2 * ohm) if ohm else power_w / source_v
@@ -104,10 +104,10 @@ def sampled(rig: Imperfections, power_w: Float64Array, rng: np.random.Generator)
 
 
 def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated:
-    """One rig under one load, which begins and ends with 2 s of idle."""
+    """Simulates one rig under one load, which begins and ends with 2 s of idle."""
     limit_v = find_profile(board).least_voltage_v
     if limit_v is None:
-        raise ValueError(f"nothing is known of the least voltage of {board}")
+        raise ValueError(f"the profile of {board} states no lowest voltage")
     model = Models.stated().load(BoardAndMedium(find_profile(board), medium))
     rig = drawn_for(find_profile(board), model.greatest_w, seed)
     rng = np.random.default_rng([seed, 7])
@@ -119,7 +119,7 @@ def trial(board: str, medium: str, seed: int, load: int | None = None) -> Stated
     trace, true_v = sampled(rig, power_w, rng)
     least = least_voltage(trace, SENSOR)
     if least is None:
-        raise ValueError("the trace holds no voltage")
+        raise ValueError("the trace contains no voltage")
     gained_v = true_v * (1 + rig.bus_gain_error)
     return Stated(
         least.is_under(limit_v), gained_v - limit_v, least.voltage_v + 2 * least.line_u_v - gained_v
@@ -135,7 +135,7 @@ def main() -> None:
     options = parser.parse_args()
     print("SIMULATED")
     print(
-        "| board | medium | rigs | faults | least true margin [V] | most that the line stated too low [V] |"
+        "| board | medium | rigs | faults | smallest true margin [V] | greatest error to the low side [V] |"
     )
     for board in BOARDS:
         for medium in MEDIA:

@@ -1,4 +1,4 @@
-"""A board's supply power with known truth, and the meters that watch it: material for validations.
+"""Supply power of a board with known truth, and the meters that measure it, for the validation scripts.
 
 SIMULATED throughout. Nothing here is a measurement of a board.
 """
@@ -13,14 +13,14 @@ from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.load_pattern import LoadPattern, signature_chips
 
 GRID_NS = 20_000
-"""The true power is held constant over steps of 20 us."""
+"""Step over which the true power is constant: 20 us."""
 CHIP_NS = 20_000_000
 Float64Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Meter:
-    """A meter: how often, for how long and how finely it looks."""
+    """Sampling period, conversion time, resolution and noise of a meter."""
 
     name: str
     period_ns: int
@@ -28,7 +28,7 @@ class Meter:
     step_w: float
     noise_w: float
     gap_every_ns: int = 0
-    """Distance of pauses for its own calibration; 0 for none."""
+    """Interval between pauses for the meter's own calibration; 0 for none."""
     gap_ns: int = 0
 
 
@@ -38,20 +38,20 @@ MONSOON = Meter("Monsoon 5 kHz", 200_000, 200_000, 1e-4, 5e-3, 1_250_000_000, 1_
 
 @dataclass(frozen=True)
 class Run:
-    """One synthetic run: power on a grid of board time, patterns before and after."""
+    """Synthetic run: power on a grid of board time, with patterns before and after the work."""
 
     power_w: Float64Array
     """Mean power of each grid step from board_ns = start_ns on."""
     start_ns: int
     patterns: tuple[LoadPattern, ...]
-    """As the board's log states them."""
+    """Patterns as the board's log states them."""
 
 
 def random_run(rng: np.random.Generator, seconds: float) -> Run:
-    """A board that idles, plays a pattern, works for some seconds, plays another and idles.
+    """Draws a board that idles, plays a pattern, works for some seconds, plays another pattern and idles.
 
-    Noise: a supply that follows the load with 10 to 80 us, edges late by 0 to 60 us (a thread that wakes up), regulator
-    noise with a wander, wake-ups of the system, work that switches between idle and full power at random.
+    Disturbances: a supply that lags the load by 10 to 80 us, edges late by 0 to 60 us (a thread that wakes up),
+    regulator noise with a slow wander, wake-ups of the system, and work at random levels between idle and full power.
     """
     start_ns = int(rng.integers(10**9, 10**14))
     first_ns = start_ns + int(rng.integers(1, 3 * 10**9))
@@ -94,7 +94,7 @@ def _wake_ups(rng: np.random.Generator, load: Float64Array) -> None:
 
 
 def _lagging(load: Float64Array, lag_ns: float) -> Float64Array:
-    """First-order lag, by its impulse response (steps beyond 12 time constants are left out)."""
+    """Applies a first-order lag, by its impulse response (cut off after 12 time constants)."""
     decay = GRID_NS / lag_ns
     later = np.arange(int(12 / decay) + 2)
     response = np.concatenate(
@@ -104,7 +104,7 @@ def _lagging(load: Float64Array, lag_ns: float) -> Float64Array:
 
 
 def _wander(rng: np.random.Generator, count: int, amplitude_w: float) -> Float64Array:
-    """Slow random wander: interpolated random walk with steps of 50 ms."""
+    """Slow random wander, an interpolated random walk with steps of 50 ms."""
     knots = np.cumsum(rng.normal(0, amplitude_w / 5, count * GRID_NS // 50_000_000 + 2))
     return np.interp(np.arange(count) * (GRID_NS / 50e6), np.arange(knots.size), knots - knots.mean())
 
@@ -112,7 +112,7 @@ def _wander(rng: np.random.Generator, count: int, amplitude_w: float) -> Float64
 def watch(
     rng: np.random.Generator, run: Run, meter: Meter, ppm: float
 ) -> tuple[npt.NDArray[np.int64], Float64Array, ClockMap]:
-    """What a meter with a clock of its own records: sample centres, power, and the true map board -> meter."""
+    """Simulates a meter with its own clock; returns sample centres, power, and the true map board -> meter."""
     truth = ClockMap(
         "board", "meter", run.start_ns, int(rng.integers(0, 10**10)), 1 + ppm * 1e-6, 0, 0, "truth", 0, 0
     )

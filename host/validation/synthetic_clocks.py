@@ -1,4 +1,4 @@
-"""Two clocks with known truth and the sync line between them: material for validations.
+"""Two clocks with known truth and the sync line between them, for the validation scripts.
 
 SIMULATED throughout. Nothing here is a measurement of an oscillator.
 """
@@ -15,14 +15,14 @@ Float64Array = npt.NDArray[np.float64]
 Int64Array = npt.NDArray[np.int64]
 
 STEP_S = 0.25
-"""The true rate runs straight between points so far apart."""
+"""Distance of the points between which the true rate is linear."""
 MARGIN_S = 60.0
 RESONATOR_PPM = 6000.0
 U_DELAY_NS = 500.0
 """Standard uncertainty of the delay that all edges share."""
 METER_U_NS = 500.0
 LOST, INVENTED, LATE = 0.02, 0.02, 0.01
-"""Parts of the edges."""
+"""Shares of the edges."""
 
 
 def _steady(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
@@ -30,35 +30,35 @@ def _steady(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) 
 
 
 def _linear(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
-    """A crystal: 3 ppm in an hour, either way."""
+    """Crystal that drifts by 3 ppm an hour, up or down."""
     return rng.choice([-1.0, 1.0]) * 3e-6 * time_s / 3600
 
 
 def _warm_up(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
-    """A resonator from cold: 30 ppm, with a time constant of 2 to 6 minutes."""
+    """Resonator that warms up: 30 ppm, with a time constant of 2 to 6 minutes."""
     return rng.choice([-1.0, 1.0]) * 30e-6 * np.exp(-np.maximum(time_s, 0.0) / rng.uniform(120, 360))
 
 
 def _cold_start(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
-    """A resonator and its board from cold: 10 to 60 ppm, with a time constant of 30 s to 10 minutes."""
+    """Resonator and board that warm up from cold: 10 to 60 ppm, with a time constant of 30 s to 10 minutes."""
     size, constant_s = rng.uniform(10, 60) * 1e-6, np.exp(rng.uniform(np.log(30), np.log(600)))
     return rng.choice([-1.0, 1.0]) * size * np.exp(-np.maximum(time_s, 0.0) / constant_s)
 
 
 def _swing(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
-    """Air conditioning, a fan, load that comes and goes: 0.3 to 3 ppm, with a period of 1 to 20 minutes."""
+    """Air conditioning, a fan or a changing load: 0.3 to 3 ppm, with a period of 1 to 20 minutes."""
     period_s = np.exp(rng.uniform(np.log(60), np.log(1200)))
     return rng.uniform(0.3, 3) * 1e-6 * np.sin(2 * np.pi * time_s / period_s + rng.uniform(0, 6.3))
 
 
 def _walk(rng: np.random.Generator, time_s: Float64Array, _duration_s: float) -> Float64Array:
-    """Variance of 1e-15 to 1e-12 a second: 2 to 60 ppm in an hour."""
+    """Random walk with a variance of 1e-15 to 1e-12 a second, which is 2 to 60 ppm in an hour."""
     strength = 10.0 ** rng.uniform(-15, -12)
     return np.cumsum(rng.normal(0.0, np.sqrt(strength * STEP_S), time_s.size))
 
 
 def _step(rng: np.random.Generator, time_s: Float64Array, duration_s: float) -> Float64Array:
-    """1 to 5 ppm at once."""
+    """Step of 1 to 5 ppm at a random time."""
     size = rng.choice([-1.0, 1.0]) * rng.uniform(1, 5) * 1e-6
     return size * (time_s > rng.uniform(0.1, 0.9) * duration_s)
 
@@ -76,38 +76,38 @@ SHAPES: dict[str, Callable[[np.random.Generator, Float64Array, float], Float64Ar
 
 @dataclass(frozen=True)
 class SyncLine:
-    """What board and meter recorded of one line, and the truth."""
+    """Edges of one sync line as board and meter recorded them, and the truth."""
 
     board_ns: Int64Array
     board_level: npt.NDArray[np.int8]
     board_u_ns: Float64Array
     board_edge: Int64Array
-    """Which true edge each is."""
+    """Number of the true edge."""
     meter_ns: Int64Array
     meter_level: npt.NDArray[np.int8]
     meter_edge: Int64Array
-    """Which true edge each is; negative for one that was invented."""
+    """Number of the true edge; negative for an invented one."""
     meter_u_ns: float
     delay_ns: float
-    """From toggling to capture, of all edges."""
+    """Delay from toggling to capture, common to all edges."""
     board_start_ns: int
     meter_start_ns: int
     rate_ppm: float
     deviation: Float64Array
-    """Rate of the meter against the board less the constant, each STEP_S from -MARGIN_S on."""
+    """Rate of the meter against the board minus its constant part, every STEP_S from -MARGIN_S on."""
     phase_s: Float64Array
-    """Its integral."""
+    """Integral of `deviation`."""
 
     def moment_s(self, board_ns: Int64Array) -> Float64Array:
         """Seconds of the board's clock since the start."""
         return np.asarray((board_ns - self.board_start_ns) * 1e-9, np.float64)
 
     def on_board_ns(self, moment_s: Float64Array) -> Int64Array:
-        """The board's clock then."""
+        """Reading of the board's clock at these seconds."""
         return np.asarray(self.board_start_ns + np.rint(moment_s * 1e9), np.int64)
 
     def on_meter_ns(self, moment_s: Float64Array) -> Int64Array:
-        """The meter's clock then."""
+        """Reading of the meter's clock at these seconds."""
         at = np.clip(((moment_s + MARGIN_S) / STEP_S).astype(np.int64), 0, self.phase_s.size - 2)
         since_s = moment_s + MARGIN_S - at * STEP_S
         slope = (self.deviation[at + 1] - self.deviation[at]) / STEP_S
@@ -126,10 +126,10 @@ def sync_line(
     ppm: float = RESONATOR_PPM,
     lost: float = LOST,
 ) -> SyncLine:
-    """A run of so many seconds: offset and constant rate at random, the rate's course of one shape.
+    """Draws a run with a random offset and constant rate, and a course of the rate of one shape.
 
     Args:
-        lost: part of the edges that either side misses, each on its own.
+        lost: share of the edges that each side misses, independently of the other.
     """
     points = int((duration_s + 2 * MARGIN_S) / STEP_S) + 2
     deviation = SHAPES[shape](rng, np.arange(points) * STEP_S - MARGIN_S, duration_s)
@@ -155,7 +155,7 @@ def sync_line(
 
 
 def _toggles_s(rng: np.random.Generator, duration_s: float) -> Float64Array:
-    """When loaders toggle: phases of 5 s and more, an edge at both ends, edges 0.5 to 1.5 s apart, then a pause."""
+    """Toggle times of loaders: phases of 5 s and more, with edges at both ends and every 0.5 to 1.5 s; then a pause."""
     toggles: list[float] = []
     at_s = 0.0
     while at_s < duration_s:
@@ -167,7 +167,7 @@ def _toggles_s(rng: np.random.Generator, duration_s: float) -> Float64Array:
 
 
 def _recorded(rng: np.random.Generator, truth: SyncLine, toggle_s: Float64Array, lost: float) -> SyncLine:
-    """What the two sides write down of the toggles."""
+    """Simulates the toggles as both sides record them."""
     count = toggle_s.size
     level = ((np.arange(count) + rng.integers(2)) % 2).astype(np.int8)
     u_ns = np.exp(rng.normal(np.log(600.0), 0.5, count))

@@ -1,13 +1,13 @@
-"""Parts of real engines' runs on media with a tail: how many are told, and how many of those hold. SIMULATED.
+"""Counts how many parts of real engines' runs on media with a tail are identified, and how often correctly. SIMULATED.
 
     host/measure.py --db sqlite --device rpi4 --simulate --storage ssd-usb3 --seconds 40 --repeats 1 --out /tmp/sqlite
     .venv/bin/python host/validation/tail_trials.py /tmp/sqlite --trials 16 --seed 1
 
-Takes from a record when a real engine did what. Each trial draws what its parts cost, and a medium that obeys the state
-machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to 5 s. With --storage-sensor the
-estimate has a second trace, of a sensor in the medium's supply with idle, clock and errors of its own. With --late the
-tail begins only when the medium has been left alone for half a second: a medium that the estimate without that sensor
-does not assume. The estimate sees the traces and the record, never the powers.
+The times of a real engine's operations and activities come from a record. Each trial draws the power of every part, and
+a medium that follows the state machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to 5
+s. With --storage-sensor the estimate has a second trace, from a sensor in the medium's supply with its own idle, clock
+and errors. With --late the tail begins only half a second after the last write; the estimate without that sensor does
+not assume such a medium. The estimate sees the traces and the record, never the powers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[
 
 
 def line(name: str, parts: Sequence[Held]) -> str:
-    """One line of the table: how many are told, hold the truth, and how wide their intervals are."""
+    """Row of the table: parts identified, intervals held, median width and median error."""
     identified = [figure for figure in parts if figure.identified]
     cells = [name, f"{len(identified)} of {len(parts)}", "", "", ""]
     if identified:
@@ -55,20 +55,20 @@ def line(name: str, parts: Sequence[Held]) -> str:
 
 
 def main() -> int:
-    """Prints a table of all records, by engine and by part."""
+    """Prints a table of all records, by record and by part."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("records", nargs="+", type=Path, metavar="RECORD")
-    parser.add_argument("--trials", type=int, default=16, help="with each record")
-    parser.add_argument("--seed", type=int, default=1, help="of the first trial")
+    parser.add_argument("--trials", type=int, default=16, help="trials of each record")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument(
         "--late", action="store_true", help="the tail begins half a second after the last write"
     )
     parser.add_argument(
         "--storage-sensor",
         choices=("board", "own"),
-        help="a second sensor measures the medium, which draws from the board's supply or from one of its own",
+        help="a second sensor measures the medium, which is supplied by the board or has its own supply",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -83,7 +83,7 @@ def main() -> int:
     sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
     late = ", tail begins late" if options.late else ""
     print(f"SIMULATED; seeds {seeds} of each record{late}{sensor}\n")
-    print("| | told | hold the truth | median width | median error |\n|---|---|---|---|---|")
+    print("| | identified | held | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))
     print(line("every kind", [figure for figure in everything if figure.name in KINDS]))

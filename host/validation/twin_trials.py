@@ -1,7 +1,8 @@
-"""How often the intervals of `measure.py twin --fit` hold what a made-up board was given. No rig and no engine runs.
+"""Counts how often the intervals of `measure.py twin --fit` contain the true values. No rig and no engine runs.
 
-Each trial draws a board, a medium, a supply and a meter's errors, lets the board do what `measure.py twin` asks for
-(cores, writes, rest, syncs, reads), and fits the twin to what counters and meter would have recorded.
+SIMULATED. Each trial draws a board, a medium, a supply and a meter's errors. The board does the work that
+`measure.py twin` asks for (cores, writes, rest, syncs, reads), and the twin is fitted to the simulated readings of
+counters and meter.
 
     .venv/bin/python host/validation/twin_trials.py --trials 100 --seed 1
 """
@@ -50,7 +51,7 @@ SENSOR = ErrorBounds(
 
 @dataclass(frozen=True)
 class Truth:
-    """What one trial's board, medium and supply were given."""
+    """True properties of one trial's board, medium and supply."""
 
     board: BoardModel
     medium: MediumModel
@@ -58,7 +59,7 @@ class Truth:
 
     @classmethod
     def draw(cls, chance: random.Random) -> Truth:
-        """Any board and medium within what is sold."""
+        """Draws a board and a medium within the range of products on the market."""
         watts = [chance.uniform(1.0, 3.5)]
         for _ in range(chance.choice([1, 2, 4])):
             watts.append(watts[-1] + chance.uniform(0.2, 1.4))
@@ -79,7 +80,7 @@ class Truth:
         )
 
     def values(self) -> dict[str, float]:
-        """The truth of each parameter, by its key."""
+        """True value of each parameter, by its key."""
         medium = {
             f"medium.{name}": float(getattr(self.medium, name))
             for name in ("write_bytes_per_s", "read_bytes_per_s", "flush_s", "active_w", "tail_w", "tail_s")
@@ -93,7 +94,7 @@ class Truth:
 
 
 class _Story:
-    """What the board does, written down second by second."""
+    """Record of all that the board does, in order of time."""
 
     def __init__(self) -> None:
         self.now_ns = 0
@@ -110,17 +111,17 @@ class _Story:
         self.phases.append(Phase(name, 1, start_ns, self.now_ns, role=role, lead_in_s=lead_in_s))
 
     def rest(self, seconds: float) -> None:
-        """Nothing."""
+        """Does nothing for some seconds."""
         self.now_ns += round(seconds * 1e9)
 
     def load(self, cores: float, seconds: float) -> None:
-        """Some cores busy."""
+        """Keeps some cores busy for some seconds."""
         end_ns = self.now_ns + round(seconds * 1e9)
         self.cores.append((self.now_ns, end_ns, cores))
         self.now_ns = end_ns
 
     def move(self, nbytes: float, rate: float, mode: MediumMode) -> None:
-        """The medium moves bytes at its rate."""
+        """Moves bytes to or from the medium at its rate."""
         end_ns = self.now_ns + round(nbytes / rate * 1e9)
         self.busy.append(MediumStretch(self.now_ns, end_ns, mode))
         self.dirtied.append((self.now_ns, nbytes if mode is MediumMode.WRITING else 0.0, end_ns))
@@ -169,7 +170,7 @@ def _story(truth: Truth, chance: random.Random) -> _Story:
 
 
 def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") -> Recorded:
-    """What counters and meter would have recorded of one board."""
+    """Simulates the recordings of one board's counters and meter."""
     story = _story(truth, chance)
     rng = np.random.default_rng(chance.getrandbits(32))
     edge_ns = np.arange(0, story.now_ns + STEP_NS, STEP_NS, dtype=np.int64)
@@ -183,7 +184,7 @@ def recorded(truth: Truth, chance: random.Random, medium_name: str = "made-up") 
         - truth.board.power_w(0.0)
         + np.array([truth.board.power_w(float(b)) for b in busy_cores])
     )
-    # what no model has: slow wandering of the board's own
+    # slow wander of the board's power, which no model describes
     power_w += np.cumsum(rng.normal(0, 1e-5, power_w.size))
     for stretch in MediumCourse(truth.medium.tail_s).between(0, int(edge_ns[-1]), story.busy):
         first, last = np.searchsorted(centre_ns, [stretch.start_ns, stretch.end_ns])
@@ -251,14 +252,14 @@ def _system(
 
 
 def trial(seed: int) -> tuple[Truth, FittedTwin]:
-    """One board, and what the fit says of it."""
+    """Draws one board and fits its twin."""
     chance = random.Random(f"twin trial {seed}")
     truth = Truth.draw(chance)
     return truth, fit_twin([recorded(truth, chance)])
 
 
 def main() -> int:
-    """Prints, for each parameter, how often it was told, held, and how wide its interval was."""
+    """Prints for each parameter how often it was identified and held, and the width of its interval."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,11 +1,17 @@
-"""How well sync edges align clocks that wander: host/validation/wandering_clocks.py [--trials 100] [--resonators 2000].
+"""Tests how well sync edges align wandering clocks: host/validation/wandering_clocks.py [--trials 100].
 
-SIMULATED clocks and edges (synthetic_clocks.py): oscillators up to 6000 ppm off whose rate drifts, warms up, swings,
-walks or steps, over 2 minutes to 1 hour; edges as the loader makes them, with pauses; some lost, some invented, some
-late. Each trial matches the edges and compares the map with the truth all along the run, in its pauses and just beyond
-its last edge. Then cold starts of which each side misses 30 % of the edges: no map may be off by more than 4 of its own
-standard uncertainties at any moment. Then runs with a long pause of the edges, and resonators of a steady rate: none
-may be refused, none matched wrongly. Exit 1 if a limit is broken.
+SIMULATED clocks and edges (synthetic_clocks.py). The oscillators are up to 6000 ppm off, and their rates drift, warm
+up, swing, walk or step over 2 minutes to 1 hour. The edges are those of the loader, with pauses; some are lost, some
+invented, some late. There are four tests:
+
+* Each trial matches the edges and compares the map with the truth along the whole run, in its pauses, and just beyond
+  its first and last edge.
+* Cold starts of which each side misses 30 % of the edges. No map may be off by more than 4 of its own standard
+  uncertainties at any time.
+* Runs with one long pause of the edges. They have no limit.
+* Resonators with a steady rate (--resonators 2000). None may be refused or matched wrongly.
+
+Exit code 1 if a limit is exceeded.
 """
 
 from __future__ import annotations
@@ -30,40 +36,40 @@ DURATIONS_S = (120, 600, 1800, 3600)
 COVERAGE = (0.93, 0.97)
 MOMENTS = 200
 BEYOND_S = 10.0
-"""So far beyond the first and the last edge the map is asked too."""
+"""Time beyond the first and the last edge for which the map is tested as well."""
 PAUSES_S = (60.0, 300.0)
 PAUSE_MOMENTS = 9
 LOSSY = 0.3
-"""Part of the edges that either side misses of a cold start."""
+"""Share of a cold start's edges that each side misses."""
 LOSSY_TRIALS = 200
 WORST_U = 4.0
 LIMITS_US = {"warm-up": 50.0, "linear": 20.0}
-"""Greatest error allowed, pauses included, of 30 ppm of warm-up and of 3 ppm an hour."""
+"""Greatest error allowed, pauses included, with 30 ppm of warm-up and with 3 ppm an hour."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """One run's outcome."""
+    """Outcome of one run."""
 
     refused: str
-    """Why there was no map; empty if there was one."""
+    """Reason why there is no map; empty if there is one."""
     wrong_pairs: int
-    """Pairs of edges that are not the same edge."""
+    """Matched pairs that are not the same edge."""
     covered: float
-    """Part of the moments where the error lies inside the stated interval (k = 2)."""
+    """Share of the moments at which the error lies within the stated interval (k = 2)."""
     greatest_us: float
-    """Greatest error during the run, its pauses included, the cable's delay left out."""
+    """Greatest error during the run, including its pauses and without the cable's delay."""
     stated_us: float
     """Greatest stated interval (k = 2) during the run."""
     worst_u: float
-    """Greatest error over the standard uncertainty stated for it."""
+    """Greatest ratio of an error to its stated standard uncertainty."""
     knots: int
     seconds: float
-    """Time that matching and fitting took."""
+    """Duration of matching and fitting."""
 
 
 def trial(seed: int, shape: str, duration_s: float, delay: float = 0.5, lost: float = LOST) -> Trial:
-    """Aligns one random run; `delay`: which quantile of its distribution the delay of all edges is."""
+    """Aligns one random run; `delay` is the quantile of the delay that all edges share."""
     rng = np.random.default_rng(seed)
     delay_ns = NormalDist(0.0, U_DELAY_NS).inv_cdf(delay)
     line = sync_line(rng, shape, duration_s, delay_ns=delay_ns, lost=lost)
@@ -94,13 +100,13 @@ def trial(seed: int, shape: str, duration_s: float, delay: float = 0.5, lost: fl
 
 
 def wrong_pairs(line: SyncLine, board_index: np.ndarray, meter_index: np.ndarray) -> int:
-    """Pairs of different edges, or of one that was invented."""
+    """Number of pairs of different edges, or with an invented edge."""
     return int(np.sum(line.board_edge[board_index] != line.meter_edge[meter_index]))
 
 
 def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
-    """Runs the trials of one cell, prints its row, and says whether the limits hold."""
-    # One delay a run, and all its moments share it: drawn freely, a hundred runs would not tell 95 % from 90.
+    """Runs the trials of one cell and prints its row; True if the limits are kept."""
+    # All moments of a run share its delay. With random delays a hundred runs could not tell 95 % from 90.
     courses = [
         trial(first_seed + number, shape, duration_s, (number + 0.5) / trials) for number in range(trials)
     ]
@@ -121,7 +127,7 @@ def course(shape: str, duration_s: float, trials: int, first_seed: int) -> bool:
 
 
 def cold_starts(duration_s: float, trials: int, first_seed: int) -> bool:
-    """A resonator from cold whose edges are lost on both sides; prints a row, says whether no map was far off."""
+    """Tests cold resonators whose edges are lost on both sides; prints a row. True if the limits are kept."""
     starts = [
         trial(first_seed + number, "cold start", duration_s, (number + 0.5) / trials, LOSSY)
         for number in range(trials)
@@ -140,7 +146,7 @@ def cold_starts(duration_s: float, trials: int, first_seed: int) -> bool:
 
 
 def pauses(shape: str, pause_s: float, trials: int, first_seed: int) -> None:
-    """Half an hour with one long pause of the edges: how the map does inside it. No limit: nothing is seen there."""
+    """Tests the map within one long pause of the edges in half an hour; without edges there is no limit."""
     error_us, u_us = np.empty((trials, PAUSE_MOMENTS)), np.empty((trials, PAUSE_MOMENTS))
     for number in range(trials):
         rng = np.random.default_rng([first_seed, number])
@@ -162,7 +168,7 @@ def pauses(shape: str, pause_s: float, trials: int, first_seed: int) -> None:
 
 
 def resonators(count: int, first_seed: int) -> bool:
-    """Matches the edges of resonators with a steady rate; says whether none was refused or matched wrongly."""
+    """Matches the edges of resonators with a steady rate; True if none was refused or matched wrongly."""
     refused, wrong, pairs = 0, 0, 0
     for number in range(count):
         rng = np.random.default_rng([first_seed, number])
@@ -174,7 +180,8 @@ def resonators(count: int, first_seed: int) -> bool:
             print(f"refused: resonator {number}: {error}")
             continue
         pairs += edge_pairs.source_ns.size
-        # One pair of a lost edge and a late or invented one nearby is left to the fit; a wrong place is many.
+        # The fit deals with a single wrong pair (a lost edge and a late or invented one nearby). A match at the wrong
+        # place gives many wrong pairs.
         wrong += (
             wrong_pairs(line, edge_pairs.source_index, edge_pairs.target_index)
             > 0.1 * edge_pairs.source_ns.size
@@ -184,11 +191,11 @@ def resonators(count: int, first_seed: int) -> bool:
 
 
 def main() -> int:
-    """Every shape over every duration, then the resonators."""
+    """Runs all tests; exit status 1 if a limit is exceeded."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--trials", type=int, default=100, help="of each shape and duration")
+    parser.add_argument("--trials", type=int, default=100, help="trials of each shape and duration")
     parser.add_argument("--resonators", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=0, help="seed of the first trial")
     options = parser.parse_args()

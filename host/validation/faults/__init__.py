@@ -1,1 +1,1 @@
-"""Faults for host/validation/fault_matrix.py, by what they strike. SIMULATED."""
+"""Faults for host/validation/fault_matrix.py, one module for each place where they strike. SIMULATED."""

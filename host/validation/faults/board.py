@@ -1,4 +1,4 @@
-"""Faults of the board: a measurement over a real sshd on loopback, whose link, medium or database server fails."""
+"""Faults of the board: its link, medium, loader or server fails during a measurement over a real sshd on loopback."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from test_devices_measurement import LoopbackRig
 from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
 
 OPERATIONS = ("--operations", "20000", "-p", "target=5000")
-"""A run of 4 s."""
+"""Options for a run of 4 s."""
 MEASURED_S = 14.0
-"""About as long as load, run and their settling take."""
+"""Approximate duration of load, run and their settling."""
 LOADER_LIVES_S = 4.0
 AFTER_S = 15.0
-"""Longer than it takes to notice that a link is cut."""
+"""Longer than the time after which a cut link is noticed."""
 SERVER_KILLED = "board: database server killed"
 
 
 Strike = Callable[[subprocess.Popen[str]], object]
-"""Strikes while the measurement runs; False if there was nothing to strike."""
+"""Injects a fault while the measurement runs; returns False if there was nothing to strike."""
 
 
 class Measured:
-    """A measurement over ssh on loopback, struck at a random moment."""
+    """Measurement over ssh on loopback, with a fault at a random moment."""
 
     def __init__(self, folder: Path, chance: random.Random, *more: str, engine: str = "leveldb") -> None:
         self.chance, self.folder = chance, folder
@@ -45,7 +45,7 @@ class Measured:
         self.mounts = Path("/proc/self/mounts").read_text()
 
     def run(self, strike: Strike, within_s: float = MEASURED_S) -> Trial:
-        """Measures, strikes up to `within_s` after the first phase has begun, and judges the record."""
+        """Measures, injects the fault within `within_s` after the start of the first phase, and judges the record."""
         running = self.rig.measure(*self.engine, *OPERATIONS)
         until_s = time.monotonic() + LIMIT_S
         while not self.rig.phases() and running.poll() is None and time.monotonic() < until_s:
@@ -61,11 +61,11 @@ class Measured:
             return Trial(-1, "hangs", wrong=["it did not end"])
         trial = judged(self.rig.out, running.returncode, said)
         trial.struck = struck
-        trial.status += "" if struck else " before it"
+        trial.status += "" if struck else " before the fault"
         return trial
 
     def put_back(self, trial: Trial) -> None:
-        """What the board has left is restored, and its medium is empty then."""
+        """Restores the board, and notes in the trial what is still not restored or left on the medium."""
         self.rig.link.heal()
         shell = SshConnection(self.rig.sshd.target, self.rig.sshd.options())
         try:
@@ -77,22 +77,22 @@ class Measured:
         if left:
             trial.wrong.append(f"restore left {left[0]}")
         there = self.rig.storage.iterdir() if self.rig.storage.is_dir() else ()
-        if names := [path.name for path in there if path.name != "lost+found"]:  # fsck's own
-            trial.wrong.append(f"on the medium: {names[0]}")
+        if names := [path.name for path in there if path.name != "lost+found"]:  # made by mkfs or fsck
+            trial.wrong.append(f"left on the medium: {names[0]}")
 
     def next_works(self, trial: Trial) -> None:
-        """A measurement after it."""
+        """Checks that the next measurement works."""
         self.rig.out = self.folder / "next"
         self.rig.reset_meter()  # a simulator that lags behind on a busy computer would not answer in time
         with self.rig.measure(*self.engine, "--operations", "500", "--idle", "0") as running:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
-            trial.wrong.append(f"the next measurement: {after.status} {after.wrong} {said.strip()[-200:]}")
+            trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {said.strip()[-200:]}")
 
 
 def link_cut(measured: Measured) -> Trial:
-    """Every byte is lost for 15 s."""
+    """Loses every byte for 15 s."""
 
     def cut(_: subprocess.Popen[str]) -> None:
         measured.rig.link.cut()
@@ -103,7 +103,7 @@ def link_cut(measured: Measured) -> Trial:
 
 
 def link_slow(measured: Measured) -> Trial:
-    """From a random moment on every byte takes 0.4 s each way."""
+    """Delays every byte by 0.4 s each way, from a random moment on."""
 
     def slow(_: subprocess.Popen[str]) -> None:
         measured.rig.link.delay_s = 0.4
@@ -114,12 +114,12 @@ def link_slow(measured: Measured) -> Trial:
 
 
 def host_killed(measured: Measured) -> Trial:
-    """kill -9 of measure.py; the board stops the workload by itself."""
+    """Kills measure.py with -9; the board has to stop the workload by itself."""
     return measured.run(lambda running: running.send_signal(signal.SIGKILL))
 
 
 def loader_killed(measured: Measured) -> Trial:
-    """kill -9 of a loader, which loads or runs: what the kernel does where memory ends."""
+    """Kills a loader that loads or runs with -9, as the kernel does when memory is exhausted."""
 
     def kill(running: subprocess.Popen[str]) -> bool:
         while not of_ours(measured.folder, "loader") and running.poll() is None:
@@ -131,7 +131,7 @@ def loader_killed(measured: Measured) -> Trial:
 
 
 def server_killed(measured: Measured) -> Trial:
-    """kill -9 of the database server."""
+    """Kills the database server with -9."""
     return measured.run(lambda _: _kill(measured, "java"))
 
 
@@ -145,7 +145,7 @@ def _kill(measured: Measured, name: str) -> bool:
 
 @contextlib.contextmanager
 def shared_mounts(folder: Path) -> Iterator[None]:
-    """What is mounted below a folder is seen by the board, too: its sshd has a table of mounts of its own."""
+    """Makes mounts below a folder visible to the board, whose sshd has its own mount table."""
     subprocess.run(["mount", "--bind", folder, folder], check=True)
     subprocess.run(["mount", "--make-shared", folder], check=True)
     try:
@@ -156,7 +156,7 @@ def shared_mounts(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def own_disk(measured: Measured, megabytes: int) -> Iterator[str]:
-    """The medium on an ext4 file system of its own, which turns read-only on an error; gives its kernel name."""
+    """Puts the medium on its own ext4 file system, which turns read-only on an error; yields its kernel name."""
     image = measured.folder / "card"
     with image.open("wb") as file:
         file.truncate(megabytes << 20)
@@ -177,7 +177,7 @@ def own_disk(measured: Measured, megabytes: int) -> Iterator[str]:
 
 
 def card_read_only(measured: Measured) -> Trial:
-    """An error of the medium turns its file system read-only (ext4, errors=remount-ro)."""
+    """Turns the file system read-only by an error of the medium (ext4, errors=remount-ro)."""
     with own_disk(measured, 64) as name:
         trigger = Path(f"/sys/fs/ext4/{name}/trigger_fs_error")
         trial = measured.run(lambda _: _trigger(trigger))
@@ -195,7 +195,7 @@ def _trigger(trigger: Path) -> None:
 
 
 def medium_full(measured: Measured) -> Trial:
-    """Another program fills the medium."""
+    """Fills the medium by another program."""
     with own_disk(measured, 64):
 
         def fill(_: subprocess.Popen[str]) -> None:
@@ -222,7 +222,7 @@ _PUT_BACK_THEMSELVES = ("board: medium full", "board: card turns read-only")
 
 
 def board_trial(name: str, chance: random.Random, folder: Path) -> Trial:
-    """One fault at one moment of a measurement over ssh."""
+    """Injects one fault at one moment of a measurement over ssh."""
     with contextlib.ExitStack() as server:
         server.enter_context(shared_mounts(folder))
         if name != SERVER_KILLED:

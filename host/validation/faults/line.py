@@ -1,4 +1,4 @@
-"""Faults of the serial line: bytes that are changed, lost, added or repeated on their way from the meter."""
+"""Faults of the serial line: bytes from the meter that are changed, lost, added or repeated."""
 
 from __future__ import annotations
 
@@ -21,36 +21,36 @@ from faults.trial import COMMAND, CURRENT_A, LIMIT_S, Trial, env, judged
 
 RECORDED_S = 4.0
 SETUP_BYTES = 1000
-"""That a meter says before it samples; the first faults strike after them."""
+"""Bytes that a meter sends before it samples; all faults come after them."""
 
 Damage = Callable[[bytes, random.Random], bytes]
 
 
 def flipped(data: bytes, chance: random.Random) -> bytes:
-    """One bit is another."""
+    """Flips one bit."""
     at = chance.randrange(len(data))
     return data[:at] + bytes([data[at] ^ 1 << chance.randrange(8)]) + data[at + 1 :]
 
 
 def dropped(data: bytes, chance: random.Random) -> bytes:
-    """Some bytes are missing."""
+    """Removes some bytes."""
     at = chance.randrange(len(data))
     return data[:at] + data[at + chance.randrange(1, 40) :]
 
 
 def inserted(data: bytes, chance: random.Random) -> bytes:
-    """Bytes that nobody sent."""
+    """Inserts random bytes."""
     at = chance.randrange(len(data))
     return data[:at] + chance.randbytes(chance.randrange(1, 40)) + data[at:]
 
 
 def replayed(data: bytes, chance: random.Random) -> bytes:
-    """A piece comes twice."""
+    """Repeats the end of the data."""
     return data + data[chance.randrange(len(data)) :]
 
 
 def jumped(data: bytes, chance: random.Random) -> bytes:
-    """Whole frames, one of which bears another number under a CRC that fits."""
+    """Gives a frame another number and a CRC that fits."""
     parts = data.split(b"\0")
     for place in range(1, len(parts) - 1):
         with contextlib.suppress(ValueError, IndexError):
@@ -73,7 +73,7 @@ SILENT = "line: silent for half a second"
 
 
 class BadLine:
-    """A pty in place of the meter's, which passes bytes on and damages a few of them at random moments."""
+    """Pty in place of the meter's, which passes bytes on and damages some of them at random moments."""
 
     def __init__(self, port: Path, link: Path, name: str, chance: random.Random) -> None:
         self._far = os.open(port, os.O_RDWR | os.O_NOCTTY)
@@ -116,7 +116,7 @@ class BadLine:
         return LINE[self._name](data, self._chance)
 
     def close(self) -> None:
-        """Ends it."""
+        """Stops passing bytes on, and closes the pty."""
         self._stop.set()
         self._thread.join()
         for fd in (self._far, self._near, self._kept_open):
@@ -124,7 +124,7 @@ class BadLine:
 
 
 def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
-    """A recording over a line that damages some bytes."""
+    """Records over a line that damages some bytes."""
     write_profile(folder / "profile.csv", [(0.0, CURRENT_A)], 5.04, 600)
     rig = [RIG_SIM, "--elf", FIRMWARE, "--pty", folder / "meter", "--truth", folder / "truth.json"]
     rig += ["--profile", folder / "profile.csv", "--pace", "1", "--patience-s", "60"]
@@ -143,5 +143,5 @@ def line_trial(name: str, chance: random.Random, folder: Path) -> Trial:
             line.close()
     trial = judged(folder / "run", ended.returncode, ended.stderr, exact=True)
     trial.struck = line.struck > 0
-    trial.status += "" if trial.struck else " before it"
+    trial.status += "" if trial.struck else " before the fault"
     return trial

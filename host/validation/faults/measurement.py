@@ -1,4 +1,4 @@
-"""Faults that strike `measure.py --simulate`: each of its processes is killed, or stands still, at a random moment."""
+"""Faults of `measure.py --simulate`: one of its processes is killed or suspended at a random moment."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ SHORT = (
     *("--db", "leveldb", "--device", "rpi4", "--records", "500", "--operations", "6000", "-p", "target=2000"),
     *("--no-harness", "--no-blocks", "--repeats", "1", "--idle", "1", "--settle-limit", "10", "--simulate"),
 )
-"""A measurement whose run takes 3 s."""
+"""Options for a measurement with a run of 3 s."""
 STANDS_S = 20
 LENGTH_S = 25.0
-"""About as long as its processes live."""
+"""Approximate lifetime of its processes."""
 LOADER_LIVES_S = {"load": 0.3, "run": 3.0}
 KILLED = ("measure.py", "rig-sim", "probe", "loader", "medium-sim")
 FAULTS = {
@@ -30,7 +30,7 @@ FAULTS = {
 
 
 def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
-    """A measurement one of whose processes is killed, or stands still, at a random moment."""
+    """Measures, and kills or suspends one of the processes at a random moment."""
     number, program = FAULTS[name]
     (folder / "tmp").mkdir()
     mounts = Path("/proc/self/mounts").read_text()
@@ -50,7 +50,7 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     trial = judged(folder / "run", status, (folder / "said").read_text(errors="replace"))
     trial.struck = bool(struck)
     if not struck:
-        trial.status = f"{trial.status} before it"
+        trial.status = f"{trial.status} before the fault"
     if program == "measure.py" and number == signal.SIGKILL:
         _sweep(trial, folder)
     note_what_is_left(trial, folder / "tmp", mounts)
@@ -58,7 +58,7 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
 
 
 def _sleep(running: subprocess.Popen[bytes], folder: Path, program: str, chance: random.Random) -> None:
-    """Until a random moment of the program's life; of a loader it is the life of one that loads or one that runs."""
+    """Sleeps until a random moment of the program's life; for a loader, of one that loads or one that runs."""
     until_s, word, lives_s = time.monotonic() + LIMIT_S, "", LENGTH_S
     if program == "loader":
         word = chance.choice(("load", "run", "run", "run"))
@@ -80,7 +80,7 @@ def _strike(struck: list[int], number: int) -> None:
 
 
 def _sweep(trial: Trial, folder: Path) -> None:
-    """The next measurement removes what a killed one could not, and works."""
+    """Checks that the next measurement works; it also has to remove what a killed one left."""
     command = [*COMMAND, *SHORT, "--out", str(folder / "next")]
     ended = subprocess.run(
         command, capture_output=True, text=True, timeout=LIMIT_S, check=False, env=env(folder / "tmp")
@@ -88,4 +88,4 @@ def _sweep(trial: Trial, folder: Path) -> None:
     after = judged(folder / "next", ended.returncode, ended.stderr)
     if after.status != "complete" or after.wrong:
         faults = RunRecord.open(folder / "next").faults if (folder / "next").exists() else []
-        trial.wrong.append(f"the next measurement: {after.status} {after.wrong} {faults} {ended.returncode}")
+        trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {faults} {ended.returncode}")

@@ -1,4 +1,4 @@
-"""Faults that strike `measure.py record` on a simulated meter: its process, its meter, the host's disk and clock."""
+"""Faults of `measure.py record` on a simulated meter: of its process, its meter, the host's disk or its clock."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ RECORDED_S = 2.0
 EARLY_S = 0.3
 STANDS_S = 20.0
 FULL_BYTES = (140_000, 320_000)
-"""Room on the disk that gets full: from too little to begin with to enough for a recording of 2 s."""
+"""Range of the space on a disk that fills up: from too little for a start to enough for a recording of 2 s."""
 
 Strike = Callable[["Recording"], None]
 
 
 class Recording:
-    """A simulated meter and `measure.py record` on it, struck at a random moment, and the next one after it."""
+    """A simulated meter, `measure.py record` with a fault at a random moment, and the next recording."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.folder, self.chance = folder, chance
@@ -55,7 +55,7 @@ class Recording:
     def start(
         self, out: Path, *, meter: str = "", seconds: float = RECORDED_S, **more: str
     ) -> subprocess.Popen[str]:
-        """`measure.py record`, with more environment."""
+        """Starts `measure.py record`, with additional environment variables."""
         command = [*COMMAND, "record", "--meter", meter or f"serial:{self.folder}/meter", "--out", str(out)]
         return subprocess.Popen(
             [*command, "--seconds", str(seconds)],
@@ -67,7 +67,7 @@ class Recording:
         )
 
     def ended(self, running: subprocess.Popen[str]) -> int:
-        """Waits for it; its exit status, and what it said in `said`. Raises: TimeoutExpired, and has killed it."""
+        """Waits for the end; returns the exit status, keeps stderr in `said`. Raises: TimeoutExpired, after a kill."""
         try:
             _, self.said = running.communicate(timeout=LIMIT_S)
         except subprocess.TimeoutExpired:
@@ -77,16 +77,16 @@ class Recording:
         return running.returncode
 
     def sleep(self) -> None:
-        """Until the moment of the fault, which counts from the record's first file on; one in eight is before it."""
+        """Sleeps until the fault; its time counts from the record's first file, or (one in eight) from now."""
         until_s = time.monotonic() + LIMIT_S
         while self.moment_s > EARLY_S and not (self.out / "run.json").exists() and time.monotonic() < until_s:
             time.sleep(0.01)
         time.sleep(self.moment_s)
 
     def finish(self, status: int, *, exact: bool = True) -> Trial:
-        """Judges the record and has the next one recorded, by a meter that has been reset as an Uno is at each opening.
+        """Judges the record, and makes the next recording with a reset meter; an Uno also resets at each opening.
 
-        A simulator that lags behind real time on a busy computer would not answer in time.
+        Without the reset, a simulator that lags behind real time on a busy computer would not answer in time.
         """
         trial = judged(self.out, status, self.said, exact=exact)
         self.close()
@@ -94,11 +94,11 @@ class Recording:
         next_one = self.ended(self.start(self.folder / "next", seconds=0.5))
         after = judged(self.folder / "next", next_one, self.said, exact=True)
         if after.status != "complete" or after.wrong:
-            trial.wrong.append(f"the next recording: {after.status} {after.wrong} {self.said.strip()[-200:]}")
+            trial.wrong.append(f"next recording failed: {after.status} {after.wrong} {self.said.strip()[-200:]}")
         return trial
 
     def close(self) -> None:
-        """Ends the meter, if it has not ended."""
+        """Ends the meter, if it still runs."""
         self.meter.send_signal(signal.SIGCONT)
         self.meter.kill()
         self.meter.wait()
@@ -108,7 +108,7 @@ class Recording:
 
 
 def killed(run: Recording) -> Trial:
-    """kill -9 of the recording."""
+    """Kills the recording with -9."""
     running = run.start(run.out)
     run.sleep()
     running.kill()
@@ -116,7 +116,7 @@ def killed(run: Recording) -> Trial:
 
 
 def stopped(run: Recording) -> Trial:
-    """The recording stands still for 20 s."""
+    """Suspends the recording for 20 s."""
     running = run.start(run.out)
     run.sleep()
     running.send_signal(signal.SIGSTOP)
@@ -126,7 +126,7 @@ def stopped(run: Recording) -> Trial:
 
 
 def meter_gone(run: Recording) -> Trial:
-    """The simulated meter is killed: its cable is pulled. It is plugged in again for the next recording."""
+    """Kills the simulated meter, as if its cable were pulled; the next recording has a meter again."""
     running = run.start(run.out)
     run.sleep()
     run.close()
@@ -134,7 +134,7 @@ def meter_gone(run: Recording) -> Trial:
 
 
 def meter_stopped(run: Recording) -> Trial:
-    """The simulated meter stands still for 20 s, as if it hung."""
+    """Suspends the simulated meter for 20 s, as if it hung."""
     running = run.start(run.out)
     run.sleep()
     run.meter.send_signal(signal.SIGSTOP)
@@ -144,7 +144,7 @@ def meter_stopped(run: Recording) -> Trial:
 
 
 def disk_full(run: Recording) -> Trial:
-    """The record lies on a file system that gets full at a random moment."""
+    """Records to a file system that fills up at a random moment."""
     size = run.chance.randint(*FULL_BYTES) // 4096 * 4096
     subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "opjoule", run.out.parent], check=True)
     try:
@@ -154,14 +154,14 @@ def disk_full(run: Recording) -> Trial:
 
 
 def host_faults(folder: Path) -> str:
-    """The preloaded library, built in a folder."""
+    """Builds the library to preload in a folder; returns its path."""
     place, source = folder / "host_faults.so", HOST / "validation/faults/host_faults.c"
     subprocess.run(["gcc", "-shared", "-fPIC", "-O1", "-o", place, source, "-ldl"], check=True)
     return str(place)
 
 
 def host_fault(fault: str) -> Callable[[Recording], Trial]:
-    """The host's disk or clock misbehaves from a random moment on."""
+    """Makes the host's disk or clock misbehave from a random moment on."""
 
     def strike(run: Recording) -> Trial:
         settings = {
@@ -177,7 +177,7 @@ def host_fault(fault: str) -> Callable[[Recording], Trial]:
 
 
 def two_at_once(run: Recording) -> Trial:
-    """A second recording asks for the same meter: it is refused in one line, and the first one does not notice."""
+    """Starts a second recording on the same meter; it must be refused in one line and not disturb the first one."""
     first = run.start(run.out)
     run.sleep()
     second = run.start(run.folder / "second", seconds=0.5)
@@ -186,7 +186,7 @@ def two_at_once(run: Recording) -> Trial:
     trial = run.finish(run.ended(first))
     trial.struck = overlapped
     if "Traceback" in said or (overlapped and (second.returncode == 0) == (trial.status == "complete")):
-        trial.wrong.append(f"the second one ended with {second.returncode}: {said.strip()[-200:]}")
+        trial.wrong.append(f"second recording: exit status {second.returncode}: {said.strip()[-200:]}")
     return trial
 
 
@@ -203,7 +203,7 @@ sys.exit(main(sys.argv[2:]))
 
 
 def monsoon_gone(run: Recording) -> Trial:
-    """A Monsoon in software is unplugged at a random moment of its own 2 s."""
+    """Unplugs a software Monsoon at a random moment of its 2 s."""
     command = [str(PYTHON), "-c", _MONSOON, f"{run.chance.uniform(0.2, RECORDED_S - 0.2):.3f}"]
     command += ["record", "--meter", "monsoon", "--out", str(run.out), "--seconds", str(RECORDED_S)]
     more = {"PYTHONPATH": f"{HOST}:{HOST}/tests/support"}
@@ -233,7 +233,7 @@ FAULTS: dict[str, Callable[[Recording], Trial]] = {
 
 
 def recording_trial(name: str, chance: random.Random, folder: Path) -> Trial:
-    """One fault at one moment of a recording."""
+    """Injects one fault at one moment of a recording."""
     run = Recording(folder, chance)
     try:
         trial = FAULTS[name](run)

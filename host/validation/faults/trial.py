@@ -1,4 +1,4 @@
-"""One trial of a fault: what it leaves of a record, and of the computer."""
+"""One trial of a fault, and the checks of the record and the computer after it."""
 
 from __future__ import annotations
 
@@ -19,38 +19,39 @@ COMMAND = (str(PYTHON), "-m", "opjoule.cli.start")
 LIMIT_S = 240.0
 CURRENT_A = 0.5
 NEAR_A = 0.02
-"""Largest distance of a sample from the true current; a damaged one that passed as sound would be anywhere."""
+"""Largest distance of a sample from the true current; a damaged sample that passed as sound could be anywhere."""
 
 
 @dataclass
 class Trial:
-    """One fault at one moment."""
+    """Outcome of one fault at one moment."""
 
     exit_status: int
     status: str
     lost: int = 0
-    """Samples that the record says were lost."""
+    """Samples that the record counts as lost."""
     wrong: list[str] = field(default_factory=list)
-    """What was not survived."""
+    """Checks that failed; empty if the fault was survived."""
     struck: bool = True
-    """False: what the fault strikes had ended before it."""
+    """False if the target had ended before the fault."""
 
 
 def env(temporary: Path | None = None, **more: str) -> dict[str, str]:
-    """The environment of the commands that are tried.
+    """Environment variables of the tested commands.
 
     Args:
-        temporary: their folder for temporary files.
+        temporary: folder for their temporary files.
     """
     temporary_folder = {"TMPDIR": str(temporary)} if temporary else {}
     return {**os.environ, "PYTHONPATH": str(HOST), **temporary_folder, **more}
 
 
 def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) -> Trial:
-    """What a fault has left of a record.
+    """Checks the record that a fault has left.
 
     Args:
-        exact: every sample has to lie at CURRENT_A.
+        said: output of the command.
+        exact: every sample must be within NEAR_A of CURRENT_A.
     """
     trial = Trial(exit_status, "no record")
     if "Traceback" in said:
@@ -73,19 +74,19 @@ def judged(record: Path, exit_status: int, said: str, *, exact: bool = False) ->
         return trial
     good = trace.current_a[trace.good]
     off = int(((good - CURRENT_A) > NEAR_A).sum() + ((good - CURRENT_A) < -NEAR_A).sum()) if exact else 0
-    if exact and off > 2:  # the supply of the simulated rig switches on and off at the ends
+    if exact and off > 2:  # the simulated rig's supply switches on at the start and off at the end
         trial.wrong.append(f"{off} samples that the meter did not take")
     trial.lost = sum(gap.lost_samples for gap in trace.gaps)
     return trial
 
 
 def of_ours(folder: Path, name: str = "", word: str = "") -> list[int]:
-    """The processes of a trial, on the host and on the board behind sshd: its folder is in their environment.
+    """Processes of a trial, on the host and on the board behind sshd; their environment contains the trial's folder.
 
     Args:
-        folder: the trial's.
-        name: how the name of their program begins.
-        word: it has to be among their arguments.
+        folder: folder of the trial.
+        name: beginning of the name of their program.
+        word: argument that they must have.
     """
     pids = []
     for place in Path("/proc").glob("[0-9]*"):
@@ -100,11 +101,11 @@ def of_ours(folder: Path, name: str = "", word: str = "") -> list[int]:
 
 
 def note_what_is_left(trial: Trial, temporary: Path, mounts: str) -> None:
-    """Adds processes, files in the folder for temporary files, and mounts that are still there; ends the processes.
+    """Notes processes, temporary files and mounts that are still there in the trial; ends the processes.
 
     Args:
-        temporary: the trial's, in its folder.
-        mounts: /proc/self/mounts as it was before.
+        temporary: folder for temporary files, within the trial's folder.
+        mounts: /proc/self/mounts before the trial.
     """
     folder, until_s = temporary.parent, time.monotonic() + 30
     while of_ours(folder) and time.monotonic() < until_s:
