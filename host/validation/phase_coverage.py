@@ -147,7 +147,7 @@ def main() -> int:
             for n in range(options.trials)
             for one in trials(options.seed + 1000 * n, pairs=pairs, own_power=own_power, map_u_s=map_u_s)
         ]
-        print(f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_said(every)}")
+        print(f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_share_and_width(every)}")
         heads = [f"{1e3 * a:.0f} to {1e3 * b:.0f} ms" for a, b in BANDS_S]
         print(f"| phases | map | figure | {' | '.join(heads)} | all |\n|{'---|' * (len(heads) + 4)}")
         for own_power in (False, True):
@@ -160,12 +160,12 @@ def main() -> int:
                     ]
                     bands = [[figure for figure in of_case if a <= figure.length_s < b] for a, b in BANDS_S]
                     where = "own power" if own_power else "anywhere"
-                    cells = " | ".join(_said(some) for some in [*bands, of_case])
+                    cells = " | ".join(_share_and_width(some) for some in [*bands, of_case])
                     print(f"| {where} | {1e6 * map_u_s:.0f} us | {name} | {cells} |", flush=True)
     return 0
 
 
-def _said(some: list[Trial]) -> str:
+def _share_and_width(some: list[Trial]) -> str:
     share = 100 * sum(figure.held for figure in some) / max(len(some), 1)
     return f"{share:.1f} ({100 * float(np.median([figure.relative_u for figure in some])):.2g} %)"
 

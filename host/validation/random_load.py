@@ -62,7 +62,7 @@ def _pieces(
     return rows
 
 
-def _in_turn(
+def _alternating(
     low_s: Callable[[], float], high_s: Callable[[], float], high_a: Callable[[], float]
 ) -> Callable[[float], Rows]:
     def rows(seconds: float) -> Rows:
@@ -89,16 +89,16 @@ def run_load(kind: str, chance: random.Random) -> Callable[[float], Rows]:
     if kind == "noisy":
         return _pieces(chance, lambda: chance.uniform(1e-3, 30e-3), lambda: top_a * chance.uniform(0.2, 1.0))
     if kind == "bursts of 40 ms":
-        return _in_turn(lambda: chance.uniform(0.02, 0.2), lambda: 0.04, lambda: top_a)
+        return _alternating(lambda: chance.uniform(0.02, 0.2), lambda: 0.04, lambda: top_a)
     if kind == "bursts of 50 us to 5 ms":
 
         def length_s() -> float:
             return _log_uniform(chance, 50e-6, 5e-3)
 
-        return _in_turn(length_s, length_s, lambda: top_a * chance.uniform(0.5, 1.0))
+        return _alternating(length_s, length_s, lambda: top_a * chance.uniform(0.5, 1.0))
     if kind == "square":
         half_s = _log_uniform(chance, 1e-3, 0.25)
-        return _in_turn(lambda: half_s, lambda: half_s, lambda: top_a)
+        return _alternating(lambda: half_s, lambda: half_s, lambda: top_a)
     if kind == "ramp":
         return lambda seconds: [(i * 2e-3, top_a * i * 2e-3 / seconds) for i in range(round(seconds / 2e-3))]
     raise ValueError(kind)

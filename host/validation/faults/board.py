@@ -114,12 +114,12 @@ def link_slow(measured: Measured) -> Trial:
 
 
 def host_killed(measured: Measured) -> Trial:
-    """Kills measure.py with -9; the board has to stop the workload by itself."""
+    """Kills measure.py (SIGKILL); the board has to stop the workload by itself."""
     return measured.run(lambda running: running.send_signal(signal.SIGKILL))
 
 
 def loader_killed(measured: Measured) -> Trial:
-    """Kills a loader that loads or runs with -9, as the kernel does when memory is exhausted."""
+    """Kills a loader that loads or runs (SIGKILL), as the kernel does when memory is exhausted."""
 
     def kill(running: subprocess.Popen[str]) -> bool:
         while not of_ours(measured.folder, "loader") and running.poll() is None:
@@ -131,7 +131,7 @@ def loader_killed(measured: Measured) -> Trial:
 
 
 def server_killed(measured: Measured) -> Trial:
-    """Kills the database server with -9."""
+    """Kills the database server (SIGKILL)."""
     return measured.run(lambda _: _kill(measured, "java"))
 
 

@@ -52,7 +52,7 @@ def measurement_trial(name: str, chance: random.Random, folder: Path) -> Trial:
     if not struck:
         trial.status = f"{trial.status} before the fault"
     if program == "measure.py" and number == signal.SIGKILL:
-        _sweep(trial, folder)
+        _check_next(trial, folder)
     note_what_is_left(trial, folder / "tmp", mounts)
     return trial
 
@@ -79,7 +79,7 @@ def _strike(struck: list[int], number: int) -> None:
                 os.kill(pid, signal.SIGCONT)
 
 
-def _sweep(trial: Trial, folder: Path) -> None:
+def _check_next(trial: Trial, folder: Path) -> None:
     """Checks that the next measurement works; it also has to remove what a killed one left."""
     command = [*COMMAND, *SHORT, "--out", str(folder / "next")]
     ended = subprocess.run(

@@ -108,7 +108,7 @@ class Recording:
 
 
 def killed(run: Recording) -> Trial:
-    """Kills the recording with -9."""
+    """Kills the recording (SIGKILL)."""
     running = run.start(run.out)
     run.sleep()
     running.kill()
