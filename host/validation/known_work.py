@@ -1,4 +1,4 @@
-"""Simulated databases with known energies: operations, the engine's background work, and the medium. SIMULATED.
+"""Databases at work with known energies: operations, the engine's background work, and the medium. SIMULATED.
 
 Every figure is drawn at random. The families of loads are those seen on boards: steady, steps, bursts of 20 us to 1 s,
 a changing frequency, a load in step with the meter's samples, humps of compaction, write-back in bursts, tails.
