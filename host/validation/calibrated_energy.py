@@ -204,8 +204,10 @@ def main() -> int:
         description="Compares the energy from a calibrated sensor with the truth, SIMULATED."
     )
     parser.add_argument("--rigs", type=int, default=20)
-    parser.add_argument("--references", type=int, default=1, help="of each kind, for each rig (1)")
-    parser.add_argument("--step", type=float, default=POINT_S, help="seconds for each load of the ladder (60)")
+    parser.add_argument("--references", type=int, default=1, help="references of each kind, for each rig (1)")
+    parser.add_argument(
+        "--step", type=float, default=POINT_S, help="seconds for each load of the ladder (60)"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -216,9 +218,7 @@ def main() -> int:
         f"SIMULATED; total energy in windows of {WINDOW_S:g} s, {options.rigs} rigs, each calibrated with "
         f"{options.references} reference(s) of each kind:"
     )
-    print(
-        "| calibrated by | median error | 95th percentile | greatest | held | median u |"
-    )
+    print("| calibrated by | median error | 95th percentile | greatest | held | median u |")
     print("|---|---|---|---|---|---|")
     missed = False
     for words in ("as delivered", *references()):

@@ -153,9 +153,7 @@ def tell_ratios(runs: Sequence[ComparedRun], axis: str, metric: str) -> bool:
 
 def tell_records(runs: Sequence[ComparedRun]) -> None:
     """Prints for each figure how many records' intervals contain the true value."""
-    print(
-        "\n| figure of one record | held | median error, % | median stated, % |\n|---|---|---|---|"
-    )
+    print("\n| figure of one record | held | median error, % | median stated, % |\n|---|---|---|---|")
     for key, about in SHOWN.items():
         pairs = [
             (run.numbers[key]["value"], run.numbers[key]["u"], truth_of(run.place)[key])

@@ -133,12 +133,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Prints the tables; exit status 1 if an interval contains the true value too rarely."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
     parser.add_argument("--count", type=int, default=400, help="measurements (default: 400)")
-    parser.add_argument("--first-seed", type=int, default=1, help="seed of the first measurement (default: 1)")
+    parser.add_argument(
+        "--first-seed", type=int, default=1, help="seed of the first measurement (default: 1)"
+    )
     parser.add_argument("--processes", type=int, default=2, help="processes side by side (default: 2)")
     parser.add_argument(
         "--journal", type=Path, default=ROOT / "build/coverage.jsonl", help="file of finished measurements"
     )
-    parser.add_argument("--plot", type=Path, help="write an SVG of all errors over their stated uncertainties")
+    parser.add_argument(
+        "--plot", type=Path, help="write an SVG of all errors over their stated uncertainties"
+    )
     options = parser.parse_args(arguments)
     seeds = range(options.first_seed, options.first_seed + options.count)
     every = measure_all(options.journal, seeds, options.processes)
@@ -152,7 +156,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     print("\n".join(table(measurements)), end="\n\n")
     for view in VIEWS:
         print("\n".join(by_kind(measurements, view)), end="\n\n")
-    print("In brackets: r.m.s. of error over standard uncertainty. 1 is right; below 1 the interval is too wide.")
+    print(
+        "In brackets: r.m.s. of error over standard uncertainty. 1 is right; below 1 the interval is too wide."
+    )
     if options.plot:
         options.plot.write_text(
             draw(

@@ -278,7 +278,9 @@ def main() -> int:
     """Prints the table."""
     parser = argparse.ArgumentParser(description="Coverage of stated intervals, SIMULATED.")
     parser.add_argument("--trials", type=int, default=100, help="measurements of each kind of load")
-    parser.add_argument("--kind", action="append", choices=KINDS, help="only this kind of load; may be repeated")
+    parser.add_argument(
+        "--kind", action="append", choices=KINDS, help="only this kind of load; may be repeated"
+    )
     parser.add_argument("--pairs", action="store_true", help="use shunt+bus mode instead of shunt mode")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

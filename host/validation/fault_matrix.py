@@ -122,7 +122,7 @@ def row(name: str, trials: list[Trial]) -> str:
 def main() -> int:
     """Prints the table; exit status 1 if a fault was not survived."""
     parser = argparse.ArgumentParser(description="Injects faults at random moments, SIMULATED.")
-    parser.add_argument("fault", nargs="*", help=f"only these faults, of: {', '.join(EVERY)}")
+    parser.add_argument("fault", nargs="*", help=f"only these faults, of: {'; '.join(EVERY)}")
     parser.add_argument("--times", type=int, default=20, help="trials of each fault (default: 20)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--results", type=Path, help="file that keeps every trial; continues where it ends")

@@ -71,7 +71,9 @@ class Timeline:
         events = BoardEvents.of(record).table
         logged = read_logs(record, events)
         if cycle is None or logged.withheld:
-            raise ValueError(f"{directory}: {logged.withheld or 'its first run did not end; choose another record'}")
+            raise ValueError(
+                f"{directory}: {logged.withheld or 'its first run did not end; choose another record'}"
+            )
         start_ns, end_ns = cycle.work.start_board_ns, cycle.work.end_board_ns
         later_ns = BOARD_NS + round(START_S * 1e9) - start_ns
         inside = (logged.table.board_ns >= start_ns) & (logged.table.board_ns < end_ns)

@@ -139,8 +139,12 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=100, help="trials of each sensor")
     parser.add_argument("--seed", type=int, default=1, help="seed of the first trial")
     parser.add_argument("--difference", type=float, default=3.0, metavar="PERCENT")
-    parser.add_argument("--spread", type=float, default=1.0, metavar="PERCENT", help="spread of runs of one medium")
-    parser.add_argument("--sensor", action="append", choices=SENSORS, help="only this sensor; may be repeated")
+    parser.add_argument(
+        "--spread", type=float, default=1.0, metavar="PERCENT", help="spread of runs of one medium"
+    )
+    parser.add_argument(
+        "--sensor", action="append", choices=SENSORS, help="only this sensor; may be repeated"
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     print(

@@ -138,7 +138,9 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=40, help="runs of each kind, with 16 phases each")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    print(f"SIMULATED; intervals of 100 that hold the true value (median u / energy), {options.trials} runs each")
+    print(
+        f"SIMULATED; intervals of 100 that hold the true value (median u / energy), {options.trials} runs each"
+    )
     for pairs in (False, True):
         every = [
             one
@@ -147,7 +149,9 @@ def main() -> int:
             for n in range(options.trials)
             for one in trials(options.seed + 1000 * n, pairs=pairs, own_power=own_power, map_u_s=map_u_s)
         ]
-        print(f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_share_and_width(every)}")
+        print(
+            f"\n{'shunt and bus' if pairs else 'shunt alone'}: {len(every)} figures, {_share_and_width(every)}"
+        )
         heads = [f"{1e3 * a:.0f} to {1e3 * b:.0f} ms" for a, b in BANDS_S]
         print(f"| phases | map | figure | {' | '.join(heads)} | all |\n|{'---|' * (len(heads) + 4)}")
         for own_power in (False, True):

@@ -285,7 +285,9 @@ def _restores(folder: Path, chance: random.Random) -> bool:
 def main() -> int:
     """Prints the tables; exit status 1 if a cut was not survived."""
     parser = argparse.ArgumentParser(description="Simulates a loss of power at any write, SIMULATED.")
-    parser.add_argument("--cuts", type=int, default=400, help="cuts within writes, besides one after each change")
+    parser.add_argument(
+        "--cuts", type=int, default=400, help="cuts within writes, besides one after each change"
+    )
     parser.add_argument("--journal-cuts", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="keep the record and the log in this folder")

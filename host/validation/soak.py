@@ -104,7 +104,9 @@ def soak(hours: float, seed: int) -> bool:
 
 def main() -> int:
     """Runs the soak; exit status 1 if a check fails."""
-    parser = argparse.ArgumentParser(description="Feeds hours of frames through the host's reader, SIMULATED.")
+    parser = argparse.ArgumentParser(
+        description="Feeds hours of frames through the host's reader, SIMULATED."
+    )
     parser.add_argument("--hours", type=float, default=24.0)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

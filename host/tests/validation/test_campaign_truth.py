@@ -53,7 +53,12 @@ def told(folder: Path, capsys, stated: dict[str, tuple[float, ...]]) -> tuple[bo
         ((0.020001, 0.019999), (0.010001, 0.009999), True, "2 pairs of single records of one block, 2 hold"),
         ((0.0201, 0.0199), (0.01, 0.01), False, "2 pairs of single records of one block, 0 hold"),
         ((0.0301, 0.0299), (0.01001, 0.00999), False, "| 2 | **does not hold** | leveldb more |"),
-        ((0.00501, 0.00499), (0.01001, 0.00999), False, "differences found: 1, 1 of them the wrong way round"),
+        (
+            (0.00501, 0.00499),
+            (0.01001, 0.00999),
+            False,
+            "differences found: 1, 1 of them the wrong way round",
+        ),
     ],
 )
 def test_a_ratio_is_held_against_the_simulators(tmp_path, capsys, leveldb, sqlite, fine, says):

@@ -88,4 +88,6 @@ def _check_next(trial: Trial, folder: Path) -> None:
     after = judged(folder / "next", ended.returncode, ended.stderr)
     if after.status != "complete" or after.wrong:
         faults = RunRecord.open(folder / "next").faults if (folder / "next").exists() else []
-        trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {faults} {ended.returncode}")
+        trial.wrong.append(
+            f"next measurement failed: {after.status} {after.wrong} {faults} {ended.returncode}"
+        )

@@ -94,7 +94,9 @@ class Recording:
         next_one = self.ended(self.start(self.folder / "next", seconds=0.5))
         after = judged(self.folder / "next", next_one, self.said, exact=True)
         if after.status != "complete" or after.wrong:
-            trial.wrong.append(f"next recording failed: {after.status} {after.wrong} {self.said.strip()[-200:]}")
+            trial.wrong.append(
+                f"next recording failed: {after.status} {after.wrong} {self.said.strip()[-200:]}"
+            )
         return trial
 
     def close(self) -> None:
