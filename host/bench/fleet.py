@@ -1,9 +1,10 @@
-"""How much faster rigs of a fleet finish a campaign than one: cells that mostly wait, on loopback. SIMULATED.
+"""Compares how long a fleet of rigs and a single rig take for a campaign of cells that mostly wait. SIMULATED.
 
     .venv/bin/python host/bench/fleet.py [SECONDS] [RIGS]
 
-Each cell waits SECONDS (default 10) in a process of its own and leaves a record of 100 kB; RIGS blocks (default 8) of
-two cells. Prints the seconds from the first cell's beginning to the last record's arrival, with one rig and with RIGS.
+The fleet runs on loopback. The campaign has RIGS blocks (default 8) of two cells; each cell waits SECONDS (default 10)
+in its own process and leaves a record of 100 kB. Prints the seconds from the start of the first cell to the arrival of
+the last record, with one rig and with RIGS rigs.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from test_fleet import LoopbackFleet, until  # noqa: E402
 
 
 def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
-    """How long a campaign takes once its rigs are there [s]."""
+    """Time from the start of a campaign's first cell to the end of the campaign [s]; all rigs are ready before it."""
     argv = [sys.executable, str(HOST / "tests" / "support" / "fleet_rigs.py")]
     with subprocess.Popen(argv, stdin=subprocess.PIPE, text=True) as loaded:
         fleet = LoopbackFleet(folder, loaded)
@@ -43,7 +44,7 @@ def measured_s(folder: Path, rigs: int, blocks: int, cell_s: float) -> float:
 
 
 def main(cell_s: float, rigs: int) -> None:
-    """Measures both at the same time, so that both have the same share of the processors."""
+    """Measures one rig and all rigs at the same time, so that both get the same share of the processors."""
     lengths_s: dict[int, float] = {}
 
     def measure(count: int) -> None:

@@ -1,10 +1,10 @@
-"""What recording at 5 kHz costs with the live page beside it: processor time of both, and whether a sample is lost.
+"""Measures the processor time of a recording at 5 kHz and of its live page, and counts lost samples.
 
     .venv/bin/python host/bench/live_view.py [SECONDS]
 
-The meter is the software Monsoon of the tests, at the library's seam: real packets in real time, in the reader's own
-process. Debian's chromium shows the page meanwhile, drawn by the processor; its time is a figure of its own,
-that of the page's server is in the sum.
+The meter is the tests' software Monsoon in place of the library's protocol: real packets in real time, in the reader's
+own process. Meanwhile Debian's chromium shows the page and draws it on the processor. The browser's time is reported
+separately; the sum includes the time of the page's server.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from opjoule.record.run_record import RunRecord  # noqa: E402
 from report_browser import Browser  # noqa: E402
 
 SETTLED_S = 5.0
-"""After this, programs are loaded: time is counted from there, until shortly before the end."""
+"""Time in which all programs load. Processor time is counted after it, until shortly before the end."""
 
 
 def record_here(place: Path, seconds: float) -> int:
-    """`measure.py record --live` with the software Monsoon as its meter."""
+    """Runs `measure.py record --live` with the software Monsoon as its meter. Returns: its exit status."""
     source = ProtocolSource("software_monsoon", "SoftwareMonsoon", {"seconds": seconds + 5.0, "paced": True})
     record.open_meters = lambda name, storage: MonsoonMeter(MonsoonSettings(), source)  # type: ignore[assignment]
     argv = ["record", "--meter", "monsoon", "--out", str(place), "--seconds", str(seconds), "--live"]
@@ -48,7 +48,7 @@ def cpu_s(number: int) -> float:
 
 
 def processes(recorder: int) -> dict[str, int]:
-    """The recorder and what it has started, by what each does."""
+    """Process numbers of the recorder and of its child processes, by their task."""
     numbers = {"recording": recorder}
     for task in Path(f"/proc/{recorder}/task").iterdir():
         for number in (task / "children").read_text().split():
@@ -61,7 +61,7 @@ def processes(recorder: int) -> dict[str, int]:
 
 
 def descendants(number: int) -> list[int]:
-    """A process and all that it has started, and those in turn."""
+    """Numbers of a process and all its descendants."""
     numbers = [number]
     for process in numbers:
         with suppress(OSError):  # it has just ended
@@ -71,7 +71,7 @@ def descendants(number: int) -> list[int]:
 
 
 def of_browser_s(number: int) -> float:
-    """Processor time so far of the browser's processes that are there [s]."""
+    """Processor time so far of the browser's running processes [s]."""
     total_s = 0.0
     for process in descendants(number):
         with suppress(OSError):
@@ -80,7 +80,7 @@ def of_browser_s(number: int) -> float:
 
 
 def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
-    """Shows the page while the recorder runs, and prints what each process took."""
+    """Shows the page while the recorder runs, and prints the processor time of each process."""
     assert recorder.stderr
     lines = iter(recorder.stderr)
     address = next(line.split()[-1] for line in lines if line.startswith("live view:"))
@@ -110,7 +110,7 @@ def watched(recorder: subprocess.Popen[str], seconds: float) -> None:
 
 
 def main(seconds: float) -> None:
-    """Records for so long in a process of its own, and says what became of the samples."""
+    """Records in a separate process for the given time, and prints how many samples it recorded and lost."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder) / "record"
         command = [sys.executable, __file__, str(seconds), str(place)]

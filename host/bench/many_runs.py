@@ -1,12 +1,11 @@
-"""Many records at once (`opjoule.open_runs`) against one by one (`opjoule.open_run`): time and memory.
+"""Compares opening many records at once (`opjoule.open_runs`) with one by one (`opjoule.open_run`): time and memory.
 
     .venv/bin/python host/bench/many_runs.py [RUNS] [COPIES_OF]
 
-Copies runs/example (SIMULATED) under names of their own, asks both ways for mean power and mean duration by kind of
-operation of every run, checks that the answers agree, prints seconds, processor time and the peak of memory of each way
-(VmHWM of a process of its own). With COPIES_OF = "large" every run has a trace of 20 million samples (SYNTHETIC), of
-links to one
-file: memory does not grow with the runs.
+Copies runs/example (SIMULATED) under different names. In both ways, calculates mean power and mean duration by kind of
+operation for every run, and checks that the results agree. Prints seconds, processor time and peak memory of each way
+(VmHWM of a separate process). With COPIES_OF = "large" every run has a trace of 20 million samples (SYNTHETIC), and all
+traces are links to one file: memory does not grow with the number of runs.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ WAYS = ("at once", "one by one")
 
 
 def copies(folder: Path, runs: int, *, large: bool) -> None:
-    """Records with own names and run.json; other files are links where `large`."""
+    """Makes records with their own names and run.json; if `large`, their other files are links."""
     from opjoule.record.run_record import RunRecord  # noqa: PLC0415  # not in the measured start
 
     first = folder / "run-00000"
@@ -61,7 +60,7 @@ def _long_trace(path: Path) -> None:
 
 
 def values_by_run(way: str, folder: Path, *, operations: bool) -> dict[str, list[float]]:
-    """Mean power [W] and mean duration of each kind of operation [ns] of every run, by its name."""
+    """Mean power [W], then mean duration of each kind of operation [ns], for every run by its name."""
     import opjoule  # noqa: PLC0415
 
     values: dict[str, list[float]] = {}
@@ -84,7 +83,7 @@ def values_by_run(way: str, folder: Path, *, operations: bool) -> dict[str, list
 
 
 def measured(way: str, folder: Path, operations: bool) -> tuple[float, dict[str, Any]]:
-    """Seconds, and what a process of its own says: processor time, peak of memory and the figures."""
+    """(duration [s], output of the separate process: processor time, peak memory and the figures)."""
     argv = [sys.executable, __file__, "--way", way, str(folder), str(int(operations))]
     started_s = time.monotonic()
     out = subprocess.run(argv, capture_output=True, text=True, check=True).stdout
@@ -93,7 +92,7 @@ def measured(way: str, folder: Path, operations: bool) -> tuple[float, dict[str,
 
 
 def main(runs: int, large: bool) -> None:
-    """Prints a table of both ways."""
+    """Measures both ways and prints a line for each."""
     with tempfile.TemporaryDirectory(prefix="opjoule-many-", dir=os.environ.get("TMPDIR")) as place:
         copies(Path(place), runs, large=large)
         answers = []
@@ -108,7 +107,7 @@ def main(runs: int, large: bool) -> None:
         for name, numbers in answers[0].items():
             for one, other in zip(numbers, answers[1][name], strict=True):
                 assert abs(one - other) <= 1e-9 * abs(other), (name, one, other)
-        print(f"the same figures in all {len(answers[0])} runs")
+        print(f"both ways give the same figures for all {len(answers[0])} runs")
 
 
 if __name__ == "__main__":

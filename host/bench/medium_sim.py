@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Programs on a simulated medium against its own figures: a synced write's latency, a stream's rate, a call's cost.
+"""Compares programs on a simulated medium with its model: latency of a synced write, rate of a stream, cost of a call.
 
     .venv/bin/python host/bench/medium_sim.py build/loader/medium-sim [--folder DIR]
 
-A C program (statically linked), Python and, where there is a compiler for them, Go and Java write 4 KiB and sync it,
-300 times on each medium.
-A stream writes beyond the dirty limit for some seconds. SIMULATED media on this computer; needs cc.
+A C program (statically linked), Python and, if their compilers are installed, Go and Java write 4 KiB and sync it, 300
+times on each medium. A stream writes beyond the dirty limit for some seconds. SIMULATED media on this computer; needs
+cc.
 """
 
 import argparse
@@ -103,7 +103,7 @@ class Sync {
 
 
 def programs(folder: Path) -> dict[str, list[str]]:
-    """Commands by language, compiled into a folder."""
+    """Compiles the programs into a folder. Returns: the command of each language."""
     (folder / "sync.c").write_text(C)
     subprocess.run(["cc", "-O2", "-static", "-o", folder / "sync-c", folder / "sync.c"], check=True)
     (folder / "sync.py").write_text(PYTHON)
@@ -121,7 +121,7 @@ def programs(folder: Path) -> dict[str, list[str]]:
 
 @contextmanager
 def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: int) -> Iterator[list[str]]:
-    """`medium-sim serve`; gives the words before a command on it. What it says is printed at the end."""
+    """Runs `medium-sim serve`; yields the words before a command that uses it. Prints its messages at the end."""
     socket = str(folder / "socket")
     words = [binary, "serve", "--socket", socket, "--state", str(folder), "--write-bytes-per-s", str(rate)]
     words += ["--read-bytes-per-s", "1e9", "--flush-s", str(flush_s), "--dirty-limit-bytes", str(limit_bytes)]
@@ -141,13 +141,13 @@ def medium(binary: str, folder: Path, rate: float, flush_s: float, limit_bytes: 
 
 
 def seconds(words: list[str]) -> list[float]:
-    """First number of each line that a command prints."""
+    """The first number of each line that a command prints."""
     text = subprocess.run(words, check=True, capture_output=True, text=True).stdout
     return [float(line.split()[0]) for line in text.splitlines()]
 
 
 def latencies(binary: str, folder: Path, commands: dict[str, list[str]]) -> None:
-    """Synced writes on each medium, by language."""
+    """Prints the latency of synced writes on each medium, by language."""
     for name, (rate, flush_s) in MEDIA.items():
         model_us = (BYTES / rate + flush_s) * 1e6
         with medium(binary, folder, rate, flush_s, 10**9) as on_medium:
@@ -164,7 +164,7 @@ def latencies(binary: str, folder: Path, commands: dict[str, list[str]]) -> None
 
 
 def streams(binary: str, folder: Path, command: list[str]) -> None:
-    """A stream beyond the dirty limit of one second's bytes: rate once the limit is reached."""
+    """Prints the rate of a stream after it has reached the dirty limit, which is the bytes of one second."""
     for name, (rate, flush_s) in MEDIA.items():
         limit = int(rate)
         data = folder / "data"
@@ -183,7 +183,7 @@ def streams(binary: str, folder: Path, command: list[str]) -> None:
 
 
 def costs(binary: str, folder: Path, command: list[str]) -> None:
-    """Microseconds of a call, alone and on a medium."""
+    """Prints the microseconds of a call, without and with a medium."""
     (folder / "data").write_bytes(bytes(BYTES))
     with medium(binary, folder, 1e9, 0.0, 10**10) as on_medium:
         for what, count in (("trapped", 3000), ("pread", 20000), ("pwrite", 20000)):
@@ -195,13 +195,13 @@ def costs(binary: str, folder: Path, command: list[str]) -> None:
 
 
 def main() -> int:
-    """Everything, a line a figure."""
+    """Prints every comparison, a line for each figure."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("binary", type=os.path.abspath, help="medium-sim, as build/loader/medium-sim")
+    parser.add_argument("binary", type=os.path.abspath, help="path of medium-sim: build/loader/medium-sim")
     parser.add_argument(
-        "--folder", type=Path, help="where to write, on the disk to be used (default: the temporary folder)"
+        "--folder", type=Path, help="folder for the files, on the disk to use (default: the temporary folder)"
     )
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir=options.folder) as name:

@@ -1,9 +1,9 @@
-"""What decoding a Monsoon's packets costs, beside the library's own code on the same packets.
+"""Compares the cost of decoding a Monsoon's packets with that of the library's own code on the same packets.
 
     .venv/bin/python host/bench/monsoon_decode.py --library FOLDER
 
-FOLDER holds PyPI's Monsoon (for example: pip install --target FOLDER -r host/requirements/monsoon.in). Without it
-only this project's decoder is timed. The packets are made by the software Monsoon of the tests.
+FOLDER contains PyPI's Monsoon (for example: pip install --target FOLDER -r host/requirements/monsoon.in). Without
+--library, only this project's decoder is timed. The tests' software Monsoon makes the packets.
 """
 
 import argparse
@@ -24,7 +24,7 @@ from software_monsoon import HVPM as UNIT  # noqa: E402
 from software_monsoon import Supply, stream  # noqa: E402
 
 BATCH = 167
-"""Packets in 0.1 s, as the reader hands them on."""
+"""Packets in 0.1 s: the reader's batch."""
 SAMPLES_PER_S = 5000
 
 
@@ -43,7 +43,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--library", metavar="FOLDER", help="where PyPI's Monsoon is installed")
     parser.add_argument("--seconds", type=float, default=10.0, help="length of the stream (default: 10)")
-    parser.add_argument("--rounds", type=int, default=5, help="the fastest counts (default: 5)")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds; the fastest counts (default: 5)")
     options = parser.parse_args()
     made = stream(Supply(), options.seconds, drop_rate=0.001)
     samples = 3 * len(made.packets)
@@ -91,7 +91,7 @@ def main() -> int:
 def library_rows(
     folder: str, packets: "np.ndarray[tuple[int, ...], np.dtype[np.uint8]]", samples: int, rounds: int
 ) -> list[tuple[str, float]]:
-    """The library's own decoder on the same packets."""
+    """Rows of the table for the library's own decoder on the same packets."""
     sys.path.append(folder)
     from Monsoon import HVPM as library  # noqa: PLC0415
     from Monsoon import sampleEngine  # noqa: PLC0415

@@ -1,11 +1,11 @@
-"""CPU cycles that a pair of shunt and bus voltage costs beyond the time of the I2C bus, SIMULATED.
+"""Counts the CPU cycles that a pair of shunt and bus voltage costs beyond the time of the I2C bus. SIMULATED.
 
     .venv/bin/python host/bench/pair_cycles.py
 
-Builds the firmware and firmware/bench/library_pair.cpp, runs both in the rig simulator, and compares the time
-from the first START of a pair to its end with what the bus itself was busy. Other interrupts, above all the serial
-port's, fall into some pairs: `beyond` is the median of all pairs, `undisturbed` the tenth percentile. Exit code 1 if
-`undisturbed` of OpJoule's driver exceeds LIMIT_CYCLES.
+Builds the firmware and firmware/bench/library_pair.cpp and runs both in the rig simulator. The cost of a pair is the
+time from its first START to its end, less the time in which the bus itself was busy. Other interrupts, above all the
+serial port's, fall into some pairs: `beyond` is the median of all pairs, `undisturbed` the tenth percentile. Exit code
+1 if `undisturbed` of OpJoule's driver exceeds LIMIT_CYCLES.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ LIMIT_CYCLES = 431
 BENCH = ROOT / ".pio/build/bench-arduino/firmware.elf"
 SHUNT, CLEAR, BUS = 1, 3, 2
 SILENCE_CYCLES = 400_000
-"""25 ms: between two paths of library_pair.cpp; its calls follow each other within 1 ms."""
+"""25 ms. library_pair.cpp pauses longer between two of its paths; its calls follow each other within 1 ms."""
 BIT_CYCLES = 40
-"""At 400 kHz and 16 MHz."""
+"""CPU cycles of one bit at 400 kHz and 16 MHz."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Action:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cycles of one pair, medians. `undisturbed`: the tenth percentile of what the processor adds to the bus."""
+    """Cycles of one pair, as medians. `undisturbed`: tenth percentile of the processor's cycles beyond the bus."""
 
     path: str
     whole: float
@@ -59,24 +59,24 @@ class Cost:
 
     @property
     def beyond(self) -> float:
-        """What the processor adds to the bus."""
+        """Cycles that the processor adds to those of the bus."""
         return self.whole - self.bus
 
 
 def tenth(beyond: list[float]) -> float:
-    """The tenth percentile."""
+    """The tenth percentile of the values."""
     return quantiles(beyond, n=10)[0]
 
 
 def read_log(path: Path) -> list[Action]:
-    """The bus log of rig-sim; a line that was cut off at its end is left out."""
+    """The bus log of rig-sim, without a last line that was cut off."""
     with path.open(newline="") as lines:
         rows = [row for row in csv.reader(lines) if len(row) == 4]
     return [Action(int(start), int(end), name, int(byte)) for start, end, name, byte in rows[1:]]
 
 
 def transfers(log: list[Action]) -> Iterator[list[Action]]:
-    """The log in parts from a START to its STOP."""
+    """Parts of the log, each from a START to its STOP."""
     part: list[Action] = []
     for action in log:
         part.append(action)
@@ -86,7 +86,7 @@ def transfers(log: list[Action]) -> Iterator[list[Action]]:
 
 
 def registers(transfer: list[Action]) -> list[tuple[int, int, int]]:
-    """(register, cycles from its START to the next register's, bus cycles of that) of each read with its pointer."""
+    """(register, cycles from its START to the next one's, bus cycles of these) of each read that sets its pointer."""
     starts = [
         i
         for i, action in enumerate(transfer)
@@ -102,7 +102,7 @@ def registers(transfer: list[Action]) -> list[tuple[int, int, int]]:
 
 
 def own_costs(log: list[Action]) -> list[Cost]:
-    """Cycles of the firmware: shunt and bus register, and with the read that clears the ready flag between them."""
+    """Costs of the firmware: shunt and bus register, without and with a read in between that clears the flag."""
     rows = [row for row in map(registers, transfers(log)) if [r for r, _, _ in row] == [SHUNT, CLEAR, BUS]]
     both = [[part for part in row if part[0] != CLEAR] for row in rows]
 
@@ -119,7 +119,7 @@ def own_costs(log: list[Action]) -> list[Cost]:
 
 
 def arduino_costs(lines: list[str], log: list[Action]) -> list[Cost]:
-    """Cycles of the paths of library_pair.cpp: by its own count, bus cycles from the log."""
+    """Costs of the paths of library_pair.cpp: its own count of cycles, and bus cycles from the log."""
     cuts = [i for i in range(1, len(log)) if log[i].start - log[i - 1].end > SILENCE_CYCLES]
     groups = [log[begin:end] for begin, end in zip(cuts, [*cuts[1:], len(log)], strict=True)]
     names = {
@@ -138,7 +138,7 @@ def arduino_costs(lines: list[str], log: list[Action]) -> list[Cost]:
 
 @contextmanager
 def simulated(elf: Path, folder: Path, seconds: float, *options: str) -> Iterator[RunningRig]:
-    """A running rig-sim with a bus log, which has ended afterwards."""
+    """Runs rig-sim with a bus log, and waits for its end afterwards."""
     folder.mkdir()
     write_profile(folder / "profile.csv", [(0.0, 0.6)], 5.0, seconds)
     inputs = ["--profile", str(folder / "profile.csv"), "--bus-log", str(folder / "bus.csv")]
@@ -148,14 +148,14 @@ def simulated(elf: Path, folder: Path, seconds: float, *options: str) -> Iterato
 
 
 def run_own(folder: Path) -> list[Cost]:
-    """A second of 12-bit pairs by the firmware."""
+    """Costs of the firmware in one second of 12-bit pairs."""
     with simulated(FIRMWARE, folder, 1.0) as rig:
         rig.capture(rig.meter(settings=SensorSettings(mode=Mode.PAIRS)))
     return own_costs(read_log(folder / "bus.csv"))
 
 
 def run_arduino(folder: Path) -> list[Cost]:
-    """The program library_pair.cpp, from its start to its last line."""
+    """Costs of the program library_pair.cpp, which runs from its start to its last line."""
     with simulated(BENCH, folder, 2.0, "--start", "boot") as rig:
         port = os.open(rig.port, os.O_RDWR | os.O_NOCTTY)
         os.write(port, b"\n")
@@ -167,7 +167,7 @@ def run_arduino(folder: Path) -> list[Cost]:
 
 
 def main() -> int:
-    """Exit status 0 if the own driver keeps to the limit."""
+    """Prints the table. Returns: exit status, 0 if OpJoule's driver keeps to the limit."""
     build = [sys.executable, ROOT / "firmware/platformio/run.py", "run", "-e", "uno", "-e", "bench-arduino"]
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
     with tempfile.TemporaryDirectory() as name:

@@ -1,16 +1,19 @@
-"""Time and memory of `report`, analysis and all, of an hour at 5 kHz with 10 million operations.
+"""Measures time and memory of `report`, analysis included, for an hour at 5 kHz with 10 million operations.
 
-    .venv/bin/python host/bench/report_speed.py                    # the whole: 18 million samples
+    .venv/bin/python host/bench/report_speed.py                    # the full hour: 18 million samples
     .venv/bin/python host/bench/report_speed.py --minutes 6 --operations 1000000
 
-The yardstick is what numpy needs to read current and voltage from the record's file and sum their product cumulatively:
-in a new process each time, before and after each report, the file in the page cache. What counts is its first pass, in
-memory that the system has yet to give it, as to a report ("cold"); the second in the same process is printed, too
-("warm"). Ratios are of medians over all rounds, and to the quickest cold pass of all in brackets.
-`report` runs as a user starts it, Python and its imports in its time: of a record whose measurement was killed, which
-it analyses from the raw files (trace, calibration, clocks, logs, energies, attribution, checksums, page), and of the
-same record once it is finished. They take turns; processor time is what other work on the computer disturbs least.
-SIMULATED: the samples are noise.
+`report` runs as a user starts it; its time includes the start of Python and the imports. Two reports run alternately:
+
+- of a record whose measurement was killed, which is first analysed from the raw files (trace, calibration, clocks,
+  logs, energies, attribution, checksums, page)
+- of the same record once it is finished
+
+The yardstick is the time that numpy needs to read current and voltage from the record's file and sum their product
+cumulatively. It runs in a new process each time, before and after each report, with the file in the page cache. Its
+first pass counts ("cold": the system has yet to give it the memory, as for a report); a second pass in the same process
+("warm") is printed, too. Ratios are of medians over all rounds; the ratio in brackets is to the quickest cold pass of
+all. Other work on the computer disturbs processor time least. SIMULATED: the samples are noise.
 """
 
 from __future__ import annotations
@@ -66,7 +69,7 @@ for _ in range(2):
 
 
 def make(directory: Path, minutes: float, operations: int) -> None:
-    """The record as it stands when its program is killed just before the end."""
+    """Makes a record as it is when the measurement is killed just before its end."""
     run_s = 60 * minutes
     ends_s = np.cumsum([IDLE_S, run_s, SETTLE_S, IDLE_S]).tolist()
     names = ("idle-before", "run", "settle", "idle-after")
@@ -111,7 +114,7 @@ def make(directory: Path, minutes: float, operations: int) -> None:
 
 
 def _trace(directory: Path, seals: SealWatch, ends_s: list[float]) -> None:
-    """Noise about 0.5 A while idle and in settle, 0.6 A in the run; sealed once a second, as a measurement does it."""
+    """Writes noise around 0.5 A for idle and settle, around 0.6 A for the run; sealed once a second, as if measured."""
     rng, journal = np.random.default_rng(1), TraceJournal(directory)
     for second in range(round(ends_s[-1])):
         meter_ns = METER_NS + (second * RATE_HZ + np.arange(RATE_HZ, dtype=np.int64)) * (SECOND // RATE_HZ)
@@ -134,7 +137,7 @@ def _exchanges(path: Path, far_start_ns: int, length_s: float) -> None:
 
 
 def _operations(path: Path, start_ns: int, run_s: float, operations: int) -> dict[str, dict[str, int]]:
-    """The log of one thread that is busy nine tenths of the time, reads and updates by turns of chance."""
+    """Writes the log of one thread that is busy nine tenths of the time with reads and updates in random order."""
     rng = np.random.default_rng(2)
     mean_ns = run_s * SECOND / operations
     duration_ns = rng.exponential(0.9 * mean_ns, operations).astype(np.int64)
@@ -160,13 +163,13 @@ def _operations(path: Path, start_ns: int, run_s: float, operations: int) -> dic
 
 
 def _sealed(form: oplog.struct.Struct, fields: tuple[object, ...], *last: int) -> bytes:
-    """A header with its checksum, taken with zero in its own place."""
+    """A header with its checksum, which is computed with zero in the checksum's place."""
     end = last or ()
     return form.pack(*fields, zlib.crc32(form.pack(*fields, 0, *end)), *end)
 
 
 def _varints(values: np.ndarray) -> bytes:
-    """LEB128 of numbers below 2^35, shape (n,)."""
+    """LEB128 code of numbers below 2^35, shape (n,)."""
     groups = values[:, None] >> (7 * np.arange(5))
     continues = groups[:, 1:] > 0
     octets = (groups & 0x7F).astype(np.uint8)
@@ -176,7 +179,7 @@ def _varints(values: np.ndarray) -> bytes:
 
 
 def _events(path: Path, start_ns: int, run_s: float) -> None:
-    """A flush a second, a compaction every four, and syncs; 50 ms each."""
+    """Writes a flush every second, a compaction every four seconds, and syncs; each takes 50 ms."""
     rng, rows = np.random.default_rng(3), []
     for name, each_s in (("flush", 1.0), ("compaction", 4.0), ("sync", 0.3)):
         begins = start_ns + rng.integers(0, round((run_s - 1) * SECOND), round(run_s / each_s))
@@ -186,7 +189,7 @@ def _events(path: Path, start_ns: int, run_s: float) -> None:
 
 
 def _system(path: Path, ends_s: list[float]) -> None:
-    """The board's counters ten times a second; the medium is written to in three samples of ten."""
+    """Writes the board's counters ten times a second; the medium is written to in three samples of ten."""
     rng, lines = np.random.default_rng(4), [",".join(schemas.SYSTEM.names)]
     bytes_so_far = np.cumsum(rng.random(round(ends_s[-1] * 10)) < 0.3) * 1_000_000
     for number, bytes_written in enumerate(bytes_so_far.tolist()):
@@ -202,7 +205,7 @@ def _system(path: Path, ends_s: list[float]) -> None:
 
 
 def timed(command: list[str]) -> tuple[list[float], float, str]:
-    """Seconds by the clock and of processor, greatest resident memory [B] and what was printed, of one process."""
+    """(wall-clock and processor time [s], peak resident memory [B], output) of one process."""
     began_s = time.perf_counter()
     with tempfile.TemporaryFile() as said:
         process = subprocess.Popen(command, stdout=said, env={**os.environ, "PYTHONPATH": str(HOST)})
@@ -217,11 +220,11 @@ def timed(command: list[str]) -> tuple[list[float], float, str]:
 
 
 Times = list[float]
-"""By the clock and of processor [s]."""
+"""Wall-clock time and processor time [s]."""
 
 
 class Rounds:
-    """Reports and yardsticks in turns."""
+    """Times of the reports and of the yardstick, which run alternately."""
 
     def __init__(self, directory: Path, run_json: bytes) -> None:
         self._directory, self._run_json = directory, run_json
@@ -235,7 +238,7 @@ class Rounds:
         self.bytes: dict[str, int] = {}
 
     def once(self) -> None:
-        """The record as it was killed, then as it is finished, a yardstick around each."""
+        """Times a report of the killed record, then of the finished one, with the yardstick before and after each."""
         for made in [*self._directory.glob("*.parquet"), self._directory / "result.json"]:
             made.unlink(missing_ok=True)
         (self._directory / "run.json").write_bytes(self._run_json)
@@ -271,22 +274,24 @@ class Rounds:
 
 
 def _spread(runs: list[Times]) -> list[str]:
-    """Median and ends of the times by the clock, and of processor."""
+    """Median and range of the wall-clock times, and of the processor times."""
     return [
         f"{median(column_s):.2f} s ({min(column_s):.2f} to {max(column_s):.2f}) {of}"
-        for column_s, of in zip(zip(*runs, strict=True), ("by the clock", "of processor time"), strict=True)
+        for column_s, of in zip(
+            zip(*runs, strict=True), ("of wall-clock time", "of processor time"), strict=True
+        )
     ]
 
 
 def main() -> None:
-    """Makes the record, then times reports and yardstick in turns."""
+    """Makes the record, then times reports and yardstick alternately."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--operations", type=int, default=10_000_000)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--keep", type=Path, help="make the record here, and leave it there")
+    parser.add_argument("--keep", type=Path, help="folder to make the record in and to keep it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         directory = options.keep or Path(folder) / "record"

@@ -1,10 +1,10 @@
-"""How long the table of runs takes with many records, first without its index, then with it. SIMULATED records.
+"""Measures how long the table of runs takes with many records, without its index and with it. SIMULATED records.
 
     .venv/bin/python host/bench/run_table.py [--records N] [--like RECORD]
 
-Copies run.json and result.json of one record N times, serves the folder twice, each time by a new server, and shows the
-table in Debian's chromium without a window. Prints the time from the page's address to its first rows and to all of
-them, the slowest of some filters and sorts, and the server's memory.
+Copies run.json and result.json of one record N times. Serves the folder twice, each time with a new server, and shows
+the table in Debian's chromium without a window. Prints the time from opening the page's address to its first rows and
+to all rows, the duration of the slowest of some filters and sorts, and the server's memory.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ STEPS = (
 
 
 def shown(folder: Path, records: int) -> None:
-    """Serves the folder and shows its table."""
+    """Serves the folder, shows its table and prints the times."""
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(folder)], stdout=subprocess.PIPE, text=True)
     try:
         assert server.stdout
@@ -56,7 +56,7 @@ def shown(folder: Path, records: int) -> None:
 
 
 def main() -> None:
-    """Makes the records, shows them twice."""
+    """Makes the records and shows their table twice."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

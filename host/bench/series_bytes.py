@@ -1,11 +1,11 @@
-"""What a server of study S4 takes for its points while they are put in: seconds, blocks on the medium, memory.
+"""Measures a server of study S4 while points are inserted: seconds, blocks on the medium, memory.
 
     .venv/bin/python host/bench/series_bytes.py FOLDER [SYSTEM] [POINTS,POINTS] [PROGRAM=PATH ...]
 
-Starts the server on FOLDER (new; on the disk that is asked about) as the rig starts it, puts the study's drawn points
-in through the study's own client, and looks at the server's folder and process ten times a second: the most blocks that
-it had (logs, tables before and after compaction), those that it has once it was stopped, and the peak of its memory
-(VmHWM). Asks each query once. A line for each number of points; SYNTHETIC.
+Starts the server on FOLDER (new; on the disk in question) as the rig starts it, and inserts the study's drawn points
+through the study's own client. Samples the server's folder and process ten times a second: the most blocks that the
+folder had (logs, tables before and after compaction), its blocks after the server was stopped, and the peak memory
+(VmHWM). Runs each query once. Prints a line for each number of points. SYNTHETIC.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ BATCH = 10_000
 
 
 class Watch(threading.Thread):
-    """Looks at a server until it is told to end."""
+    """Samples a server's folder and memory until end() is called."""
 
     def __init__(self, server: Any) -> None:
         super().__init__(daemon=True)
@@ -34,7 +34,7 @@ class Watch(threading.Thread):
         self.peak_bytes = self.peak_memory_bytes = 0
 
     def run(self) -> None:
-        """Files come and go while they are looked at."""
+        """Samples; a sample during which a file disappears is skipped."""
         while not self._ended.wait(PERIOD_S):
             try:
                 self.peak_bytes = max(self.peak_bytes, self._server.stored_bytes())
@@ -45,13 +45,13 @@ class Watch(threading.Thread):
             self.peak_memory_bytes = max([self.peak_memory_bytes, *(1024 * size_kib for size_kib in kib)])
 
     def end(self) -> None:
-        """Looks no more."""
+        """Stops the sampling."""
         self._ended.set()
         self.join()
 
 
 def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
-    """The commands that start the server, as the job gets them."""
+    """The commands that start the server, as JSON for the job."""
     from opjoule.databases.registry import database_called  # noqa: PLC0415
     from opjoule.devices.connection.shell import LocalShell  # noqa: PLC0415
     from opjoule.devices.programs.runner import Runner  # noqa: PLC0415
@@ -68,7 +68,7 @@ def set_up(system: str, folder: Path, given: dict[str, str]) -> str:
 
 
 def measured(system: str, folder: Path, count: int, given: dict[str, str]) -> str:
-    """One number of points, in a line."""
+    """Measures one system with one number of points. Returns: the line of results."""
     import points  # noqa: PLC0415
     from job import SYSTEMS  # noqa: PLC0415
     from opjoule_server import Server  # noqa: PLC0415

@@ -1,10 +1,10 @@
-"""List, compare and draw over thousands of records: time and memory of each command.
+"""Measures the time and memory of the commands that list, compare and draw thousands of records.
 
     .venv/bin/python host/bench/ten_thousand_runs.py [RUNS]
 
-The records are hard links of runs/example (SIMULATED) in folders of their own, in four groups that differ in the
-medium that they name; every run.json is a file of its own. Each command runs in a process of its own; printed are
-its seconds, its processor time and its peak of memory (VmHWM, its children's apart).
+The records are hard links of runs/example (SIMULATED), each in its own folder and with its own run.json. They form four
+groups, which differ in the medium that they name. Each command runs in its own process. Prints its seconds, its
+processor time and its peak memory (VmHWM, without that of its children).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EXAMPLE = HOST.parent / "runs/example"
 
 
 def linked(folder: Path, runs: int) -> None:
-    """Records that share all files but run.json."""
+    """Makes records that share all files except run.json."""
     from opjoule.record.run_record import with_digest  # noqa: PLC0415  # not in the measured start
 
     said = json.loads((EXAMPLE / "run.json").read_text())
@@ -40,7 +40,7 @@ def linked(folder: Path, runs: int) -> None:
 
 
 def timed(command: list[str]) -> tuple[float, float, float, int]:
-    """Seconds, seconds of processor time, peak of memory [MB] and exit status of one command."""
+    """(duration [s], processor time [s], peak memory [MB], exit status) of one command."""
     program = (
         "import json, resource, sys, time\nfrom opjoule.cli.start import main\nstatus = main(sys.argv[1:])\n"
         "used = resource.getrusage(resource.RUSAGE_SELF)\n"

@@ -1,9 +1,9 @@
-"""How long `measure.py` takes from its start to the first workload operation on a prepared board.
+"""Measures the time from the start of `measure.py` to the first workload operation on a prepared board.
 
     .venv/bin/python host/bench/time_to_first_operation.py [--latency-ms 20] [--runs 5]
 
-The board is this computer behind a real sshd on loopback, with a link of the given round-trip latency in between; the
-meter is simulated. What counts is process start to the loader's load-start, both on CLOCK_MONOTONIC.
+The board is this computer behind a real sshd on loopback, over a link with the given round-trip latency; the meter is
+simulated. The time runs from the start of the process to the loader's load-start, both on CLOCK_MONOTONIC.
 docs/benchmarks-boards.md has the figures.
 """
 
@@ -28,7 +28,7 @@ KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "
 
 
 def rig_toml(sshd: Sshd, port: int, meter: Path, storage: Path) -> str:
-    """A rig of one board behind the slow link; nothing of this computer's settings is changed."""
+    """rig.toml with one board behind the slow link, which leaves this computer's settings unchanged."""
     lines = [
         f'[meter]\nport = "serial:{meter}"',
         f'[device.rpi4]\nconnection = "ssh:{sshd.target}"\nsync = "none"',
@@ -88,7 +88,7 @@ def measure_once(folder: Path, sshd: Sshd, link: Link) -> float:
 
 
 def main() -> None:
-    """Prints each run and the median."""
+    """Prints the time of each run and the median."""
     parser = argparse.ArgumentParser(
         description="Time from command to first workload operation, over loopback ssh."
     )

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Processor time of a reading of a POWER-Z, and how many arrive of 1,000 a second. SIMULATED.
+"""Measures the processor time of a POWER-Z reading, and how many of 1,000 readings a second arrive. SIMULATED.
 
 .venv/bin/python host/bench/usb_meter.py [READINGS]
 
-A stand-in below pyusb answers. Its own part of the time is measured beside it and taken off; a USB controller and the
-kernel's part are not in it. Then 10 s are recorded, as `record` does it, while the stand-in answers 0.6 ms late and
-leaves one question of 1,000 without an answer: samples that are missing, and which of them are counted as what.
+A stand-in below pyusb answers. Its own processor time is measured separately and subtracted. The parts of a USB
+controller and of the kernel are not included. Then 10 s are recorded as by `record`, while the stand-in answers 0.6 ms
+late and leaves one question of 1,000 without an answer. The result is the number of missing readings, by reason.
 """
 
 import sys
@@ -41,10 +41,10 @@ UNANSWERED = range(1_000, 100_000, 1_000)
 
 
 class SlowKm003c(SoftwareKm003c):
-    """One that takes its time."""
+    """A POWER-Z that answers late, and some questions not at all."""
 
     def give(self, timeout_s: float) -> bytes:
-        """An answer after 0.6 ms, or none in time."""
+        """The answer after 0.6 ms, or nothing after the timeout."""
         time.sleep(ANSWER_S)
         answer: bytes = super().give(timeout_s)
         if not answer:
@@ -53,7 +53,7 @@ class SlowKm003c(SoftwareKm003c):
 
 
 def recorded() -> str:
-    """What 10 s of 1,000 readings a second leave, in words."""
+    """Records 10 s of 1,000 readings a second. Returns: a sentence about the readings, arrived and missing."""
     usb.backend.libusb1.get_backend = lambda find_library=None: SoftwareBus(SlowKm003c(lose=UNANSWERED))
     meter = PolledMeter(Km003cSource())
     meter.open()
@@ -78,7 +78,7 @@ def recorded() -> str:
 
 
 def main() -> None:
-    """Prints both costs, and what a recording leaves."""
+    """Prints the processor time of a reading and the result of a recording."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000
     device = SoftwareKm003c()
     usb.backend.libusb1.get_backend = lambda find_library=None: SoftwareBus(device)

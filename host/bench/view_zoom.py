@@ -1,11 +1,15 @@
-"""How long the page of runs takes from one zoom step to its picture, on a SYNTHETIC trace of an hour at 5 kHz.
+"""Measures how long the page of runs takes from a zoom step to its picture. SYNTHETIC trace of an hour at 5 kHz.
 
     .venv/bin/python host/bench/view_zoom.py [--samples N] [--keep DIR]
 
-Drives Debian's chromium without a window. The run is opened twice, each time by a server of its own: the first makes
-the levels and keeps them, the second finds them. Prints the time from the page's address to its picture, the greatest
-memory of the server until then, the slowest and the median step, the time until the joules of half the hour are there,
-by how much they differ from the library's, and the greatest memory in all. `--keep DIR` leaves the trace there.
+Drives Debian's chromium without a window. The run is opened twice, each time with a new server: the first one makes the
+levels and stores them, the second one finds them. Prints for each:
+
+- the time from opening the page's address to its picture, and the server's peak memory until then
+- the slowest and the median step
+- the time until the joules of half the hour are there, their difference from the library's, and the peak memory in all
+
+`--keep DIR` keeps the trace in DIR.
 """
 
 from __future__ import annotations
@@ -43,7 +47,7 @@ DONE = "!!window.viewer && viewer.asking === 0 && viewer.runs.length > 0"
 
 
 def make_trace(directory: Path, samples: int) -> None:
-    """A trace on its own: two levels, a ripple and noise."""
+    """Makes a record of a trace alone: two levels of current, a ripple and noise."""
     settings = {"meter": "made up", "seconds": samples * PERIOD_NS * 1e-9}
     record = RunRecord.create(directory, settings, simulated=True)
     rng, journal = np.random.default_rng(1), TraceJournal(directory)
@@ -59,7 +63,7 @@ def make_trace(directory: Path, samples: int) -> None:
 
 
 def peak_gb(number: int) -> float:
-    """The greatest resident memory of a process so far [GB]."""
+    """Peak resident memory of a process so far [GB]."""
     lines = Path(f"/proc/{number}/status").read_text().splitlines()
     return float(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) * 1024e-9
 
@@ -71,7 +75,7 @@ def cpu_s(number: int) -> float:
 
 
 def opened(folder: Path, samples: int) -> None:
-    """Opens the run, zooms in to one sample and out again, asks for joules."""
+    """Opens the run, zooms in to one sample and out again, requests joules, and prints the times."""
     begun_s = time.monotonic()
     server = subprocess.Popen([sys.executable, "-c", SERVER, str(folder)], stdout=subprocess.PIPE, text=True)
     try:
@@ -83,7 +87,7 @@ def opened(folder: Path, samples: int) -> None:
             browser.visit(address, DONE)
             took_s, of_cpu_s = time.monotonic() - begun_s, cpu_s(server.pid) - before_s
             print(
-                f"opened {samples} samples in {took_s:.2f} s by the clock, {of_cpu_s:.2f} s of the server's processor "
+                f"opened {samples} samples in {took_s:.2f} s (wall clock), {of_cpu_s:.2f} s of the server's processor "
                 f"time, {peak_gb(server.pid):.2f} GB (the server's start before it: {served_s:.2f} s)"
             )
             steps_ms = []
@@ -110,12 +114,12 @@ def opened(folder: Path, samples: int) -> None:
 
 
 def main() -> None:
-    """Makes the trace, opens it twice."""
+    """Makes the trace and opens it twice."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--samples", type=int, default=18_000_000)
-    parser.add_argument("--keep", type=Path, help="make the trace below this folder, and leave it there")
+    parser.add_argument("--keep", type=Path, help="folder to make the trace in and to keep it")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.keep or Path(temporary)
