@@ -1,4 +1,4 @@
-"""Drives one parser of python_parsers.py with atheris, libFuzzer for Python; OPJOULE_PARSER names it.
+"""Fuzzes one parser of python_parsers.py with atheris (libFuzzer for Python); OPJOULE_PARSER names the parser.
 
 Source: https://github.com/google/atheris, README, "Using Atheris".
 """
@@ -13,7 +13,7 @@ with atheris.instrument_imports(include=["opjoule", "tomllib", "json"]):
 
 
 def main() -> None:
-    """Runs libFuzzer with the options of the command line."""
+    """Runs libFuzzer with the command line's options."""
     parser = os.environ["OPJOULE_PARSER"]
     atheris.Setup(sys.argv, lambda data: python_parsers.feed(parser, data))
     atheris.Fuzz()

@@ -1,6 +1,6 @@
-"""The parsers of Python that read bytes from outside: each takes anything, and answers or refuses it in one line.
+"""The Python parsers that read bytes from outside. Each one accepts any input and parses it or refuses it in one line.
 
-A parser is a function of bytes. It may raise OpJouleError, the one line for a user; whatever else it raises is a find.
+A parser is a function of bytes. It may raise OpJouleError, which is one line for a user; any other exception is a find.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ from opjoule.trace.journal import read_trace
 
 MEMORY = Path("/dev/shm")
 FOLDER = Path(tempfile.mkdtemp(prefix="opjoule-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
-"""Where an input lies as a file; in memory where there is such a place."""
+"""Folder for inputs that are files; in memory if the system has such a folder."""
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 TICK_NS = 500
 UNIT: dict[int, int] = {}
-"""Memory of a Monsoon: 1000 in every place."""
+"""Memory of a Monsoon; 1000 at every address that is not listed."""
 SYSTEM_HEADER = ",".join(schemas.SYSTEM.names).encode() + b"\n"
 
 
@@ -60,13 +60,13 @@ def _file(name: str, data: bytes) -> Path:
 
 
 def check(holds: bool, what: str) -> None:
-    """Raises AssertionError where something does not hold, whatever the input."""
+    """Raises AssertionError if a condition does not hold that must hold for every input."""
     if not holds:
         raise AssertionError(what)
 
 
 def _check_order(events: list[MeterEvent]) -> None:
-    """Samples and gaps follow each other without overlap: what a trace asks for."""
+    """Checks that samples and gaps follow each other without overlap, as a trace requires."""
     last_ns = -(1 << 62)
     for event in events:
         if isinstance(event, GapEvent):
@@ -79,7 +79,7 @@ def _check_order(events: list[MeterEvent]) -> None:
 
 
 def wire(data: bytes) -> None:
-    """Messages of a meter: the first byte says where a message is damaged, for a CRC is never hit by chance."""
+    """Messages of a meter: each piece of the input as it is, and as a frame with the right number and CRC."""
     chosen = SensorSettings(mode=m.Mode.PAIRS, shunt_adc=3)
     ends = code_ends(m.ControllerKind.ATMEGA328P, INA219, chosen)
     conversions = ConversionAssembler(0, INA219.times(chosen), INA219.scale(), TICK_NS, ends)
@@ -96,13 +96,13 @@ def wire(data: bytes) -> None:
 
 
 def _sealed(content: bytes, seq: int) -> bytes:
-    """Type and body as a frame with the right number and CRC."""
+    """A frame of this type and body with the right number and CRC, which random bytes would never have."""
     content = (content[:1] + seq.to_bytes(4, "little") + content[1:])[: m.MAX_FRAME_BYTES - 2]
     return cobs_encode(content + crc16(content).to_bytes(2, "little")) + b"\0"
 
 
 def monsoon(data: bytes) -> None:
-    """Packets of a Monsoon, 64 bytes each."""
+    """Packets of a Monsoon, each of 64 bytes."""
     scale = HVPM.channel_scale("main", lambda opcode, length, signed: UNIT.get(opcode, 1000))
     taker, events, arrival_ns = MonsoonAssembler(Calibration(HVPM, "main", scale)), [], 10**12
     for at in range(0, len(data), 640):
@@ -114,7 +114,7 @@ def monsoon(data: bytes) -> None:
 
 
 def ppk2(data: bytes) -> None:
-    """Samples of a PPK2 in at most 32 pieces; the first byte is the length of a piece if that is not too short."""
+    """Samples of a PPK2 in at most 32 pieces; the first byte is the length of a piece, unless that is too short."""
     taker, events = Ppk2Assembler(Modifiers.parse(""), 5.0), []
     size = max(1, data[0] if data else 1, len(data) // 32)
     for number, at in enumerate(range(1, len(data), size)):
@@ -123,13 +123,13 @@ def ppk2(data: bytes) -> None:
 
 
 def ppk2_calibration(data: bytes) -> None:
-    """What a PPK2 says of itself."""
+    """The calibration values that a PPK2 sends."""
     values = Modifiers.parse(data.decode(errors="replace"))
     check(not bool(np.any(values.resistor_ohm == 0)), "no resistor is 0 ohm")
 
 
 def oplog(data: bytes) -> None:
-    """An operation log: as it is, and its blocks with the checksums that they ought to have."""
+    """An operation log: the input as it is, and its pieces as blocks with the right checksums."""
     for content in (data, _sealed_log(data)):
         with contextlib.suppress(OpJouleError):
             _check_log(content)
@@ -143,7 +143,7 @@ def _check_log(content: bytes) -> None:
 
 
 def _sealed_log(data: bytes) -> bytes:
-    """A log whose blocks hold the pieces of `data`; a piece's first two bytes say how many records it claims."""
+    """A log whose blocks contain the pieces of `data`; the first two bytes of a piece are the number of its records."""
     head = bytearray(FILE_HEADER.pack(b"OPJLOG1\n", 2, 1 << 16, 5, 0, 0))
     head[28:32] = struct.pack("<I", zlib.crc32(head))
     out, base = bytes(head), 1000
@@ -157,17 +157,17 @@ def _sealed_log(data: bytes) -> bytes:
 
 
 def board_events(data: bytes) -> None:
-    """events.jsonl of a board."""
+    """A board's events.jsonl."""
     read_events(_file("board.events.jsonl", data))
 
 
 def board_samples(data: bytes) -> None:
-    """system.csv of a board."""
+    """A board's system.csv."""
     read_system(_file("board.system.csv", SYSTEM_HEADER + data))
 
 
 def probe_answers(data: bytes) -> None:
-    """Lines of a probe."""
+    """Lines that a probe sends."""
     for line in data.split(b"\n"):
         said = probe_line(line)
         if isinstance(said, PhaseMark):
@@ -180,17 +180,17 @@ def rig_toml(data: bytes) -> None:
 
 
 def calibration_toml(data: bytes) -> None:
-    """A sensor's calibration."""
+    """A sensor's calibration file."""
     read_calibration(_file("sensor.toml", data))
 
 
 def campaign_toml(data: bytes) -> None:
-    """A campaign's file."""
+    """A campaign file."""
     CampaignFile.read(_file("campaign.toml", data))
 
 
 def csv_import(data: bytes) -> None:
-    """A trace that another program has exported."""
+    """A trace that another program exported as CSV."""
     trace = import_csv(_file("trace.csv", data), {}, 5.0)
     check(bool(np.all(np.diff(trace.meter_ns) >= 0)), "time does not go back")
     rows = trace.meter_ns.size
@@ -201,7 +201,7 @@ def csv_import(data: bytes) -> None:
 
 
 def run_json(data: bytes) -> None:
-    """run.json, as it is and with the checksum that it ought to have."""
+    """run.json, as it is and with the right checksum."""
     for content in (data, _with_digest(data)):
         with contextlib.suppress(OpJouleError), reading(FOLDER):
             RunRecord.open(_file("run.json", content).parent)
@@ -238,7 +238,7 @@ def operations_parquet(data: bytes) -> None:
 
 
 def trace_stream(data: bytes) -> None:
-    """raw/power.arrows, the trace of a run that goes on or was killed."""
+    """raw/power.arrows, the trace of a measurement that is running or was killed."""
     folder = FOLDER / "stream" / "raw"
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "power.arrows").write_bytes(data)
@@ -256,6 +256,6 @@ PARSERS: dict[str, Callable[[bytes], None]] = {
 
 
 def feed(name: str, data: bytes) -> None:
-    """Gives a parser an input; returns where it answers or refuses it. Raises: whatever no parser may raise."""
+    """Gives a parser an input; returns if it parses or refuses it. Raises: any other exception of the parser."""
     with contextlib.suppress(OpJouleError):
         PARSERS[name](data)

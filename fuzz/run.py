@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Fuzzes the parsers of bytes from outside, each for so many executions, and prints what was reached.
+"""Fuzzes the parsers of bytes from outside for a number of executions each, and prints what was reached.
 
     fuzz/run.py --list
     fuzz/run.py marks requests --executions 10000000
-    fuzz/run.py oplog --seconds 60 --keep     # adds what reached new code to fuzz/corpus
+    fuzz/run.py oplog --seconds 60 --keep     # adds inputs that reached new code to fuzz/corpus
 
-Run host/bootstrap.py --test before. Those of C++ use clang's libFuzzer, those of Python atheris; both are
-installed where they are missing. An input that breaks a parser is kept in build/fuzz/found; `./test` replays
-fuzz/corpus, where it belongs once the parser is mended.
+Run host/bootstrap.py --test before. The C++ parsers need clang's libFuzzer, the Python parsers atheris; both are
+installed if they are missing. An input that breaks a parser is kept in build/fuzz/found. Once the parser is fixed,
+move the input to fuzz/corpus, which `./test` replays.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CORPUS = ROOT / "fuzz" / "corpus"
 FOUND = BUILD / "found"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 MEMORY_MIB = 1024
-"""A parser that takes more has believed a length that it should not."""
+"""A parser that takes more has trusted a wrong length in its input."""
 LONGEST_S = 10
-"""One input that takes longer counts as a find."""
+"""An input that takes longer counts as a find."""
 INPUT_BYTES = 1024
-"""Length of the longest input: no message or line that matters is longer, and short ones are more a second."""
+"""Length of the longest input. No message or line that matters is longer, and short inputs run faster."""
 KEPT_BYTES = 3000
 """Size of a parser's corpus in the repository."""
 
@@ -51,18 +51,18 @@ PYTHON_PARSERS = (
 
 @dataclass(frozen=True)
 class Reached:
-    """What one parser's fuzzing came to."""
+    """Result of fuzzing one parser."""
 
     parser: str
     executions: int
     edges: int
-    """Places of the instrumented code that some input reached."""
+    """Places of the instrumented code that the inputs reached."""
     memory_mib: int
     finds: int
 
 
 def built() -> None:
-    """Builds the two programs of the C++ parsers. Raises: CalledProcessError, SetupError."""
+    """Builds the fuzzers of the C++ parsers. Raises: CalledProcessError, SetupError."""
     BUILD.mkdir(parents=True, exist_ok=True)
     install_packages("fuzz", BUILD / "setup.log")
     environment = {**os.environ, "CC": "clang", "CXX": "clang++"}
@@ -72,14 +72,14 @@ def built() -> None:
 
 
 def atheris_installed() -> None:
-    """Installs atheris into .venv where it is missing. Raises: CalledProcessError."""
+    """Installs atheris into .venv if it is missing. Raises: CalledProcessError."""
     if subprocess.run([PYTHON, "-c", "import atheris"], capture_output=True, check=False).returncode:
         lock = str(ROOT / "fuzz" / "requirements.txt")
         subprocess.run([PYTHON, "-m", "pip", "install", "-q", "--require-hashes", "-r", lock], check=True)
 
 
 def command(parser: str) -> tuple[list[str], dict[str, str]]:
-    """The fuzzer of a parser, and its environment."""
+    """(command, environment) of a parser's fuzzer."""
     for program, parsers in PROGRAMS.items():
         if parser in parsers:
             return [str(BUILD / program)], {"OPJOULE_PARSER": parser}
@@ -94,7 +94,7 @@ def inputs_of(parser: str) -> list[bytes]:
 
 
 def unpacked(parser: str) -> Path:
-    """The folder of the corpus that libFuzzer reads and extends, with the repository's inputs in it."""
+    """The folder of inputs that libFuzzer reads and extends; the repository's inputs are added to it."""
     folder = BUILD / "corpus" / parser
     folder.mkdir(parents=True, exist_ok=True)
     for number, data in enumerate(inputs_of(parser)):
@@ -103,7 +103,7 @@ def unpacked(parser: str) -> Path:
 
 
 def fuzz(parser: str, executions: int, seconds: int) -> Reached:
-    """Runs one parser's fuzzer to its end, or to its first find."""
+    """Runs one parser's fuzzer to its end or its first find."""
     found = FOUND / parser
     found.mkdir(parents=True, exist_ok=True)
     before = len(list(found.iterdir()))
@@ -133,7 +133,7 @@ def _last(pattern: str, text: str) -> int:
 
 
 def keep(parser: str) -> None:
-    """Makes the repository's corpus anew: its commented lines as they are, and of the others what reaches most."""
+    """Adds inputs that reach new code to the parser's corpus in the repository, shortest first, up to KEPT_BYTES."""
     program, environment = command(parser)
     merged = BUILD / "merged" / parser
     merged.mkdir(parents=True, exist_ok=True)
@@ -155,18 +155,18 @@ def keep(parser: str) -> None:
 
 
 def main() -> int:
-    """Exit status 1 where a parser broke."""
+    """Fuzzes the chosen parsers. Returns: exit status, 1 if a parser broke."""
     everything = [name for parsers in PROGRAMS.values() for name in parsers] + list(PYTHON_PARSERS)
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("parser", nargs="*", choices=[*everything, []], help="these alone (default: all)")
+    parser.add_argument("parser", nargs="*", choices=[*everything, []], help="parsers to fuzz (default: all)")
     parser.add_argument(
-        "--executions", type=int, help="of each (default: 10 million of C++, 1 million of Python)"
+        "--executions",
+        type=int,
+        help="executions of each parser (default: 10 million in C++, 1 million in Python)",
     )
-    parser.add_argument("--seconds", type=int, default=0, help="end each after so long")
-    parser.add_argument(
-        "--keep", action="store_true", help="take inputs that reach new code into fuzz/corpus"
-    )
-    parser.add_argument("--list", action="store_true", help="name the parsers")
+    parser.add_argument("--seconds", type=int, default=0, help="end each parser after this time")
+    parser.add_argument("--keep", action="store_true", help="add inputs that reach new code to fuzz/corpus")
+    parser.add_argument("--list", action="store_true", help="list the parsers")
     asked = parser.parse_args()
     if asked.list:
         print(*everything, sep="\n")

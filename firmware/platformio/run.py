@@ -2,12 +2,12 @@
 """Runs PlatformIO without its registry: `run.py run -e uno`, `run.py test -e native`.
 
 PlatformIO needs four packages for this project: tool-scons, the development platforms atmelavr and
-native, and for uno-arduino the Adafruit INA219 library. Here SCons comes from PyPI, the compilers
-and the Arduino core from the system, and platforms and library are the small stand-ins beside this
-file. They go into a core directory of their own (build/platformio), so platformio.ini is the very
-file that a PlatformIO with its registry uses, and the user's ~/.platformio stays untouched.
+native, and for uno-arduino the Adafruit INA219 library. Here SCons comes from PyPI; the compilers
+and the Arduino core come from the system; the platforms and the library are the small stand-ins
+beside this file. All are put into a separate core directory (build/platformio). So platformio.ini
+is the same as for a PlatformIO with its registry, and the user's ~/.platformio is not touched.
 
-`run.py` without arguments only prepares. Telemetry and update checks are off.
+`run.py` without arguments only prepares this directory. Telemetry and update checks are off.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ SETTINGS = {
 
 
 def prepare() -> None:
-    """Makes the core directory; writes only what differs, so a second call costs a few reads."""
+    """Makes the core directory. Writes only files that differ, so a second call costs a few reads."""
     scons = CORE / "packages" / "tool-scons"
     _write(scons / "package.json", json.dumps(SCONS))
     _write(scons / "scons.py", SCONS_ENTRY)
@@ -98,10 +98,10 @@ def become_platformio(arguments: list[str]) -> NoReturn:
 
 
 def main(arguments: list[str]) -> int:
-    """Prepares, then becomes PlatformIO; without arguments only prepares."""
+    """Prepares the core directory, then becomes PlatformIO if there are arguments."""
     prepare()
     if arguments and not PYTHON.exists():
-        print(f"firmware: {PYTHON} is missing; `host/bootstrap.py --test` makes it", file=sys.stderr)
+        print(f"firmware: {PYTHON} is missing: run host/bootstrap.py --test", file=sys.stderr)
         return 1
     if arguments:
         become_platformio(arguments)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints what the firmware of each board takes of its flash and RAM, a line an environment.
+"""Prints the flash and RAM that the firmware of each board uses, a line for each environment.
 
-Builds nothing: `run.py run -e uno -e uno-arduino` comes first (`./test` does it).
+Builds nothing: run `run.py run -e uno -e uno-arduino` before (`./test` does it).
 """
 
 from __future__ import annotations
@@ -19,19 +19,22 @@ RAM = {".data", ".bss", ".noinit"}
 
 
 def sections(elf: Path) -> dict[str, int]:
-    """Section -> bytes of an ELF file, from avr-size."""
+    """Section -> size [bytes] in an ELF file, from avr-size."""
     listing = subprocess.run(["avr-size", "-A", elf], capture_output=True, text=True, check=True).stdout
     rows = [line.split() for line in listing.splitlines() if line.startswith(".")]
     return {row[0]: int(row[1]) for row in rows}
 
 
 def main() -> int:
-    """Exit status 1 if a firmware was not built."""
+    """Prints the sizes. Returns: exit status, 1 if a firmware was not built."""
     limits = json.loads((HERE / "platforms/atmelavr/boards/uno.json").read_text())["upload"]
     for environment in ENVIRONMENTS:
         elf = BUILD / environment / "firmware.elf"
         if not elf.exists():
-            print(f"size {environment}: {elf} is missing; run.py run -e {environment}", file=sys.stderr)
+            print(
+                f"size {environment}: {elf} is missing: run firmware/platformio/run.py run -e {environment}",
+                file=sys.stderr,
+            )
             return 1
         found = sections(elf)
         flash = sum(found.get(name, 0) for name in FLASH)

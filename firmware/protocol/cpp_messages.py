@@ -52,7 +52,7 @@ def _enum(enum: Definition) -> list[str]:
 
 
 def cpp_messages(definition: Definition, notice: str) -> str:
-    """messages.h: C++11 without heap or Arduino headers."""
+    """Text of messages.h: C++11 without heap or Arduino headers."""
     protocol = definition["protocol"]
     out = [
         f"// {notice}",

@@ -1,4 +1,4 @@
-"""The golden frames as a C++ header, for the firmware's own tests; generate.py writes it."""
+"""The golden frames as a C++ header for the firmware's own tests; generate.py writes it."""
 
 import tomllib
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any
 
 
 def _values(values: list[Any]) -> str:
-    """Initialiser of one struct, nested for arrays."""
+    """The initialiser of a struct; arrays are nested."""
     inner = [_values(v) if isinstance(v, list) else f"{v}" + ("u" if v > 0x7FFFFFFF else "") for v in values]
     return "{" + ", ".join(inner) + "}"
 
@@ -30,7 +30,7 @@ def _frame(frame: dict[str, Any], message: dict[str, Any], class_name: str) -> l
 
 
 def golden_header(path: Path, definition: dict[str, Any], class_names: dict[str, str], notice: str) -> str:
-    """Text of golden_frames.h from golden/frames.toml at `path`; `class_names`: C++ name of each message."""
+    """Text of golden_frames.h, from golden/frames.toml at `path`. `class_names`: C++ name of each message."""
     frames = tomllib.loads(path.read_text())["frame"]
     messages = {message["name"]: message for message in definition["message"]}
     out = [

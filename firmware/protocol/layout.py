@@ -1,4 +1,4 @@
-"""What messages.toml holds, read and measured."""
+"""The contents of messages.toml, with the size of each message."""
 
 import tomllib
 from pathlib import Path
@@ -12,7 +12,7 @@ Definition = dict[str, Any]
 
 
 class Field:
-    """One field of a message: name, wire type, what it means, how often it stands there."""
+    """One field of a message: name, wire type, meaning, and number of values."""
 
     def __init__(self, entry: list[Any]) -> None:
         self.name, self.wire, self.about = entry[:3]
@@ -21,17 +21,17 @@ class Field:
 
 
 def camel(name: str) -> str:
-    """message_name as ClassName."""
+    """ClassName for message_name."""
     return "".join(part.capitalize() for part in name.split("_"))
 
 
 def class_name(message: Definition) -> str:
-    """Name of a message's struct or class; the fault message shares its name with an enum."""
+    """Name of a message's struct or class. The fault message has a suffix because an enum has the same name."""
     return camel(message["name"]) + ("Message" if message["name"] == "fault" else "")
 
 
 def load(path: Path) -> Definition:
-    """The definition as read, with fields and items turned into Field lists."""
+    """Reads the definition, with lists of Field for fields and items, and with the sizes in bytes."""
     definition = tomllib.loads(path.read_text())
     for message in definition["message"]:
         message["fields"] = [Field(entry) for entry in message["fields"]]

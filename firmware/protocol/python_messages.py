@@ -18,7 +18,7 @@ def _wrapped(text: str, indent: str) -> str:
 
 
 def _enum(enum: Definition) -> list[str]:
-    # Bit sets of a frame and of the reset register are flags, everything else counts.
+    # The bits of a frame and of the reset register are flags; all other enumerations are numbers.
     base = "IntFlag" if enum["name"] in ("flag", "reset_cause") else "IntEnum"
     out = [f"class {camel(enum['name'])}({base}):", _wrapped(enum["about"], "    "), ""]
     for name, value, about in enum["values"]:
@@ -66,7 +66,7 @@ def _message(message: Definition) -> list[str]:
 
 
 def python_messages(definition: Definition, notice: str) -> str:
-    """messages.py: enumerations and dataclasses, items as numpy records."""
+    """Text of messages.py: enumerations and dataclasses, with items as numpy records."""
     protocol = definition["protocol"]
     out = [
         '"""The messages between a meter and the host, both ways.',

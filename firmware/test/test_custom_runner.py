@@ -1,18 +1,18 @@
-"""Runs doctest suites under `pio test`: PlatformIO's own doctest runner without its registry.
+"""Runs doctest suites under `pio test` with PlatformIO's own doctest runner, but without its registry.
 
-PlatformIO's runner would fetch doctest from the registry; here it is the system's (Debian:
-doctest-dev). It counts the test cases that are printed, so passing ones must be printed too.
+PlatformIO's runner would fetch doctest from the registry; here the system's doctest is used (Debian:
+doctest-dev). The runner counts the test cases that are printed, so passing ones must be printed too.
 """
 
 from platformio.test.runners.doctest import DoctestTestRunner
 
 
 class CustomTestRunner(DoctestTestRunner):
-    """doctest from the system's include path."""
+    """A runner that uses doctest from the system's include path."""
 
     EXTRA_LIB_DEPS = None
 
     def stage_testing(self) -> None:
-        """Runs the program with every test case printed."""
+        """Runs the test program so that it prints every test case."""
         self.options.program_args = [*(self.options.program_args or []), "--success"]
         super().stage_testing()

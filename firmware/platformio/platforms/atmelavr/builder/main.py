@@ -1,8 +1,8 @@
 """Build script of the stand-in atmelavr platform: avr-gcc from PATH.
 
-Without a framework, or with Arduino's (frameworks/arduino.py). The flags are those of PlatformIO's
-own platform for a project without a framework, so that both builds differ in the compiler's version
-alone.
+A project has no framework, or Arduino's (frameworks/arduino.py). The flags are those that
+PlatformIO's own platform uses for a project without a framework, so that both builds differ only in
+the compiler's version.
 """
 
 from SCons.Script import COMMAND_LINE_TARGETS, AlwaysBuild, Builder, Default, DefaultEnvironment

@@ -1,6 +1,6 @@
 """The Arduino framework of the stand-in atmelavr platform: Debian's arduino-core-avr.
 
-The flags are those of the core's own platform.txt, so that a program compiles as the Arduino IDE would do it.
+The flags are those of the core's own platform.txt, so that a program is compiled as in the Arduino IDE.
 """
 
 from pathlib import Path
