@@ -143,7 +143,7 @@ def _check_log(content: bytes) -> None:
 
 
 def _sealed_log(data: bytes) -> bytes:
-    """A log whose blocks contain the pieces of `data`; the first two bytes of a piece are the number of its records."""
+    """A log whose blocks contain the pieces of `data`; a piece's first two bytes claim a number of records."""
     head = bytearray(FILE_HEADER.pack(b"OPJLOG1\n", 2, 1 << 16, 5, 0, 0))
     head[28:32] = struct.pack("<I", zlib.crc32(head))
     out, base = bytes(head), 1000

@@ -1,4 +1,4 @@
-"""Sets up what a command needs, with Python's standard library alone, and skips what is done.
+"""Sets up everything that a command needs, with only Python's standard library, and skips steps that are done.
 
 Each step has a fingerprint of its inputs. A step runs when its fingerprint differs from the one
 stored under build/setup/ at its last success, so a second start costs a few stat calls.
@@ -37,7 +37,7 @@ YCSB_JARS = BUILD / "ycsb"
 
 @dataclass(frozen=True)
 class Step:
-    """One piece of set-up: `inputs` are files or folders whose change runs it again."""
+    """One step of set-up. It runs again when one of `inputs`, which are files or folders, has changed."""
 
     name: str
     title: str
@@ -50,9 +50,9 @@ class Step:
 
 
 def make_environment(lock: Path, log: Path) -> None:
-    """Makes .venv if it is not there and installs the versions that `lock` pins, by hash.
+    """Makes .venv if it does not exist, and installs the versions that `lock` pins, with their hashes.
 
-    uv is several times as fast as pip. pip is used where uv fails: uv has no wheel for some computers, and does not
+    uv is several times as fast as pip. pip is used if uv fails: uv has no wheel for some computers, and does not
     know an index that only pip's configuration names.
     """
     if not VENV_PYTHON.exists():
@@ -67,14 +67,14 @@ def make_environment(lock: Path, log: Path) -> None:
 
 
 def find_package(log: Path) -> None:
-    """Has the environment's Python find opjoule, wherever it is started, as after `pip install`."""
+    """Makes the environment's Python find opjoule from every folder, as after `pip install`."""
     command = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     place = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
     (place / PATH_FILE).write_text(f"{ROOT / 'host'}\n")
 
 
 def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
-    """Configures one CMake project with Ninja, and builds targets of it."""
+    """Configures a CMake project with Ninja, and builds some of its targets."""
     source, build = plain(source), plain(build)
     configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     if not all((build / name).exists() for name in ("build.ninja", "CMakeCache.txt")):
@@ -83,20 +83,20 @@ def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
 
 
 def build_firmware(log: Path, environment: str = "uno") -> None:
-    """Builds one firmware ELF for the Arduino Uno with PlatformIO, offline from its registry."""
+    """Builds a firmware ELF for the Arduino Uno with PlatformIO, without its registry."""
     logged([str(VENV_PYTHON), str(ROOT / "firmware/platformio/run.py"), "run", "-e", environment], log)
 
 
 def fetch_ycsb(log: Path) -> None:
     """Fetches the real YCSB's core into build/ycsb with Maven, and checks each jar's hash.
 
-    Raises: SetupError: Java or Maven is missing, or what came is not what host/requirements/ycsb pins.
+    Raises: SetupError: Java or Maven is missing, or the jars are not those that host/requirements/ycsb pins.
     """
     for program, package in (("java", "default-jre-headless"), ("mvn", "maven")):
         if not shutil.which(program):
             raise SetupError(
-                f"{program} is missing, and --generator ycsb has the real YCSB make the operations: install "
-                f"{package}, or leave --generator out"
+                f"{program} is missing, which the real YCSB of --generator ycsb needs: install {package}, or leave "
+                "--generator out"
             )
     BUILD.mkdir(exist_ok=True)
     pinned = dict(reversed(line.split()) for line in (YCSB_PINS / "jars.sha256").read_text().splitlines())
@@ -104,7 +104,7 @@ def fetch_ycsb(log: Path) -> None:
         (BUILD / "ycsb.lock").open("w") as lock,
         tempfile.TemporaryDirectory(prefix="ycsb-", dir=BUILD) as folder,
     ):
-        fcntl.flock(lock, fcntl.LOCK_EX)  # a second call waits for the first, and takes what it has fetched
+        fcntl.flock(lock, fcntl.LOCK_EX)  # a second call waits for the first, and uses its jars
         if folder_hashes(YCSB_JARS) == pinned:
             return
         fetch = ["mvn", "-q", "-B", "-f", str(YCSB_PINS / "pom.xml"), "dependency:copy-dependencies"]
@@ -119,7 +119,7 @@ def fetch_ycsb(log: Path) -> None:
 
 
 def folder_hashes(folder: Path) -> dict[str, str]:
-    """SHA-256 of each file in a folder, by name; empty where there is no folder."""
+    """SHA-256 of each file in a folder, by name; empty if there is no folder."""
     files = folder.iterdir() if folder.is_dir() else ()
     return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
 
@@ -130,7 +130,7 @@ def _steps(needs: Needs) -> list[Step]:
     steps = [_packages_step(section) for section in needs.sections]
     if needs.packages:
         install = partial(
-            install_named, needs.packages, "The study needs these; leave their systems out with --only:"
+            install_named, needs.packages, "The study needs these packages; --only leaves out their systems:"
         )
         steps.append(
             Step(
@@ -214,9 +214,9 @@ def _firmware_step(name: str, title: str, environment: str) -> Step:
 
 
 def set_up(needs: Needs) -> None:
-    """Runs every step that is not up to date, one line a step on stderr.
+    """Runs every step that is not up to date, and prints its progress on stderr.
 
-    Raises: SetupError: with what to install or where the log is.
+    Raises: SetupError: a step failed; the text names the packages to install or the log.
     """
     if sys.version_info < OLDEST_PYTHON:
         raise SetupError("OpJoule needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
@@ -241,7 +241,7 @@ def set_up(needs: Needs) -> None:
 
 
 def _run_lane(steps: list[tuple[Step, str]]) -> None:
-    """Runs steps in order; each leaves its fingerprint when it has succeeded."""
+    """Runs steps in order, and stores the fingerprint of each step that has succeeded."""
     for step, mark in steps:
         started_s = time.monotonic()
         say(f"  {step.title} ...")
@@ -277,14 +277,14 @@ def _files(path: Path) -> Iterable[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """`bootstrap.py [--test]`: everything that ./test needs, or everything for a simulated measurement."""
+    """`bootstrap.py [--test]`: sets up everything that ./test needs, or everything for a simulated measurement."""
     try:
         set_up(Needs(loader=True, simulate=True, test="--test" in arguments))
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
-        print("set-up: interrupted; start again to go on where it stopped", file=sys.stderr)
+        print("set-up: interrupted; start again to continue", file=sys.stderr)
         return 130
     return 0
 

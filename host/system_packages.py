@@ -1,4 +1,4 @@
-"""The system's packages: listed with their reasons in packages.txt, installed with apt-get."""
+"""The system's packages, which packages.txt lists with their reasons and apt-get installs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def packages(section: str) -> list[tuple[str, str]]:
     return with_reasons
 
 
-def _is_installed(names: Iterable[str]) -> list[str]:
+def _not_installed(names: Iterable[str]) -> list[str]:
     """The packages of `names` that are not installed, according to dpkg."""
     names = list(names)
     query = subprocess.run(
@@ -51,7 +51,7 @@ def install_packages(section: str, log: Path) -> None:
 
 
 def install_named(names: Sequence[str], why: str, log: Path, rows: Sequence[str] = ()) -> None:
-    """Installs the missing ones of some packages.
+    """Installs those of the named packages that are missing.
 
     Args:
         why: purpose of the packages, for the message on a system where they cannot be installed.
@@ -66,7 +66,7 @@ def install_named(names: Sequence[str], why: str, log: Path, rows: Sequence[str]
             f"This system has no apt-get.\n{why}\n{listed}\n"
             "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
         )
-    missing = _is_installed(names)
+    missing = _not_installed(names)
     if not missing:
         return
     say(f"    {len(missing)} to install: {' '.join(missing)}")

@@ -1,16 +1,17 @@
 #!/usr/bin/env python3
-"""User instructions of an operation: the loader against the bare loop of its engine, counted by valgrind.
+"""Counts the user instructions of an operation with valgrind, for the loader and for the bare loop of its engine.
 
     loader-cpp/bench/instructions.py                     LevelDB and SQLite reads, 1 and 10 fields
     loader-cpp/bench/instructions.py --engines leveldb rocksdb --phases read update blind
 
-Each count is that of 12,000 operations less that of 2,000, on copies of one database, on the main thread: start and end
-do not count. Loader and bare loop do the same operations on the same keys. What the engine takes inside its calls
-differs all the same by up to some hundred instructions: by what lies in the heap, and by when a background compaction
-comes. So the own code is counted apart, which repeats: our functions and what they call of the C library, without the
-engine's calls. Needs `valgrind` and the binaries of a first run of loader-cpp/bench/run.py.
+Each figure is the count of 12,000 operations less the count of 2,000, on copies of one database, on the main thread, so
+that start and end do not count. Loader and bare loop do the same operations on the same keys. Even so, the instructions
+inside the engine's calls differ by up to some hundred: they depend on the contents of the heap, and on when a
+background compaction comes. Our own code is therefore counted separately, and this count is repeatable. It consists of
+our functions and the C library's functions that they call, without the engine's calls. Needs `valgrind` and the
+binaries of an earlier run of loader-cpp/bench/run.py.
 
-Valgrind hides the kernel's vDSO, where a program reads the clock without a system call: a real clock reading takes
+Valgrind hides the kernel's vDSO, where a program reads the clock without a system call. A real clock reading takes
 some 65 instructions more than are counted here (73 stepped through on x86_64, 10 counted).
 """
 
@@ -30,7 +31,7 @@ from tools import SHAPES, Bench, Case, bare_command, loader, loader_command, pro
 ROOT = Path(__file__).resolve().parents[2]
 RECORDS, FEW, MANY = 20_000, 2_000, 12_000
 WARM_UP = 200_000
-"""Reads before the copies are made: LevelDB compacts files that were looked into in vain."""
+"""Reads before the copies are made, because LevelDB compacts files that were searched in vain."""
 OWN = re.compile(r"opjoule::")
 ENGINE_CALLS = {
     "leveldb": r"leveldb::",
@@ -38,13 +39,13 @@ ENGINE_CALLS = {
     "sqlite": r"sqlite3_",
     "berkeleydb": r"Db(Env|Txn|c|t)?::|__",
 }
-"""How the functions begin that an engine is called by. LMDB's map of 64 GiB is more than valgrind has room for."""
+"""Beginnings of the names of each engine's functions. LMDB is left out: its map of 64 GiB is too large for valgrind."""
 NAME = re.compile(r"(c?fn)=\((\d+)\)(?: (.*))?")
 
 
 @dataclass(frozen=True)
 class Cost:
-    """Instructions of one function, or of what it calls in another, with all that this calls."""
+    """Instructions of a function itself, or of its calls of another function, including all that this one calls."""
 
     function: str
     called: str | None
@@ -52,7 +53,7 @@ class Cost:
 
 
 def costs(profile: Path) -> Iterator[Cost]:
-    """The lines of a callgrind profile. Source: valgrind manual, "Callgrind Format Specification"."""
+    """Costs in the lines of a callgrind profile. Source: valgrind manual, "Callgrind Format Specification"."""
     names: dict[str, str] = {}
     function, called, is_call = "", None, False
     for line in profile.read_text().splitlines():
@@ -70,7 +71,7 @@ def costs(profile: Path) -> Iterator[Cost]:
 
 
 def counted(command: list[str], source: Path, database: Path, engine: str) -> tuple[int, int]:
-    """Instructions of the main thread, all and our own, of one run on a fresh copy."""
+    """(all, our own) instructions of the main thread, in one run on a fresh copy."""
     shutil.rmtree(database, ignore_errors=True)
     shutil.copytree(source, database)
     engine_calls = re.compile(ENGINE_CALLS[engine])
@@ -91,7 +92,7 @@ def counted(command: list[str], source: Path, database: Path, engine: str) -> tu
 
 
 def row(bench: Bench, case: Case) -> str:
-    """A table row: everything and our own, for each operation."""
+    """A table row: instructions of an operation, in all and of our own code."""
     source, database = bench.folder / f"{case.engine}-source", bench.folder / "copy"
     per_operation = []
     for make in (loader_command, bare_command):
@@ -107,7 +108,7 @@ def row(bench: Bench, case: Case) -> str:
 
 
 def main() -> None:
-    """The command line."""
+    """Prints the table for the options of the command line."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

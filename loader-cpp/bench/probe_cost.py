@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What the probe costs the board that it watches: processor time and wake-ups of `probe serve`, on this computer.
+"""Measures the cost of the probe to the board: processor time and wake-ups of `probe serve`, on this computer.
 
     loader-cpp/bench/probe_cost.py [--seconds 60] [--probe build/loader/probe]
 
-Three cases, each over that time: nothing watched; one process with 4 threads and 2 children, all asleep; one that starts
-a program about 50 times a second. A sync line runs in each, and the clock is asked for once a second, as a host does.
+Three cases are measured, each for that time. The probe watches nothing, a process with 4 threads and 2 children that
+all sleep, or a process that starts a program about 50 times a second. In every case a sync line runs, and the clock is
+requested once a second, as by a host.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ WATCHED = {
 
 
 def switches(pid: int) -> int:
-    """Times that a process's threads have slept and were woken: their voluntary context switches."""
+    """Number of times that a process's threads slept and were woken: their voluntary context switches."""
     total = 0
     for task in Path(f"/proc/{pid}/task").iterdir():
         text = (task / "status").read_text()
@@ -47,7 +48,7 @@ def processor_ns(pid: int) -> int:
 
 
 def ask(probe: subprocess.Popen[str], request: str) -> dict[str, object]:
-    """One request, and its answer."""
+    """Sends a request to the probe. Returns: its answer."""
     assert probe.stdin and probe.stdout
     probe.stdin.write(request + "\n")
     probe.stdin.flush()
@@ -91,7 +92,7 @@ def measure(program: Path, script: str, seconds: float) -> tuple[float, float, i
 
 
 def main() -> int:
-    """Prints a row a case; 1 where one is above the target."""
+    """Prints a row for each case. Returns: exit status, 1 if a case is above the target."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""The loader against the bare loops of its engines, and against other YCSB tools, on this computer.
+"""Compares the loader with the bare loops of its engines, and with other YCSB tools, on this computer.
 
-    loader-cpp/bench/run.py                          every engine, 500,000 records; docs/benchmarks.md is rewritten
+    loader-cpp/bench/run.py                          every engine, 500,000 records; rewrites docs/benchmarks.md
     loader-cpp/bench/run.py --engines leveldb --records 50000 --pairs 3 --out -
-    loader-cpp/bench/run.py --ycsb-cpp PATH/ycsb     YCSB-cpp beside it (also --go-ycsb PATH, --ycsb FOLDER)
+    loader-cpp/bench/run.py --ycsb-cpp PATH/ycsb     with YCSB-cpp (also --go-ycsb PATH, --ycsb FOLDER)
 
-Tools take turns, pair by pair, so that what else happens on the computer hits both; a ratio is the median of the
-pairs' ratios. Uses the standard library alone; builds `loader` and `bare-loop` first.
+The tools run alternately, pair by pair, so that other work on the computer disturbs both. A ratio is the median of the
+pairs' ratios. Uses only the standard library. Builds `loader` and `bare-loop` first.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ INPUTS = {
 
 
 def interleaved(bench: Bench, case: Case, tools: dict[str, Tool]) -> dict[str, list[Figures]]:
-    """Every tool once in each round, the order turned from round to round."""
+    """Runs every tool once in each round; the first tool changes from round to round."""
     figures: dict[str, list[Figures]] = {name: [] for name in tools}
     names = list(tools)
     for turn in range(bench.pairs):
@@ -74,13 +74,13 @@ def median_of(figures: list[Figures], what: str) -> float:
 
 
 def ratio_text(tool: list[Figures], other: list[Figures], what: str, inverse: bool = False) -> str:
-    """Tool against bare loop, pair by pair: median and range; above 1 the tool is the better one."""
+    """Median and range of the pairs' ratios of tool to bare loop; above 1 the tool is better."""
     values = ratios(tool, other, what, inverse)
     return f"**{statistics.median(values):.3f}** ({min(values):.2f} to {max(values):.2f})"
 
 
 def case_rows(case: Case, figures: dict[str, list[Figures]]) -> list[str]:
-    """Table rows: one for each tool that is not the bare loop."""
+    """Table rows, one for each tool except the bare loop."""
     rows = []
     plain = figures["bare"]
     for name, tool in figures.items():
@@ -102,14 +102,14 @@ def case_rows(case: Case, figures: dict[str, list[Figures]]) -> list[str]:
 
 
 def compared(bench: Bench, case: Case, tools: dict[str, Tool], targets: Targets) -> list[str]:
-    """Measures one case; its table rows."""
+    """Measures one case. Returns: its table rows."""
     figures = interleaved(bench, case, tools)
     targets.against_bare(case, figures["loader"], figures["bare"])
     return case_rows(case, figures)
 
 
 def engine_table(bench: Bench, engines: list[str], peers: list[Peer], targets: Targets) -> str:
-    """Every engine, record shape and phase."""
+    """Table of every engine, record shape and phase."""
     columns = [
         *("engine", "record", "phase", "tool", "tool kop/s", "bare kop/s", "throughput ratio"),
         *("tool CPU us/op", "bare CPU us/op", "CPU ratio", "peak RSS MiB", "RssAnon MiB"),
@@ -121,12 +121,12 @@ def engine_table(bench: Bench, engines: list[str], peers: list[Peer], targets: T
         for shape in SHAPES:
             load, read = Case(engine, shape, "load"), Case(engine, shape, "read")
             rows += compared(bench, load, tools, targets)
-            # A run that settles: the last load's background work would be in the first reads.
+            # A run that settles, or the last load's background work would disturb the first reads.
             loader(bench, read, bench.folder / f"{engine}-loader", "-p", "settle=auto")
             rows += compared(bench, read, tools, targets)
             if engine == "null":
                 continue
-            # Peers have no blind update, and their updates are of other fields.
+            # Peers have no blind update, and they update other fields.
             alone: dict[str, Tool] = {"loader": loader, "bare": bare}
             for phase in ("update", "blind") if engine in PAIR_ENGINES else ("update",):
                 rows += compared(bench, Case(engine, shape, phase), alone, targets)
@@ -136,7 +136,7 @@ def engine_table(bench: Bench, engines: list[str], peers: list[Peer], targets: T
 
 
 def operation_log(bench: Bench, targets: Targets) -> str:
-    """What the operation log costs: the generator alone, with and without it, 10 million operations."""
+    """Cost of the operation log: 10 million operations of the generator alone, with and without the log."""
     bench = bench.sized(bench.records, 1_000_000)
     case = Case("null", "10 x 100 B", "read")
     log = bench.folder / "operations.oplog"
@@ -165,7 +165,7 @@ def operation_log(bench: Bench, targets: Targets) -> str:
 
 
 def log_bytes(bench: Bench, engine: str, targets: Targets) -> str:
-    """Bytes an operation of a log of real operations, whose times are longer."""
+    """Bytes of an operation in the log of a real engine, whose operations take longer."""
     database, log = fresh(bench.folder / "log-size"), bench.folder / "operations.oplog"
     texts = []
     for phase in ("load", "read"):
@@ -180,7 +180,7 @@ def log_bytes(bench: Bench, engine: str, targets: Targets) -> str:
 
 
 def memory(bench: Bench, targets: Targets) -> str:
-    """Anonymous memory of 4 GB loads, everything logged."""
+    """Anonymous memory of loads of 4 GB in which every operation is logged."""
     lines = []
     for engine in ("null", "leveldb"):
         big = bench.sized(400_000 if engine == "null" else 4_000_000, 1)
@@ -201,7 +201,7 @@ def memory(bench: Bench, targets: Targets) -> str:
 
 
 def threads(bench: Bench, engines: list[str], targets: Targets) -> str:
-    """Four threads against one: reads, and half reads, half updates."""
+    """Throughput of four threads and of one: reads, and half reads, half updates."""
     rows = ["| engine | operations | 1 thread kop/s | 4 threads kop/s | ratio |", "|---|---|---|---|---|"]
     halves = ["-p", "readproportion=0.5", "-p", "updateproportion=0.5"]
     for engine in (engine for engine in engines if engine != "null"):
@@ -233,7 +233,7 @@ def threads(bench: Bench, engines: list[str], targets: Targets) -> str:
 
 
 def start_times(bench: Bench, engines: list[str], targets: Targets) -> str:
-    """From the start of the process to the start of the run phase, database open and threads ready."""
+    """Time from the start of the process to that of the run phase, when database and threads are ready."""
     texts = []
     small = bench.sized(10_000, 100)
     for engine in engines:
@@ -261,7 +261,7 @@ def start_times(bench: Bench, engines: list[str], targets: Targets) -> str:
 
 
 def introduction(bench: Bench, peers: list[Peer]) -> str:
-    """How it was measured, and on what."""
+    """Introduction of the page: the measurement and the computer."""
     load_average = os.getloadavg()[2]
     company = (
         "shared with other work: throughput ratios scatter, so read the ratios of processor time"
@@ -293,7 +293,7 @@ def introduction(bench: Bench, peers: list[Peer]) -> str:
 
 
 def report(bench: Bench, engines: list[str], peers: list[Peer], only: list[str]) -> str:
-    """The whole page, what is to be reached first."""
+    """The whole page, with the targets first."""
     targets = Targets()
     sections = {
         "engines": lambda: engine_table(bench, engines, peers, targets),
@@ -320,7 +320,7 @@ def build(folder: Path) -> None:
 
 
 def main() -> None:
-    """The command line."""
+    """Runs the benchmark that the command line asks for, and writes its page."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -328,11 +328,18 @@ def main() -> None:
     parser.add_argument("--records", type=int, default=500_000)
     parser.add_argument("--operations", type=int, default=500_000)
     parser.add_argument("--pairs", type=int, default=5)
-    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="some of the measures")
-    parser.add_argument("--inputs", choices=sorted(INPUTS), default="drawn", help="of the bare loops")
+    parser.add_argument("--only", nargs="+", choices=SECTIONS, default=SECTIONS, help="sections to measure")
+    parser.add_argument(
+        "--inputs",
+        choices=sorted(INPUTS),
+        default="drawn",
+        help="of the bare loops: when keys and values are made",
+    )
     parser.add_argument("--build", type=Path, default=ROOT / "build" / "loader")
-    parser.add_argument("--dir", type=Path, default=ROOT / "build" / "bench", help="where databases are made")
-    parser.add_argument("--out", default=str(ROOT / "docs" / "benchmarks.md"), help="'-' is stdout")
+    parser.add_argument("--dir", type=Path, default=ROOT / "build" / "bench", help="folder for the databases")
+    parser.add_argument(
+        "--out", default=str(ROOT / "docs" / "benchmarks.md"), help="file for the page; '-' is stdout"
+    )
     parser.add_argument("--ycsb-cpp", type=Path, help="the binary of an installed YCSB-cpp")
     parser.add_argument("--go-ycsb", type=Path, help="the binary of an installed go-ycsb")
     parser.add_argument("--ycsb", type=Path, help="the folder of an installed Java YCSB")

@@ -1,4 +1,4 @@
-"""What the loader is to reach, and whether it did."""
+"""Targets of the loader, and whether they are met."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from tools import Case, Figures
 
 RATIO_TARGETS = {"1 x 1000 B": 0.97, "10 x 100 B": 0.95}
-"""Least ratio to the bare loop of an engine, by record shape."""
+"""Least ratio to the bare loop of the same engine, by record shape."""
 NULL_RATIO_TARGET = 0.85
 NULL_RATES = {("10 x 100 B", "load"): 4.0, ("10 x 100 B", "read"): 10.0}
-"""Least operations without a database, in millions a second of processor time."""
+"""Least number of operations without a database, in millions per second of processor time."""
 LOG_NS, LOG_BYTES, LOG_MIB = 60.0, 6.0, 1.0
 MEMORY_MIB = {"null": 4.0, "leveldb": 32.0}
 THREADS_RATIO = 1.0
@@ -20,7 +20,7 @@ START_MS = 20.0
 
 
 def ratios(tool: list[Figures], other: list[Figures], what: str, inverse: bool = False) -> list[float]:
-    """Tool against another, pair by pair; above 1 the tool is the better one."""
+    """Ratio of a tool to another for each pair; above 1 the tool is better (`inverse`: for figures to be small)."""
     values = [getattr(one, what) / getattr(two, what) for one, two in zip(tool, other, strict=True)]
     return [1 / value for value in values] if inverse else values
 
@@ -42,30 +42,30 @@ REASONS = {
     "start": "An engine that opens a database reads its log first. RocksDB replays the whole load of this size (10 MB), "
     "which stays in memory and log until 64 MiB have come, and writes it into a table. `null` shows the loader's own part.",
 }
-"""Why a target of each kind is missed, where it is."""
+"""Reason for a missed target, by kind of target."""
 
 
 @dataclass
 class Targets:
-    """The table of targets, filled as the measures come."""
+    """The table of targets, to which each measure adds its rows."""
 
     rows: list[str] = field(default_factory=list)
     missed: int = 0
     kinds_missed: set[str] = field(default_factory=set)
 
     def add(self, measure: str, target: str, figure: str, met: bool, kind: str = "") -> None:
-        """One measure; `kind` is one of REASONS."""
+        """Adds a row. `kind`: a key of REASONS, or empty."""
         self.missed += not met
         if not met and kind:
             self.kinds_missed.add(kind)
         self.rows.append(f"| {measure} | {target} | {figure} | {'met' if met else '**missed**'} |")
 
     def at_most(self, measure: str, limit: float, figure: float, unit: str, kind: str = "") -> None:
-        """A figure with an upper limit."""
+        """Adds a figure that has an upper limit."""
         self.add(measure, f"at most {limit:g} {unit}", f"{figure:.1f} {unit}", figure <= limit, kind)
 
     def against_bare(self, case: Case, tool: list[Figures], plain: list[Figures]) -> None:
-        """The loader against its bare loop: judged by processor time, throughput beside it."""
+        """Adds the loader's ratios to its bare loop; processor time decides, throughput is only shown."""
         target = NULL_RATIO_TARGET if case.engine == "null" else RATIO_TARGETS[case.shape]
         cpu = statistics.median(ratios(tool, plain, "cpu_us", inverse=True))
         speed = statistics.median(ratios(tool, plain, "throughput_per_s"))
@@ -81,7 +81,7 @@ class Targets:
             self.add(name, f"at least {least:g} million", f"{rate:.1f} million", rate >= least)
 
     def table(self) -> str:
-        """All of them, what was missed, and why."""
+        """The table as Markdown, with the number of missed targets and the reasons."""
         about = "Ratios to the bare loop are judged by processor time, which other work on the computer disturbs least."
         head = f"{about}\n\n| measure | target | figure | |\n|---|---|---|---|\n"
         return (
@@ -92,6 +92,6 @@ class Targets:
         )
 
     def reasons(self) -> str:
-        """Why targets are missed, by kind."""
+        """Reasons for the missed targets, by kind."""
         missed = [kind for kind in REASONS if kind in self.kinds_missed]
         return "".join("\n\n" + textwrap.fill(f"Missed, {kind}: {REASONS[kind]}", 118) for kind in missed)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 PAIR_ENGINES = ("leveldb", "rocksdb", "lmdb", "berkeleydb")
-"""Those that store a record as one value: an update can be blind."""
+"""Engines that store a record as one value, so that an update can be blind."""
 ENGINES = ("null", "leveldb", "rocksdb", "sqlite", "lmdb", "berkeleydb")
 SHAPES = {"1 x 1000 B": (1, 1000), "10 x 100 B": (10, 100)}
 """Record shapes: fields, and bytes of each."""
@@ -36,7 +36,7 @@ class Figures:
 class Case:
     """What is measured: an engine, a record shape, and load, read, update or blind.
 
-    An update is YCSB's: of a whole record, whose engine reads it first; a blind one puts without reading.
+    An update is YCSB's: it writes a whole record, which the engine reads first. A blind update puts without reading.
     """
 
     engine: str
@@ -46,7 +46,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Bench:
-    """Where things are, and how much of everything."""
+    """Folders, and numbers of records, operations and pairs."""
 
     build: Path
     folder: Path
@@ -54,10 +54,10 @@ class Bench:
     operations: int
     pairs: int
     inputs: str = "drawn"
-    """Keys and values of a bare loop: drawn in it, or ready before it."""
+    """Keys and values of a bare loop: "drawn" in the loop, or "ready" before it."""
 
     def amounts(self, engine: str) -> tuple[int, int]:
-        """Records and operations; ten times as many without a database, which is that much faster."""
+        """(records, operations); ten times as many without a database, which is that much faster."""
         factor = 10 if engine == "null" else 1
         return self.records * factor, self.operations * factor
 
@@ -66,7 +66,7 @@ class Bench:
         return self.amounts(case.engine)[0 if case.phase == "load" else 1]
 
     def sized(self, records: int, operations: int) -> Bench:
-        """The same with other amounts."""
+        """A copy with other amounts."""
         return replace(self, records=records, operations=operations)
 
 
@@ -74,19 +74,19 @@ Tool = Callable[[Bench, Case, Path], Figures]
 
 
 def progress(text: str) -> None:
-    """A line on stderr."""
+    """Prints a line on stderr."""
     print(text, file=sys.stderr, flush=True)
 
 
 def fresh(folder: Path) -> Path:
-    """An empty place for a database, the disk at rest."""
+    """Removes a database's folder, and waits until the disk has written everything. Returns: the folder."""
     shutil.rmtree(folder, ignore_errors=True)
     os.sync()
     return folder
 
 
 def workload(bench: Bench, case: Case) -> list[str]:
-    """The workload as -p settings, understood by every tool here."""
+    """The workload as -p settings that every tool here understands."""
     records, operations = bench.amounts(case.engine)
     fields, field_bytes = SHAPES[case.shape]
     writes = case.phase in ("update", "blind")
@@ -105,19 +105,19 @@ def workload(bench: Bench, case: Case) -> list[str]:
 
 
 def output_of(command: list[str]) -> str:
-    """A command's standard output; its errors go to ours."""
+    """A command's standard output; its standard error is ours."""
     return subprocess.run(command, stdout=subprocess.PIPE, check=True, text=True).stdout
 
 
 def loader_command(bench: Bench, case: Case, database: Path) -> list[str]:
-    """Our loader as a user runs it: latencies measured, nothing logged unless asked."""
+    """The command line of our loader as a user runs it: with latencies, without a log."""
     command = [str(bench.build / "loader"), "load" if case.phase == "load" else "run"]
     command += ["--db", case.engine, "--path", str(database), *workload(bench, case), "-p", "settle=none"]
     return [*command, "-p", "updates=blind"] if case.phase == "blind" else command
 
 
 def loader(bench: Bench, case: Case, database: Path, *more: str) -> Figures:
-    """One run of our loader."""
+    """Figures of one run of our loader."""
     output = output_of([*loader_command(bench, case, database), *more])
     summary = json.loads(output.splitlines()[-1])["summary"]
     return Figures(
@@ -129,7 +129,7 @@ def loader(bench: Bench, case: Case, database: Path, *more: str) -> Figures:
 
 
 def bare_command(bench: Bench, case: Case, database: Path) -> list[str]:
-    """The engine's API in a plain loop."""
+    """The command line of the bare loop, a plain loop around the engine's API."""
     columns = SHAPES[case.shape][0] if case.engine == "sqlite" else 1
     amounts = [*bench.amounts(case.engine), 1000, columns]
     command = [str(bench.build / "bare-loop"), case.engine, case.phase, str(database), *map(str, amounts)]
@@ -137,14 +137,14 @@ def bare_command(bench: Bench, case: Case, database: Path) -> list[str]:
 
 
 def bare(bench: Bench, case: Case, database: Path) -> Figures:
-    """One run of the bare loop."""
+    """Figures of one run of the bare loop."""
     result = json.loads(output_of(bare_command(bench, case, database)))
     cpu_us = result["cpu_s"] / result["operations"] * 1e6
     return Figures(result["operations"] / result["duration_s"], cpu_us, result["peak_memory_bytes"] / MIB)
 
 
 def measured_child(bench: Bench, command: list[str], pattern: str, operations: int) -> Figures:
-    """Another tool: throughput from its own output, processor time and memory from the kernel."""
+    """Runs another tool. Throughput comes from its own output, processor time and memory from the kernel."""
     output = bench.folder / "tool.out"
     with output.open("w") as out:
         folder = Path(command[0]).parent
@@ -159,24 +159,24 @@ def measured_child(bench: Bench, command: list[str], pattern: str, operations: i
 
 
 class Peer:
-    """Another YCSB tool. Subclasses say how it is called, with the engine settings of our loader's defaults."""
+    """Another YCSB tool. Subclasses define its command line, with the engine settings of our loader's defaults."""
 
     name: ClassVar[str]
     settings: ClassVar[dict[str, list[str]]]
-    """Engines it has here, each with its settings; {} stands for the database's folder."""
+    """The tool's engines that are measured, with their settings; {} stands for the database's folder."""
     pattern: ClassVar[str]
-    """Finds the throughput in its output."""
+    """Regular expression for the throughput in its output."""
     phases: ClassVar[dict[str, str]]
 
     def __init__(self, binary: Path) -> None:
         self.binary = binary
 
     def words(self, case: Case) -> list[str]:
-        """Its words for phase and engine."""
+        """Arguments for the phase and the engine."""
         return [self.phases[case.phase], case.engine]
 
     def __call__(self, bench: Bench, case: Case, database: Path) -> Figures:
-        """One run."""
+        """Runs the tool once."""
         database.mkdir(parents=True, exist_ok=True)
         settings = [word for text in self.settings[case.engine] for word in ("-p", text.format(database))]
         command = [str(self.binary), *self.words(case), *workload(bench, case), *settings]
@@ -184,7 +184,7 @@ class Peer:
 
 
 class YcsbCpp(Peer):
-    """ls4154/YCSB-cpp, built with the engines' bindings; one contiguous value a record, its default."""
+    """ls4154/YCSB-cpp, built with the engines' bindings. A record is one contiguous value, its default."""
 
     name = "YCSB-cpp"
     pattern = r"throughput\(ops/sec\): ([0-9.e+]+)"
@@ -216,12 +216,12 @@ class YcsbCpp(Peer):
     }
 
     def words(self, case: Case) -> list[str]:
-        """Its words for phase and engine."""
+        """Arguments for the phase and the engine."""
         return [self.phases[case.phase], "-db", case.engine]
 
 
 class GoYcsb(Peer):
-    """pingcap/go-ycsb, with the engines its released binary has."""
+    """pingcap/go-ycsb, with the engines of its released binary."""
 
     name = "go-ycsb"
     pattern = r"(?:INSERT|READ) .*OPS: ([0-9.]+)"

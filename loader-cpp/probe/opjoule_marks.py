@@ -1,4 +1,4 @@
-"""Marks of a Python job for OpJoule's probe. Copy this file beside the job: Python 3.7, standard library alone.
+"""Sends marks of a Python job to OpJoule's probe. Copy this file beside the job: Python 3.7, standard library only.
 
     from opjoule_marks import operation, phase
 
@@ -7,8 +7,9 @@
             with operation("insert", bytes=len(record)):
                 store(record)
 
-Operations are sent in batches, between two of them; an exception within one makes it a failed one. Without
-OPJOULE_MARKS in the environment (`probe run` sets it) nothing is done. The lines are those of docs/reference/probe.md.
+Operations are sent in batches, between two operations. An operation whose block raises an exception counts as failed.
+Without OPJOULE_MARKS in the environment (`probe run` sets it) nothing is sent. docs/reference/probe.md describes the
+lines.
 """
 
 import atexit
@@ -26,7 +27,7 @@ _checked = set()
 
 
 def _check(what, name):
-    """Raises ValueError at once for a name that the probe would refuse, with a probe and without."""
+    """Raises ValueError at once for a name that the probe would refuse, even if there is no probe."""
     if name not in _checked:
         if not (isinstance(name, str) and _NAME.fullmatch(name)):
             raise ValueError(f"{what} {name!r}: a name has 1 to 63 of the letters a to z, digits, '_', '.' and '-'")
@@ -39,7 +40,7 @@ class _Marks:
         self.forget()
 
     def forget(self):
-        """Begins anew in a process that was forked: its parent sends what waits, on a connection of its own."""
+        """Starts without lines and connection, as in a forked process: the parent sends the lines that wait."""
         self.lock = threading.RLock()
         self.lines = []
         self.connection = None
@@ -52,7 +53,7 @@ class _Marks:
                     self.send()
 
     def connect(self):
-        """Through the folder's descriptor: a path of more than 107 bytes is no socket's address (unix(7))."""
+        """Connects through the folder's descriptor, because a socket's address has at most 107 bytes (unix(7))."""
         folder, name = os.path.split(self.path)
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -71,7 +72,7 @@ class _Marks:
                     self.connection.sendall(text)
             except OSError as error:  # the job goes on
                 self.path = ""
-                print(f"opjoule_marks: the probe has gone, marks end here: {error}", file=sys.stderr)
+                print(f"opjoule_marks: the probe has gone, no more marks are sent: {error}", file=sys.stderr)
 
 
 _marks = _Marks()
@@ -81,7 +82,7 @@ atexit.register(_marks.send)
 
 @contextmanager
 def phase(name):
-    """A phase of the job, from here to the end of the block. Raises: ValueError: no name for one."""
+    """Marks the block as a phase of the job. Raises: ValueError: the name is not allowed."""
     _check("phase", name)
     _marks.add(f"phase begin {name} {time.monotonic_ns()}", True)
     try:
@@ -91,14 +92,14 @@ def phase(name):
 
 
 def phase_between(name, start_ns, end_ns):
-    """A phase that has passed, on CLOCK_MONOTONIC [ns]: of a program that the job has started, and that says when."""
+    """Marks a past phase by its times on CLOCK_MONOTONIC [ns], as reported by a program that the job started."""
     _check("phase", name)
     _marks.add(f"phase begin {name} {start_ns}", True)
     _marks.add(f"phase end {name} {end_ns}", True)
 
 
 class operation:
-    """One operation of a kind, which moves so many bytes; they may be set within the block."""
+    """Marks the block as one operation of a kind. `bytes`: the bytes that it moves, which the block may also set."""
 
     __slots__ = ("bytes", "kind", "start_ns")
 

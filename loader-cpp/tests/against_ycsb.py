@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""The loader's operations against those of the real YCSB: the same keys and values, the same distributions.
+"""Compares the loader's operations with those of the real YCSB: the same keys and values, the same distributions.
 
     loader-cpp/tests/against_ycsb.py [--jars build/ycsb] [--loader build/loader/loader] [--draws 1000000]
 
-The jars are site.ycsb:core:0.17.0 and what it needs, as host/requirements/ycsb pins them;
-host/tests/loader/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader `loader
-trace`; what both print is compared by two-sample chi-square tests. YCSB cannot be seeded, so its draws differ each
-time: the significance is 0.000001 for each of the 16 tests, and a correct loader fails one run in about 60,000.
-Uses the standard library alone.
+The jars are site.ycsb:core:0.17.0 and its dependencies, as pinned in host/requirements/ycsb.
+host/tests/loader/test_against_ycsb.py fetches them and runs the same comparisons. YCSB runs its BasicDB, the loader
+runs `loader trace`; two-sample chi-square tests compare their outputs. YCSB cannot be seeded, so its draws differ each
+time. The significance is 0.000001 for each of the 16 tests, and a correct loader fails one run in about 60,000. Uses
+only the standard library.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 SIGNIFICANCE = 1e-6
-LEAST_EXPECTED = 10  # draws a bin has to expect; sparser ones are put together
+LEAST_EXPECTED = 10  # least expected number of draws in a bin; sparser bins are merged
 
 READS = ["readproportion=1", "updateproportion=0"]
 MOSTLY_READS = ["readproportion=0.999", "updateproportion=0", "insertproportion=0.001"]
@@ -51,14 +51,14 @@ DRAWS = 1_000_000
 
 
 class Tools:
-    """Both programs; each gives what it printed."""
+    """Runs both programs; each method returns the output."""
 
     def __init__(self, jars: Path, loader: Path) -> None:
         self.classpath = str(jars / "*")
         self.loader_path = loader
 
     def ycsb(self, phase: str, settings: list[str]) -> bytes:
-        """Output of the real YCSB: operation lines, and what it prints around them."""
+        """Output of the real YCSB: operation lines, with other lines around them."""
         command = [
             "java",
             "-XX:+UseSerialGC",
@@ -76,14 +76,14 @@ class Tools:
         return output_of([str(self.loader_path), "trace", "--phase", phase], settings)
 
     def both(self, phase: str, settings: list[str]) -> tuple[bytes, bytes]:
-        """The loader's and YCSB's output, made at the same time."""
+        """(the loader's output, YCSB's output); both run at the same time."""
         with ThreadPoolExecutor() as pool:
             ours = pool.submit(self.loader, phase, settings)
             return ours.result(), self.ycsb(phase, settings)
 
 
 def output_of(command: list[str], settings: list[str]) -> bytes:
-    """What a command with these settings prints on stdout."""
+    """Standard output of a command with these settings."""
     command = command + [word for setting in settings for word in ("-p", setting)]
     with tempfile.TemporaryFile() as errors:
         ended = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, check=False)
@@ -94,12 +94,12 @@ def output_of(command: list[str], settings: list[str]) -> bytes:
 
 
 def keys_of(output: bytes, verb: bytes) -> list[bytes]:
-    """Key of each line of one kind, in order."""
+    """Keys of the lines of one kind, in order."""
     return re.findall(rb"^" + verb + rb" \S+ (\S+)", output, re.MULTILINE)
 
 
 def chi_square_p(a: Counter[Hashable], b: Counter[Hashable]) -> float:
-    """p of the hypothesis that both counts are draws of one distribution (Wilson-Hilferty's normal approximation)."""
+    """p-value; null hypothesis: both counts are draws of one distribution (Wilson-Hilferty's normal approximation)."""
     n_a, n_b = sum(a.values()), sum(b.values())
     bins, sparse = [], [0, 0]
     for key in a.keys() | b.keys():
@@ -118,20 +118,20 @@ def chi_square_p(a: Counter[Hashable], b: Counter[Hashable]) -> float:
 
 
 class Report:
-    """Prints each comparison and keeps what failed."""
+    """Prints each comparison and collects those that failed."""
 
     def __init__(self) -> None:
         self.failed: list[str] = []
 
     def check(self, name: str, good: bool, text: str) -> None:
-        """One comparison, as a line."""
+        """Prints one comparison as a line."""
         line = f"{name}: {text}"
         if not good:
             self.failed.append(line)
         print(f"{'ok  ' if good else 'FAIL'} {line}", flush=True)
 
     def same_distribution(self, name: str, ours: Counter[Hashable], theirs: Counter[Hashable]) -> None:
-        """A chi-square test, as a line."""
+        """Prints a chi-square test as a line."""
         p = chi_square_p(ours, theirs)
         self.check(
             name,
@@ -141,7 +141,7 @@ class Report:
 
 
 def values_of(line: bytes, fields: int) -> dict[bytes, bytes]:
-    """The fields an INSERT or UPDATE line writes."""
+    """The fields that an INSERT or UPDATE line writes."""
     body = line[line.index(b" [ ") + 3 : -2]
     names = [b"field%d" % i for i in range(fields)]
     starts = sorted((at, name) for name in names if (at := body.find(name + b"=")) >= 0)
@@ -155,9 +155,9 @@ def inserts_of(output: bytes) -> list[bytes]:
 
 
 def compare_keys(tools: Tools, report: Report, draws: int, name: str) -> None:
-    """Key of every request of one distribution."""
+    """Compares the keys of the requests of one distribution."""
     asked = ["recordcount=1000", f"operationcount={draws}", "fieldlength=1", *DISTRIBUTIONS[name]]
-    # Of inserted keys, how often one is asked for hangs on when it came, which differs from run to run.
+    # Only loaded keys: the count of an inserted key depends on when it was inserted, which differs from run to run.
     loaded = set(keys_of(tools.loader("load", asked), b"INSERT"))
     ours, theirs = (
         Counter[Hashable](key for key in keys_of(output, b"READ") if key in loaded)
@@ -168,7 +168,7 @@ def compare_keys(tools: Tools, report: Report, draws: int, name: str) -> None:
 
 
 def compare_load(tools: Tools, report: Report, name: str) -> None:
-    """What a load inserts: the same keys in the same order, and with dataintegrity the same values."""
+    """Compares what a load inserts: the same keys in the same order, and with dataintegrity the same values."""
     asked = ["recordcount=1000", "fieldcount=3", "fieldlength=70", "dataintegrity=true", *LOADS[name]]
     ours, theirs = (
         [(line.split(b" ")[2], values_of(line, 3)) for line in inserts_of(output)]
@@ -182,9 +182,9 @@ def compare_load(tools: Tools, report: Report, name: str) -> None:
 
 
 def compare_mix(tools: Tools, report: Report, draws: int) -> None:
-    """Kinds of operations, and the fields they ask for."""
+    """Compares the kinds of operations, and the fields that they request."""
     shares = {"read": 0.4, "update": 0.3, "scan": 0.1, "insert": 0.1, "readmodifywrite": 0.1}
-    # So many that fields, which scans and inserts do not choose, are drawn often enough too.
+    # More operations than draws, because scans and inserts choose no field.
     asked = ["recordcount=1000", f"operationcount={draws * 5 // 4}", "fieldlength=1", "readallfields=false"]
     asked += ["maxscanlength=5", *(f"{kind}proportion={share}" for kind, share in shares.items())]
     outputs = tools.both("run", asked)
@@ -198,7 +198,7 @@ def compare_mix(tools: Tools, report: Report, draws: int) -> None:
 
 
 def compare_scan_lengths(tools: Tools, report: Report, draws: int, name: str) -> None:
-    """Records that each scan asks for."""
+    """Compares the numbers of records that scans request."""
     asked = ["recordcount=1000", f"operationcount={draws}", "scanproportion=1", "readproportion=0"]
     asked += ["updateproportion=0", "maxscanlength=50", f"scanlengthdistribution={name}"]
     length = re.compile(rb"^SCAN \S+ \S+ (\d+)", re.MULTILINE)
@@ -207,7 +207,7 @@ def compare_scan_lengths(tools: Tools, report: Report, draws: int, name: str) ->
 
 
 def compare_field_lengths(tools: Tools, report: Report, draws: int, name: str) -> None:
-    """Lengths of values of one distribution."""
+    """Compares the lengths of values of one distribution."""
     fields = 10
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as histogram:
         histogram.write("BlockSize\t10\n0\t2\n1\t3\n2\t4\n3\t1\n")
@@ -226,7 +226,7 @@ def compare_field_lengths(tools: Tools, report: Report, draws: int, name: str) -
 
 
 def compare_characters(tools: Tools, report: Report, draws: int) -> None:
-    """Characters of random values by their place in YCSB's groups of six."""
+    """Compares the characters of random values by their place in YCSB's groups of six."""
     asked = [f"recordcount={draws // 60}", "fieldcount=1", "fieldlength=60"]
     counts = []
     for output in tools.both("load", asked):
@@ -242,7 +242,7 @@ def compare_characters(tools: Tools, report: Report, draws: int) -> None:
 
 
 def main() -> None:
-    """Every comparison; exit code 1 if one fails."""
+    """Runs every comparison. Exits with 1 if one fails."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
