@@ -1,4 +1,4 @@
-"""What holds for every test."""
+"""Settings, hooks and fixtures of all tests."""
 
 import fcntl
 import os
@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
-# What test files share.
+# Modules that several test files use.
 sys.path.append(str(Path(__file__).parent / "support"))
-# A shell that runs the tests in the background has them ignore Ctrl-C, and programs inherit that.
+# A shell that runs the tests in the background makes them ignore Ctrl-C, and their programs inherit that.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-# nohup has them ignore a closed terminal.
+# nohup makes them ignore a closed terminal.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 # Property tests draw the same examples each time; `pytest --hypothesis-profile=explore` draws new ones.
@@ -26,11 +26,11 @@ settings.load_profile("same")
 
 
 def pytest_configure(config):
-    """Measurements of a test process have their lock and their temporary files in a folder of their own: one that
-    runs elsewhere on this computer is no concern of theirs. Folders of tests stay where pytest has them."""
+    """Gives each test process its own folder for the lock and the temporary files of its measurements, so that other
+    measurements on this computer do not matter. The tests' own folders stay where pytest puts them."""
     os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", tempfile.gettempdir())
     config.own_temporary = tempfile.mkdtemp(prefix="opjoule-tests-", dir=os.environ["PYTEST_DEBUG_TEMPROOT"])
-    Path(config.own_temporary).chmod(0o755)  # servers have accounts of their own
+    Path(config.own_temporary).chmod(0o755)  # servers run under other accounts
     tempfile.tempdir = os.environ["TMPDIR"] = config.own_temporary
 
 
@@ -39,9 +39,7 @@ def pytest_unconfigure(config):
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--again", action="store_true", help="what has failed runs once more: end-to-end tests alone"
-    )
+    parser.addoption("--again", action="store_true", help="run failed tests once more; only end-to-end tests")
 
 
 THREAD_END_S = 10.0
@@ -53,8 +51,9 @@ LONG_FIRST = [
                  "commissioning_rehearsal", "rig_calibrated", "command", "attribution_known", "rig_accuracy",
                  "devices_virtual_clock_and_pins", "meter_storage", "study_s2", "study_s1")
 ]  # fmt: skip
-"""A file is one process's work: a long one that begins last is waited for by all others. Those with an emulated board,
-which takes two processors, lie apart, so that they do not run side by side."""
+"""Test files that start first, because they take long: a file is run by one process, and all others would wait for a
+long one that began last. Files with an emulated board, which takes two processors, are apart in this list, so that they
+do not run at the same time."""
 
 FURTHER_CASES = [
     line
@@ -64,13 +63,13 @@ FURTHER_CASES = [
 """Parts of the ids of tests that only `./test --all` runs; they get the mark `thorough`."""
 
 REAL_TIME = {"sshd", "fleet", "browser", "bench_runs"}
-"""Fixtures whose tests are end to end, as those are that run the rig simulator: a board behind a real sshd, a
+"""Fixtures whose tests are end to end, like the tests that run the rig simulator: a board behind a real sshd, a
 scheduler with its rigs, a real browser, loads that are set while the simulated sensor runs."""
 
 
 @pytest.fixture
 def studies_postgresql():
-    """The port of the studies' PostgreSQL, which one test at a time may have."""
+    """Holds the port of the studies' PostgreSQL, which one test at a time may use."""
     with Path(os.environ["PYTEST_DEBUG_TEMPROOT"], "opjoule-tests-postgresql").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -87,7 +86,7 @@ def pytest_itemcollected(item):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config, items):
-    """Long files first; refuses a second run of what does not depend on how busy the computer is."""
+    """Sorts long files first. With --again, refuses tests that do not depend on how busy the computer is."""
     long = {name: place for place, name in enumerate(LONG_FIRST)}
     items.sort(key=lambda item: long.get(item.path.name, len(long)))
     steady = [item.nodeid for item in items if not item.get_closest_marker("end_to_end")]
@@ -97,7 +96,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.fixture(autouse=True)
 def leaves_no_thread():
-    """Python waits at its end for every thread that is no daemon, for ever if need be."""
+    """Fails a test that leaves a thread, because Python waits at its end for every thread that is no daemon."""
     before = set(threading.enumerate())
     yield
     for thread in set(threading.enumerate()) - before:

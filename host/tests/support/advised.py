@@ -1,8 +1,8 @@
-"""A sentence of advice and how a test does as it says.
+"""Sentences of advice in messages, and functions that follow them.
 
-A case is a function of what was advised: with None it brings about the complaint, with the match of the advice it does
-as the sentence says, and it returns what is said then. What it does comes from the match, so that a sentence that names
-another option, or one that does not help, fails its test.
+A case is a function of the advice. With None it provokes the complaint; with the match of the advice it does what the
+sentence says. It returns the messages of the program. Its action comes from the match, so a sentence that names another
+option, or one that does not help, fails its test.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Carried = Callable[["re.Match[str] | None"], str]
 
 @dataclass(frozen=True)
 class Case:
-    """One sentence."""
+    """One complaint with its advice, both as patterns."""
 
     name: str
     complaint: str
@@ -25,7 +25,7 @@ class Case:
 
 
 class Cases:
-    """All sentences of one test file."""
+    """All cases of one test file."""
 
     def __init__(self) -> None:
         self.all: list[Case] = []
@@ -41,7 +41,7 @@ class Cases:
 
 
 def check(case: Case, say: Carried) -> None:
-    """The complaint is made, its sentence names what to do, and once that is done the complaint is gone."""
+    """Checks that the complaint comes with its advice, and that it is gone once the advice is followed."""
     before = say(None)
     assert re.search(case.complaint, before), before
     advice = re.search(case.advice, before)

@@ -1,4 +1,4 @@
-"""A board that answers what a test says, and what would be changed on it."""
+"""A board with the answers that a test gives, and the changes that would be made on it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Stated boards with their stock images: what their kernels and programs answer, for the scripts that run on a board.
+"""Boards with their stock images: answers of their kernels and programs to the scripts that run on a board.
 
-The scripts run for real; only what they read of /sys, of the device tree and of /etc/os-release, and the programs that
-differ between systems, are the board's. Kernels and releases: hardkernel's and Raspberry Pi's image lists; coreutils
-before 9.0 print "?" for stat's %Hd (coreutils NEWS, 9.0).
+The scripts run for real. Only the files that they read of /sys, of the device tree and of /etc/os-release, and the
+programs that differ between systems, are the board's. Sources: kernels and releases are from hardkernel's and Raspberry
+Pi's image lists; coreutils before 9.0 print "?" for stat's %Hd (coreutils NEWS, 9.0).
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ class ZooBoard:
     model: str = ""
     old_coreutils: bool = False
     per_cpu: bool = False
-    """cpufreq in a folder a processor, as before Linux 4.3."""
+    """True if each processor has its own cpufreq folder, as before Linux 4.3."""
     throttled: str = ""
     """Folder of get_throttled below /sys/devices/platform."""
     rpi_volt: bool = False
     gpio: str = "usable"
-    """usable, denied or none: the chips for an ordinary user."""
+    """GPIO chips for an ordinary user: usable, denied or none."""
     swap: tuple[tuple[str, str, str], ...] = ()
     units: tuple[str, ...] = ()
     hostname: str = "board"
     fan: str = ""
     """Policies of the thermal zone that switches a fan of four steps; empty for a board without one."""
     refused: str = ""
-    """What the refusal says; empty for a board that is taken."""
+    """Part of the refusal's text; empty for a board that is accepted."""
 
 
 _PI_UNITS = ("avahi-daemon.service", "triggerhappy.service", "systemd-timesyncd.service", "apt-daily.timer")
@@ -105,7 +105,7 @@ _PLACES = re.compile(r"(?<!/proc)/sys/|/etc/os-release|/proc/device-tree|/proc/s
 
 
 class ZooShell(LocalShell):
-    """Runs the board's scripts here, against the board's tree and programs."""
+    """Runs the board's scripts on this computer, with the board's files and programs."""
 
     target = "pi@board"
     hostname = ""
@@ -121,7 +121,7 @@ class ZooShell(LocalShell):
     def command(self, arguments: list[str]) -> list[str]:
         """The arguments, with the board's files in place of this computer's."""
         arguments = [_PLACES.sub(lambda match: f"{self._root}{match[0]}", word) for word in arguments]
-        if self._denied:  # root may write anywhere: what the board's user may not is said here
+        if self._denied:  # root may write anywhere, so the check is replaced
             arguments = [word.replace('[ -w "$chip" ]', "false") for word in arguments]
         return ["env", f"PATH={self._bin}:{os.environ['PATH']}", *super().command(arguments)]
 

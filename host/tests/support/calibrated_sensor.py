@@ -1,4 +1,4 @@
-"""A sensor with known errors, a reference with known errors, and the points that one has of the other."""
+"""A sensor and a reference with known errors, and calibration points of both."""
 
 from dataclasses import dataclass, field, replace
 
@@ -57,7 +57,7 @@ def bench_reference(name="DMM 7"):
 
 @dataclass
 class TrueReference:
-    """What a reference really gets wrong: a number of standard uncertainties of each of its sources."""
+    """The real errors of a reference: for each of its sources, a number of standard uncertainties."""
 
     reference: object
     errors: dict = field(default_factory=dict)
@@ -80,7 +80,7 @@ class TrueReference:
 
 
 def points(sensor, reference, rng=None, currents_a=CURRENTS_A, noise_a=2e-5):
-    """Points as the procedure takes them, of a supply that sags; without `rng` nothing is random."""
+    """Points as the procedure takes them, with a supply that sags; without `rng` nothing is random."""
 
     def noise(u):
         return rng.normal(0, u) if rng else 0.0

@@ -1,4 +1,4 @@
-"""Recordings made of numbers, for the verdicts of the commissioning."""
+"""Recordings made from numbers, for tests of the commissioning's verdicts."""
 
 from __future__ import annotations
 
@@ -25,6 +25,6 @@ def trace(seconds, current_a, voltage_v=5.1, noise_a=NOISE_A, seed=1):
 
 
 def recorded(*args, bounds=BOUNDS, **more):
-    """The same as a recording."""
+    """A recording of such a trace."""
     fields = {name: more.pop(name) for name in list(more) if name in DeskRecording.__dataclass_fields__}
     return DeskRecording(trace(*args, **more), bounds, **fields)

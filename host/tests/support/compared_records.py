@@ -1,4 +1,4 @@
-"""Finished records with results that a test states, one or several in a campaign's folder."""
+"""Finished records with given results, one or several in a folder."""
 
 from __future__ import annotations
 
@@ -44,5 +44,5 @@ def made(
 
 
 def several(folder: Path, name: str, values, **settings) -> list[str]:
-    """Records of one setting, and their places."""
+    """Makes a record of one setting for each value. Returns: their paths."""
     return [str(made(folder / f"{name}-{number}", value, **settings)) for number, value in enumerate(values)]

@@ -1,4 +1,4 @@
-"""Columns of known powers with noise, fitted."""
+"""Fits of columns with known energies and noise."""
 
 import numpy as np
 from opjoule.attribution.columns import NEIGHBOURS_U, ColumnSets
@@ -13,17 +13,17 @@ NAMES = ("read", "update", "write_back", "foreground")
 
 
 def fit(*windows):
-    """All windows as one run."""
+    """Fits all windows as one run."""
     (fitted_run,) = fits(*windows, [])
     return fitted_run
 
 
 def fitted(*, wander_j=0.0, near_too_steep=1.0, own_variation=1.0, strays=0.0, steady=False, seed=1):
-    """Two kinds whose load changes every second, and an activity that follows them or goes its own way.
+    """Fits two kinds whose load changes every second, and an activity that follows them or varies independently.
 
     Args:
-        strays: part of what all kinds draw that follows the activity's own way.
-        steady: the activity goes on all the time alike.
+        strays: share of the kinds' energy that follows the activity's independent variation.
+        steady: whether the activity is constant.
     """
     rng = np.random.default_rng(seed)
     load = np.repeat(rng.uniform(0, 40, COUNT // 100), 100)

@@ -1,9 +1,8 @@
-"""Processes of a fleet on loopback, forked from one that has loaded Dask; a program that writes records stands for a
-board.
+"""Starts processes of a fleet on loopback, forked from one that has loaded Dask.
 
-`fleet_rigs.py` reads a JSON line for each process to start: {"kind": "rig" or "campaign", "argv", "log", "pid",
-"status"}, the last three names of files. A cell of a rig takes until the file `go` lies beside its spool, or the
-seconds that `wait.txt` says.
+A program that writes records stands for a board. `fleet_rigs.py` reads a JSON line for each process to start: {"kind":
+"rig" or "campaign", "argv", "log", "pid", "status"}; the last three are names of files. A rig's cell takes until the
+file `go` exists beside its spool, or for the number of seconds in `wait.txt`.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ sys.path.insert(0, str(HERE.parents[2]))
 
 
 def serve() -> None:
-    """Starts what it is told to, until its input ends."""
-    import opjoule.campaign.fleet.client  # noqa: F401  # once, for all
+    """Starts the requested processes until its input ends."""
+    import opjoule.campaign.fleet.client  # noqa: F401  # loaded once for all
 
     for line in sys.stdin:
         signal.signal(signal.SIGCHLD, signal.SIG_IGN)
@@ -41,7 +40,7 @@ def serve() -> None:
 
 
 def rig(argv: list[str]) -> int:
-    """A worker whose cells are measured by the other half of this file."""
+    """Runs a worker whose cells are measured by `measure` below. Returns: its exit status."""
     import opjoule
     from opjoule.cli.campaign.fleet import run_worker
     from opjoule.cli.campaign.options import WorkerOptions
@@ -55,7 +54,7 @@ def rig(argv: list[str]) -> int:
 
 
 def campaign(argv: list[str]) -> int:
-    """host/campaign.py, or host/measure.py --study, after set-up."""
+    """Runs the part of host/campaign.py, or of host/measure.py --study, that follows set-up."""
     from opjoule.cli.start import main
 
     sys.argv = ["measure.py", *(argv if argv[0] == "--study" else ["campaign", *argv])]
@@ -63,7 +62,7 @@ def campaign(argv: list[str]) -> int:
 
 
 def measure(spool: Path, name: str, place: Path) -> int:
-    """One cell, as a worker has it measured: a record of what was asked, in its time."""
+    """Stands for the measurement of one cell: takes its time and writes a record of the job."""
     import msgspec
     from opjoule.campaign.fleet.job import Outcome
     from opjoule.record.run_record import RunRecord

@@ -1,4 +1,4 @@
-"""Other people's programs, reading what the loader wrote; and YCSB's key formula, written down here again."""
+"""Reads the loader's databases with other people's libraries; and a second implementation of YCSB's key formula."""
 
 import hashlib
 import json
@@ -131,7 +131,7 @@ READERS = {
 
 
 def run_loader(loader, phase, engine, path, workload, *more):
-    """The summary of one phase; `loader` is a command line."""
+    """Runs one phase. `loader`: a command line. Returns: the phase's summary."""
     line = [*loader, phase, "--db", engine, "--path", path, "--workload", workload, *more]
     done = subprocess.run(
         [str(part) for part in line], capture_output=True, text=True, timeout=600, check=False

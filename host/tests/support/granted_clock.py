@@ -1,5 +1,6 @@
-"""A host clock that grants a simulated rig its time, step by step: what is measured by it does not depend on how busy
-this computer is. The other side is firmware/sim/link/grant.h.
+"""A host clock that grants a simulated rig its time step by step.
+
+Measurements then do not depend on how busy this computer is. The other side is firmware/sim/link/grant.h.
 """
 
 import select
@@ -7,7 +8,7 @@ import socket
 
 NS_PER_S = 1_000_000_000
 END_LIMIT_S = 120.0
-"""What a rig takes to close its port, in real time, once it has given its time back: far more than it needs."""
+"""Real time in which a rig must close its port after it has given its time back; far more than it needs."""
 
 
 class GrantedClock:
@@ -17,7 +18,7 @@ class GrantedClock:
     """
 
     def __init__(self, rig: socket.socket, limit_s: float) -> None:
-        """`limit_s`: what the rig may take for one step, in real time."""
+        """`limit_s`: real time that the rig may take for one step."""
         self._rig, self._now_ns, self._ended = rig, 0, False
         self._text = b""
         rig.settimeout(limit_s)
@@ -36,14 +37,14 @@ class GrantedClock:
             self._step(b"read", until_ns)
         if not self._ended:
             return readable(source, 0.0)
-        # What the rig sent last is on its way, or its port about to close: neither takes time of this clock.
+        # The rig's last bytes are on their way, or its port is about to close. Neither takes time on this clock.
         if readable(source, END_LIMIT_S):
             return True
         self._now_ns = until_ns
         return False
 
     def _step(self, kind: bytes, until_ns: int) -> None:
-        """Grants time up to `until_ns`, and takes over how much of it has passed."""
+        """Grants time up to `until_ns`, and sets the clock to the time that the rig reached."""
         try:
             if not self._ended:
                 self._rig.sendall(b"%s %d\n" % (kind, until_ns))

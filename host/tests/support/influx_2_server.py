@@ -1,4 +1,4 @@
-"""An InfluxDB 2.x on loopback, as far as the study drives it: what its documentation says of the interface."""
+"""The part of InfluxDB 2.x that the study uses, on loopback, as documented for its interface."""
 
 import json
 from http.server import BaseHTTPRequestHandler
@@ -6,12 +6,12 @@ from urllib.parse import parse_qs, urlsplit
 
 
 class Influx2(BaseHTTPRequestHandler):
-    """What InfluxDB 2.x's documentation says of setup, tokens, names of buckets, /write and /query."""
+    """Setup, tokens, names of buckets, /write and /query as in InfluxDB 2.x's documentation."""
 
     version = "v2.7.11"
 
     def log_message(self, *_):
-        """Says nothing."""
+        """Logs nothing."""
 
     def do_GET(self):
         url = urlsplit(self.path)

@@ -17,7 +17,7 @@ from rig_session import rig_sim
 ROOT = Path(__file__).resolve().parents[3]
 KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
 RUN_THROUGH = (0, 6)
-"""6: this computer, as the board, was busy with something else, which the record names."""
+"""Exit statuses of a complete run. 6: this computer, as the board, was busy with other work, which the record names."""
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ class LoopbackRig:
         (folder / "rig.toml").write_text("\n".join(lines) + "\n")
 
     def reset_meter(self) -> str:
-        """A meter that has just been reset, as an Uno is at each opening; its port, always the same."""
+        """Starts a new meter, as an Uno is reset at each opening. Returns: its port, which is always the same."""
         self._simulator.close()
         running = rig_sim(self.folder, "--profile", str(self.folder / "profile.csv"), pace="1")
         return str(self._simulator.enter_context(running).port)
@@ -117,7 +117,7 @@ class LoopbackRig:
             time.sleep(0.05)
 
     def await_operations(self) -> None:
-        """Until the run has logged some operations on the board, and the meter's samples of it are on disk."""
+        """Waits until the run has logged operations on the board, and the meter's samples of it are on disk."""
         deadline_s = time.monotonic() + 300
         while self._sizes(self.folder / "sshd/work", "*/*/run-1/run-1.oplog") < 10_000 or (
             self._sizes(self.out, "raw/power.arrows") < 20_000

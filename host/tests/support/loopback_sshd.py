@@ -22,13 +22,13 @@ def free_port() -> int:
 
 
 def make_key(path: Path) -> str:
-    """A new key pair; its public half."""
+    """Makes a new key pair. Returns: its public key."""
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(path)], check=True)
     return path.with_name(path.name + ".pub").read_text()
 
 
 class Sshd:
-    """Started by the test, ended by it; nothing of the computer's own set-up is read or changed."""
+    """An sshd that the test starts and ends. It reads and changes nothing of the computer's own configuration."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -51,7 +51,7 @@ class Sshd:
             f"PATH={folder}/bin:{os.environ['PATH']}",
         }
         self._log = (folder / "sshd.log").open("wb")
-        for _ in range(10):  # somebody else may take the port before sshd does
+        for _ in range(10):  # another program may take the port before sshd does
             self.port = free_port()
             self._process = self._start()
             if self._listens():
@@ -63,14 +63,14 @@ class Sshd:
         settings = {**self._settings, "Port": self.port}
         config.write_text("".join(f"{key} {value}\n" for key, value in settings.items()))
         command = [SSHD, "-D", "-e", "-f", str(config)]
-        if os.geteuid() == 0:  # root's sshd wants /run/sshd: it gets a /run of its own
+        if os.geteuid() == 0:  # root's sshd needs /run/sshd: it gets its own /run
             inside = 'mount -t tmpfs none /run && mkdir -m 755 /run/sshd && exec "$@"'
             namespace = [
                 "unshare",
                 "--mount",
                 "--propagation",
                 "slave",
-            ]  # shared mounts that are made later are seen
+            ]  # it sees shared mounts that are made later
             command = [*namespace, "sh", "-c", inside, "sh", *command]
         return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self._log, stderr=self._log)
 
@@ -88,7 +88,7 @@ class Sshd:
         return (self.folder / "sshd.log").read_text(errors="replace")
 
     def options(self, port: int | None = None, *, host_key: str | None = None) -> list[str]:
-        """ssh options for a connection to `port` (default: sshd's own) that knows `host_key` (default: the real)."""
+        """ssh options for a connection to `port` (default: sshd's own) that knows `host_key` (default: sshd's)."""
         port = port or self.port
         known = self.folder / f"known_hosts_{port}"
         known.write_text(f"[127.0.0.1]:{port} {self.host_key if host_key is None else host_key}")

@@ -1,4 +1,4 @@
-"""measure.py as a process of its own on the simulated rig: started, awaited, reported."""
+"""Starts measure.py as a separate process on the simulated rig, waits for its phases, and makes its report."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ LIMIT_S = 600
 """Guards against waiting without end."""
 SMALL = [
     *("--records", "2000", "--operations", "20000", "--idle", "1", "--repeats", "1"),
-    *("--settle-limit", "20"),  # three times what it takes: one that misses its rest need not be waited for
+    *("--settle-limit", "20"),  # three times what it needs; a run that never settles must not take longer
 ]
 
 
@@ -26,7 +26,7 @@ def environment():
 
 
 def own_lines(stderr):
-    """The lines that are not about other measurements, which run or were killed beside this one in other tests."""
+    """Lines of stderr, except those about other measurements, which other tests run or kill at the same time."""
     foreign = ("measure.py: removed ", "measure.py: another measurement is running")
     return [line for line in stderr.strip().splitlines() if not line.startswith(foreign)]
 
@@ -47,7 +47,7 @@ def start(out, *arguments):
 
 
 def await_phase(out, name, repeat=1, limit_s=LIMIT_S):
-    """Until run.json lists the phase, which then has ended."""
+    """Waits until run.json lists the phase, which has then ended."""
     deadline_s = time.monotonic() + limit_s
     while time.monotonic() < deadline_s:
         if (out / "run.json").exists() and any(

@@ -1,4 +1,4 @@
-"""A MongoDB server for the tests: a real `mongod` where one is on the PATH, else mongo-java-server from Maven Central.
+"""A MongoDB server for the tests: a real `mongod` if one is on the PATH, else mongo-java-server from Maven Central.
 
 host/tests/support/mongo_server.py COMMAND...     runs a command with the server's address in OPJOULE_TEST_MONGODB
 """
@@ -22,7 +22,7 @@ from bootstrap import folder_hashes  # noqa: E402  # the path is set just above
 SOURCE = Path(__file__).resolve().parent / "mongo_java_server"
 JARS = ROOT / "build" / "mongo-java-server"
 MONGOD_LOCK = Path("/tmp/opjoule-tests-mongod.lock")
-"""Not in a test process's own temporary folder: the port is the whole computer's."""
+"""Outside of the test process's temporary folder, because the whole computer shares the port."""
 START_LIMIT_S = 300
 STAND_IN = """#!/bin/sh
 printf '%s\\n' "$@" > "{seen}"
@@ -33,7 +33,7 @@ exec java -cp '{jars}/*' '{source}' "$2"
 
 @contextlib.contextmanager
 def mongo_server(folder):
-    """Yields the server's address, mongodb://127.0.0.1:PORT; `folder` is where a real one keeps its data."""
+    """Yields the server's address, mongodb://127.0.0.1:PORT; `folder`: for the data of a real mongod."""
     start = _real if shutil.which("mongod") else _java
     process, port = start(folder)
     try:
@@ -44,7 +44,7 @@ def mongo_server(folder):
 
 
 def _fetch_jars():
-    """Whole or not at all, by one process: several test files ask for them at the same time."""
+    """Fetches all jars or none, in one process at a time, because several test files need them at the same time."""
     JARS.parent.mkdir(exist_ok=True)
     with JARS.with_name(JARS.name + ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -87,7 +87,7 @@ def _real(folder):
 
 
 def stand_in_mongod(folder):
-    """A program in `folder` that is mongo-java-server with mongod's arguments; `folder/arguments` has those it got."""
+    """Makes a mongod in `folder` that runs mongo-java-server, and writes its arguments to `folder/arguments`."""
     _fetch_jars()
     program = folder / "mongod; $(stand in)"
     program.write_text(STAND_IN.format(jars=JARS, source=SOURCE / "On.java", seen=folder / "arguments"))
@@ -97,14 +97,14 @@ def stand_in_mongod(folder):
 
 @contextlib.contextmanager
 def stand_in_alone(folder):
-    """The same, held by one test of this computer at a time: the rig starts it on a port that is always the same."""
+    """The same, for one test of this computer at a time, because the rig always starts it on the same port."""
     with MONGOD_LOCK.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield stand_in_mongod(folder)
 
 
 def main(command):
-    """Runs a command with the address of a server in OPJOULE_TEST_MONGODB; gives its exit code."""
+    """Runs a command with the address of a server in OPJOULE_TEST_MONGODB. Returns: its exit status."""
     with tempfile.TemporaryDirectory() as folder, mongo_server(folder) as address:
         return subprocess.run(
             command, env={**os.environ, "OPJOULE_TEST_MONGODB": address}, check=False

@@ -1,4 +1,4 @@
-"""A plain, slow writer of operation logs after docs/reference/operation-log.md, to test the reader with."""
+"""A plain, slow writer of operation logs after docs/reference/operation-log.md, for tests of the reader."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def file_header(board_ns: int = 0, version: int = 2) -> bytes:
 
 
 def sealed(header: bytes) -> bytes:
-    """A header with its checksum, which is taken with zeros in bytes 28 to 31."""
+    """A header with its checksum, which is computed with zeros in bytes 28 to 31."""
     return header[:28] + struct.pack("<I", zlib.crc32(header)) + header[32:]
 
 

@@ -1,4 +1,4 @@
-"""JavaScript that finds what nobody could read in a page: each gives the texts that fail."""
+"""JavaScript that finds unreadable text on a page; each script returns the texts that fail."""
 
 CUT = """[...document.querySelectorAll('svg[role=img] text')].filter((text) => {
     const own = text.getBoundingClientRect(), all = text.ownerSVGElement.getBoundingClientRect();
@@ -14,9 +14,9 @@ SMALL = """[...document.querySelectorAll('svg[role=img] text')].filter((text) =>
     const svg = text.ownerSVGElement, scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
     return scale > 0 && parseFloat(getComputedStyle(text).fontSize) * scale < 9;
 }).map((text) => text.textContent)"""
-"""Letters of drawings that are smaller than 9 pixels."""
+"""Texts of drawings with letters smaller than 9 pixels."""
 PANELS_OVER_EACH_OTHER = """[...document.querySelectorAll('.panel-head')].filter((head) => {
     const own = head.getBoundingClientRect(), plot = head.nextElementSibling.getBoundingClientRect();
     return own.bottom > plot.top + 1 || own.right > innerWidth;
 }).map((head) => head.textContent)"""
-"""Heads of the time chart's panels that lie over their plot or leave the screen."""
+"""Heads of the time chart's panels that overlap their plot or leave the screen."""

@@ -26,7 +26,7 @@ def scaled(entry, factor):
 
 
 def result(database, medium, block=1):
-    """The usual made-up result, dearer and slower on the lesser media, with parts that are known for two of three."""
+    """The usual made-up result, dearer and slower on lesser media; for two of three databases, the parts are known."""
     factor = (1 + DATABASES.index(database)) * (6.0, 2.0, 1.0)[MEDIA.index(medium)] * (1 + 0.04 * (block - 1))
     made = copy.deepcopy(RESULT)
     for key in (
@@ -68,10 +68,10 @@ def make_runs(folder: Path, *, blocks=1, simulated=True):
 
 
 def make_campaign(folder: Path, *, blocks=2, drift_per_run=0.0):
-    """The same as a campaign's folder in the order of measuring, a minute a run, as asked for: the lesser media first.
+    """The same records as a campaign's folder, in the order of measuring, a minute a run.
 
-    The last cell's first run failed and was measured again; every figure of the n-th run is 1 + n * drift_per_run times
-    what it would be.
+    The requested order has the lesser media first. The last cell's first run failed and was measured again. The energy
+    above idle of an operation is multiplied by 1 + n * drift_per_run in the n-th run.
     """
     make_runs(folder, blocks=blocks)
     order = [(database, medium) for database in DATABASES for medium in MEDIA]

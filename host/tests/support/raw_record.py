@@ -1,7 +1,7 @@
 """A small run record as a measurement leaves it, made without a rig: SYNTHETIC, from formulas.
 
-Two repeats of idle, run, settle and idle at 500 samples a second; logs, events, samples and exchanges as the loader and
-the meter write them; sealed on the way, as a measurement does it. What comes of it is computed by the real analysis.
+It has two repeats of idle, run, settle and idle at 500 samples a second. Logs, events, samples and exchanges are as the
+loader and the meter write them, and are sealed meanwhile, as in a measurement. The real analysis computes the results.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def run_json(**entries: object) -> Run:
 
 
 def running_record(directory: Path) -> RunRecord:
-    """The record as it stands when its program is killed just before the end: raw files and seals, no result."""
+    """The record as it is when its program is killed just before the end: raw files and seals, no result."""
     record = RunRecord.create(directory, {"db": "leveldb", "device": "rpi4", "workload": "a"}, simulated=True)
     record.update(
         found={"cores": 4, "storage": "sd"},
@@ -63,7 +63,7 @@ def running_record(directory: Path) -> RunRecord:
 
 
 def finished_record(directory: Path) -> RunRecord:
-    """The same record, come to its end: analysed, complete."""
+    """The same record after a normal end: analysed and complete."""
     record = running_record(directory)
     collect(record, Evidence.of(record, ended_early=False))
     return RunRecord.open(directory)

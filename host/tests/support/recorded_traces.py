@@ -11,11 +11,11 @@ from opjoule.trace.journal import TraceJournal
 
 S = 1_000_000_000
 SLOW = 1.004
-"""The meter's seconds are too short by this: a resonator 4000 ppm fast."""
+"""Factor by which the meter's seconds are too short: its resonator is 4000 ppm fast."""
 
 
 def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
-    """10 s on the meter's clock of 0.5 A at 5 V; host exchanges tie the meter to a clock that is 0.4 % slower."""
+    """A record of 10 s on the meter's clock, 0.5 A at 5 V; exchanges tie it to a host clock that is 0.4 % slower."""
     record = RunRecord.create(directory, {"meter": "serial:/dev/ttyACM0"}, simulated=False)
     if sensor:
         record.update(sensor=ina219_breakout())

@@ -94,11 +94,11 @@ class Browser:
 
     @property
     def process_id(self) -> int:
-        """Identity of the first of its processes."""
+        """Number of the browser's first process."""
         return self._process.pid
 
     def open(self, page: Path) -> None:
-        """Loads a file and waits until its script has drawn the chart, or has said that it cannot."""
+        """Loads a file and waits until its script has drawn the chart, or has reported that it cannot."""
         drawn = "(!!window.timeChart || !document.getElementById('chart'))"
         self.visit(page.resolve().as_uri(), drawn)
 
@@ -111,21 +111,21 @@ class Browser:
         )
 
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, promises awaited."""
+        """The value of a JavaScript expression; promises are awaited."""
         answer = self.send("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in answer:
             raise AssertionError(f"{script}: {answer['exceptionDetails']}")
         return answer["result"].get("value")
 
     def wait_for(self, condition: str) -> None:
-        """Asks until a JavaScript condition is true."""
+        """Waits until a JavaScript condition is true."""
         deadline = time.monotonic() + ANSWER_LIMIT_S
         while not self.run(condition):
             assert time.monotonic() < deadline, f"never true: {condition}; page said: {self.complaints}"
             time.sleep(0.02)
 
     def mouse(self, kind: str, x: float, y: float, **more: Any) -> None:
-        """A mouse event: mouseMoved, mousePressed, mouseReleased or mouseWheel, in CSS pixels of the view."""
+        """Sends a mouse event: mouseMoved, mousePressed, mouseReleased or mouseWheel, in CSS pixels of the view."""
         self.send("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)
 
     def drag(self, start: tuple[float, float], end: tuple[float, float], *, shift: bool = False) -> None:
@@ -145,7 +145,7 @@ class Browser:
         self.mouse("mouseReleased", *end, button="left", buttons=0, clickCount=1, **modifiers)
 
     def key(self, name: str, *, shift: bool = False) -> None:
-        """One key pressed and released."""
+        """Presses and releases a key."""
         more: dict[str, Any] = {"key": name, "modifiers": 8 if shift else 0}
         if name in KEY_CODES:
             more["windowsVirtualKeyCode"] = KEY_CODES[name]
@@ -155,14 +155,14 @@ class Browser:
         self.send("Input.dispatchKeyEvent", type="keyUp", **more)
 
     def touch(self, *steps: list[tuple[float, float]]) -> None:
-        """Fingers put down, moved from step to step, and lifted; each step has the place of every finger."""
+        """Puts fingers down, moves them from step to step and lifts them; each step has the place of every finger."""
         for kind, step in zip(["touchStart", *["touchMove"] * (len(steps) - 1)], steps, strict=True):
             points = [{"x": x, "y": y, "id": finger} for finger, (x, y) in enumerate(step)]
             self.send("Input.dispatchTouchEvent", type=kind, touchPoints=points)
         self.send("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
     def resize(self, width: int, height: int = 844) -> None:
-        """The view as on a screen of that width [CSS pixels]; a narrow one is a phone with a touch screen."""
+        """Sets the view to that of a screen of this width [CSS pixels]; a narrow one is a phone with a touch screen."""
         phone = width < 600
         self.send(
             "Emulation.setDeviceMetricsOverride",
@@ -174,17 +174,17 @@ class Browser:
         self.send("Emulation.setTouchEmulationEnabled", enabled=phone)
 
     def emulate(self, *, dark: bool = False, media: str = "") -> None:
-        """Dark or light colours, screen or print."""
+        """Sets dark or light colours, screen or print."""
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         self.send("Emulation.setEmulatedMedia", media=media, features=scheme)
 
     def screenshot(self, target: Path, *, whole: bool = False) -> None:
-        """The view, or the whole page, as PNG."""
+        """Saves the view, or the whole page, as PNG."""
         answer = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=whole)
         target.write_bytes(base64.b64decode(answer["data"]))
 
     def send(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """One command of the DevTools protocol and its result."""
+        """Sends a command of the DevTools protocol. Returns: its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -197,7 +197,7 @@ class Browser:
         return dict(answer["result"])
 
     def _is_own(self, address: str) -> bool:
-        """The page's own file or server, or no request at all."""
+        """Whether the address is the page's own file or server, or needs no request at all."""
         page = getattr(self, "page", "")
         served = page.startswith("http:") and address.startswith(page)
         return address == page or served or address.startswith("data:")

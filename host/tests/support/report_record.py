@@ -68,7 +68,7 @@ def make_record(
 
 
 def put_result(directory: Path, result: dict[str, Any]) -> None:
-    """Another result.json in a record, under its checksum."""
+    """Replaces the result.json of a record, and its checksum."""
     write_json(directory / "result.json", result)
     record = RunRecord.open(directory)
     record.finish(record.status)
@@ -83,7 +83,7 @@ def make_trace(directory: Path) -> RunRecord:
 
 
 def current_a(time_s: np.ndarray[Any, Any], rng: np.random.Generator) -> np.ndarray[Any, Any]:
-    """The made-up current at some times [s]."""
+    """The made-up current [A] at some times [s]."""
     current = np.full(time_s.size, 0.61)
     for name, start_s, end_s in PHASES_S:
         inside = (time_s >= start_s) & (time_s < end_s)

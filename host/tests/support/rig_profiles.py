@@ -1,4 +1,4 @@
-"""Courses of current for the rig simulator, and edges of the sync line."""
+"""Profiles of current for the rig simulator, and edges of the sync line."""
 
 import random
 
@@ -12,7 +12,7 @@ def constant():
 
 
 def square(period_s):
-    """0.3 and 1.1 A in turn."""
+    """1.1 and 0.3 A alternately."""
     count = round(SECONDS / period_s)
     return [row for n in range(count) for row in ((n * period_s, 1.1), ((n + 0.5) * period_s, 0.3))]
 

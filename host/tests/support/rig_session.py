@@ -1,4 +1,4 @@
-"""Runs the simulated rig on a profile, records it with the host's own meter, and keeps both sides."""
+"""Runs the simulated rig on a profile, records it with the host's own meter, and keeps record and true values."""
 
 import json
 import socket
@@ -41,12 +41,12 @@ PERFECT_SENSOR = ErrorBounds(
     seen_fraction=0.5,
     clock_error_max=0.0,
 )
-"""No error but steps and sampling, so that a stated uncertainty has nothing to hide behind."""
+"""A sensor whose only errors are steps and sampling, so that no larger uncertainty hides an error."""
 
 
 @dataclass(frozen=True)
 class Recording:
-    """What the host recorded of one simulated profile, and the truth about it."""
+    """The host's recording of one simulated profile, and the true values."""
 
     trace: PowerTrace
     cells: Cells
@@ -64,13 +64,13 @@ class Recording:
 
     @property
     def edge_errors_s(self) -> np.ndarray:
-        """Place of each edge on the meter clock against its true one, less the constant start-up time [s]."""
+        """Measured less true time of each edge on the meter clock, without the constant start-up time [s]."""
         rate = self.truth["mcu"]["clock_hz"] / NOMINAL_HZ
         offset_s = self.edges_ns * 1e-9 - self.edges_s * rate
         return offset_s - np.median(offset_s)
 
     def interval_energies(self, sensor: ErrorBounds = PERFECT_SENSOR) -> list[tuple[EnergyResult, float]]:
-        """Energy between neighbouring edges as measured, with the true one [J]."""
+        """(measured, true) energy between neighbouring edges [J]."""
         windows = zip(self.edges_ns[:-1].tolist(), self.edges_ns[1:].tolist(), strict=True)
         return [
             (window_energy_j(self.cells, Window(start, end, 500.0), sensor), interval["energy_j"])
@@ -81,7 +81,7 @@ class Recording:
 def write_profile(
     path: Path, rows: list[tuple[float, float]], voltage_v: float, end_s: float, source_ohm: float = 0.0
 ) -> None:
-    """A profile file of (time_s, current_a) rows behind a supply of this voltage and resistance."""
+    """Writes a profile of (time_s, current_a) rows behind a supply of this voltage and resistance."""
     lines = [
         f"{time_s:.9f},{current_a:.6f},{voltage_v - source_ohm * current_a:.6f}"
         for time_s, current_a in rows
@@ -91,20 +91,20 @@ def write_profile(
 
 
 def write_edges(path: Path, times_s: list[float]) -> None:
-    """A file of edges that alternate, the first one rising."""
+    """Writes a file of alternating edges; the first one is rising."""
     lines = [f"{time_s:.9f},{1 - index % 2}" for index, time_s in enumerate(times_s)]
     path.write_text("\n".join(["time_s,level", *lines]) + "\n")
 
 
 class RunningRig:
-    """A rig-sim whose port `folder/meter` is there, and the clock that meters on it are timed with."""
+    """A running rig-sim with the port `folder/meter`, and the clock for the meters on this port."""
 
     def __init__(self, folder: Path, process: subprocess.Popen, clock: HostClock) -> None:
         self.folder, self.process, self.clock = folder, process, clock
         self.port = folder / "meter"
 
     def meter(self, options: str = "", settings: SensorSettings | None = None) -> Meter:
-        """The serial meter on its port, not yet open; `options` as they follow the port in a meter's name."""
+        """The serial meter on its port, not yet open; `options`: text after the port in a meter's name."""
         return open_meter(f"serial:{self.port}{options}", Wishes(settings, clock=self.clock))
 
     def capture(
@@ -134,26 +134,26 @@ class RunningRig:
             meter.close()
 
     def truth(self) -> dict:
-        """What it has written at its end."""
+        """The true values that rig-sim wrote at its end."""
         return json.loads((self.folder / "truth.json").read_text())
 
     def played(self) -> dict:
-        """The truth, once it has played its input to the end."""
+        """The true values, after rig-sim has played its input to the end."""
         assert self.process.wait(LIMIT_S) == 0, self.process.stderr.read()
         return self.truth()
 
     def terminate(self) -> None:
-        """Ends it before its input does."""
+        """Ends rig-sim before the end of its input."""
         self.process.terminate()
         self.process.wait(LIMIT_S)
 
 
 @contextmanager
 def rig_sim(folder: Path, *options: str, firmware: Path = FIRMWARE, pace: str = "host"):
-    """A running rig-sim in `folder`; gives a RunningRig.
+    """Runs rig-sim in `folder`; yields a RunningRig.
 
     Args:
-        pace: "host": its time is granted by its clock; "0" and "1": as fast as it can, in this computer's time.
+        pace: "host": the rig's clock grants its time; "0": as fast as it can; "1": in this computer's time.
     """
     command = [RIG_SIM, "--elf", firmware, "--pty", folder / "meter", "--truth", folder / "truth.json"]
     command += ["--patience-s", str(LIMIT_S), "--pace", pace, *options]

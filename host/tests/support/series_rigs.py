@@ -1,4 +1,4 @@
-"""Two simulated meters in series on one load, both in this computer's time: a sensor, and what it is held against."""
+"""Two simulated meters in series on one load, both in this computer's time: a sensor and its reference."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ TICK_S = 0.02
 
 
 class SeriesLoad:
-    """The supply of both rigs; a load holds until the next."""
+    """The supply of both rigs; each load lasts until the next."""
 
     def __init__(self, fifos):
         self._fifos, self._lock, self._ended = fifos, threading.Lock(), threading.Event()
@@ -35,7 +35,7 @@ class SeriesLoad:
                 self._write(lambda now_ns: f"w {now_ns}\n")
 
     def _write(self, line):
-        """One moment for both; nothing comes later than a `w` with an earlier time."""
+        """Writes a line with the same time to both; no line after a `w` has an earlier time."""
         with self._lock:
             text = line(time.monotonic_ns()).encode()
             for fifo in self._fifos:
@@ -44,13 +44,13 @@ class SeriesLoad:
 
 @contextmanager
 def series_rigs(folder, *options):
-    """One rig-sim for each tuple of options, all on one load; gives their ports and the load."""
+    """One rig-sim for each tuple of options, all on one load; yields their ports and the load."""
     with ExitStack() as stack:
         ports, fifos = [], []
         for number, rig_options in enumerate(options):
             live, port = folder / f"live-{number}", folder / f"meter-{number}"
             os.mkfifo(live)
-            # For reading, too: the rig's side may open it whenever it is ready.
+            # Opened for reading, too, so that the rig may open its side at any time.
             fifos.append(os.open(live, os.O_RDWR))
             stack.callback(os.close, fifos[-1])
             command = [RIG_SIM, "--elf", FIRMWARE, "--pty", port, "--truth", folder / f"truth-{number}.json"]

@@ -1,4 +1,4 @@
-"""A clock, a meter and pending writes that a test moves, and the wait for a drain's end on them."""
+"""A clock, a meter and pending writes under a test's control, and a wait for the end of a drain on them."""
 
 import numpy as np
 from opjoule.measuring import settling
@@ -11,7 +11,7 @@ WRITTEN = Left(True, 0)
 
 
 class Desk:
-    """A board and a meter in a time of their own, which passes while the measurement sleeps."""
+    """A board and a meter whose time passes only while the measurement sleeps."""
 
     def __init__(self, monkeypatch, power_w, pending=lambda now_s: 0):
         self.now_s, self.asked, self.shown = 0.0, [], []

@@ -1,4 +1,4 @@
-"""A meter in software behind a pty: real frames, no firmware. For tests of the host alone."""
+"""A meter in software behind a pty, with real frames and without firmware, for tests of the host alone."""
 
 import os
 import pty
@@ -36,7 +36,7 @@ damage_plans = st.lists(
     min_size=1,
     max_size=6,
 )
-"""What happens to a byte stream, for `spoil`: kind, place as a share of its length, strength."""
+"""Damage to a byte stream, for `spoil`: kind, place as a share of its length, strength."""
 
 
 def spoil(stream: bytes, plan: list[tuple[str, float, int]]) -> bytes:
@@ -58,7 +58,7 @@ def spoil(stream: bytes, plan: list[tuple[str, float, int]]) -> bytes:
 
 
 class PairsSource:
-    """Consecutive frames of message pairs with right sums, `count` conversions each."""
+    """Consecutive frames of the message Pairs with right sums and `count` conversions each."""
 
     def __init__(self, count: int = 16, first_ticks: int = 5000) -> None:
         self.count, self.ticks = count, first_ticks
@@ -89,7 +89,7 @@ class PairsSource:
 
 
 class SoftwareMeter:
-    """Answers on a pty until closed; `deaf` ignores commands, `frames` samples frames follow each start."""
+    """Answers on a pty until closed. `deaf`: ignores commands; `frames`: number of sample frames after each start."""
 
     def __init__(
         self, *, version: int = m.VERSION, deaf: bool = False, frames: int = 20, noise: bytes = b""

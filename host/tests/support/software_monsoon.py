@@ -1,4 +1,4 @@
-"""A Monsoon in software at the library's Protocol seam: real packets of a supply whose energy is known."""
+"""A Monsoon in software in place of the library's Protocol: real packets of a supply with known energy."""
 
 import time
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ MEASUREMENT, ZERO, REFERENCE = 0x00, 0x10, 0x30
 
 @dataclass(frozen=True)
 class Supply:
-    """Steps of current and voltage, held until the next; the truth."""
+    """The true current and voltage, in steps that are held until the next."""
 
     time_s: tuple = (0.0,)
     current_a: tuple = (0.6,)
@@ -87,7 +87,7 @@ LVPM = Hardware(code=1, signed=True, fine=(150.0, 16000.0), coarse=(120.0, 30000
 
 @dataclass
 class Stream:
-    """Packets of one run, and what was done to them."""
+    """Packets of one run, and the numbers of those lost and of calibrations."""
 
     packets: np.ndarray
     """uint8, shape (n, 64)"""
@@ -113,8 +113,8 @@ def stream(
 ):
     """The packets of one run.
 
-    drop_rate: part of the packets whose samples the device's queue lost (its drop count tells).
-    lose_rate: part of the packets that never reached the host (their sequence number tells).
+    drop_rate: share of the packets whose samples the device's queue lost (its drop count shows this).
+    lose_rate: share of the packets that never reached the host (their sequence number shows this).
     """
     rng = np.random.default_rng(seed)
     slots = round(seconds / (SLOT_NS * 1e-9)) // 3 * 3
@@ -166,7 +166,7 @@ class UsbGone(Exception):
 
 
 class DeviceClock:
-    """Stands for the module `time` in the reader process: packets arrive when they are due, however busy the host."""
+    """Replaces the module `time` in the reader process, so that packets arrive when due, however busy the host is."""
 
     now_ns = 0
 
@@ -176,9 +176,9 @@ class DeviceClock:
 
 
 class SoftwareMonsoon:
-    """The library's Protocol.
+    """Stands for the library's Protocol.
 
-    `paced` hands packets over in real time; `on_time` has the reader find them due as it takes them.
+    `paced`: hands packets over in real time. `on_time`: a packet is due when the reader takes it.
     """
 
     def __init__(
@@ -241,7 +241,7 @@ class SoftwareMonsoon:
 
 
 class Forbidden:
-    """A device that this user may not open, as pyusb says it."""
+    """A device that this user may not open, with pyusb's error."""
 
     def Connect(self, deviceType, serialno=None):
         error = OSError("Access denied (insufficient permissions)")
@@ -253,7 +253,7 @@ class Forbidden:
 
 
 class Absent:
-    """The library without a device: it prints, goes on and fails later."""
+    """The library without a device: it prints a line, continues and fails later."""
 
     def Connect(self, deviceType, serialno=None):
         print("Unable to find device")
@@ -264,7 +264,7 @@ class Absent:
 
 
 class Resetting(SoftwareMonsoon):
-    """A device that is back on the bus after so many tries; meanwhile the library finds none."""
+    """A device that is back on the bus after `absent_for` tries; until then the library finds none."""
 
     tries = 0
 

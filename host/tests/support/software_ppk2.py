@@ -39,7 +39,7 @@ def words(amperes, *, first=0, logic=None):
 
 
 class SoftwarePpk2:
-    """Answers until closed; sends `stream` once started."""
+    """Answers until closed, and sends `stream` when it is started."""
 
     def __init__(self, stream=b"", *, meta=META, hang_up=False):
         self._master, self._slave = pty.openpty()

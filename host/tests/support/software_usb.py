@@ -1,4 +1,4 @@
-"""USB testers in software below pyusb: a backend in libusb's place, with devices that speak their protocols."""
+"""USB testers in software below pyusb: a backend in place of libusb, with devices that speak their protocols."""
 
 import array
 import errno
@@ -16,7 +16,7 @@ TEXTS = {1: "Maker", 2: "Tester"}
 
 
 class Supply:
-    """Current [A] and voltage [V] over time since its first look [s]; the truth."""
+    """The true current [A] and voltage [V], over the time since the first reading [s]."""
 
     def __init__(self, amperes=0.6, volts=5.1):
         self.amperes, self.volts = amperes, volts
@@ -30,7 +30,7 @@ class Supply:
 
 
 class SoftwareDevice:
-    """One device: what it is, and who holds it. A subclass speaks its protocol by `take` and `give`."""
+    """One device: its identity, and who holds it. A subclass implements its protocol in `take` and `give`."""
 
     ids = (0, 0)
     interfaces = ((0, VENDOR, BULK, 0x01, 0x81),)
@@ -39,17 +39,17 @@ class SoftwareDevice:
     def __init__(self, *, serial="0001A0000000", forbidden=False, held=False, driver=True, dies_after=None):
         self.serial, self.forbidden, self.held = serial, forbidden, held
         self.driver = {number: driver for number, *_ in self.interfaces}
-        """interface -> the kernel's driver is bound to it"""
+        """interface -> whether the kernel's driver is bound to it"""
         self.dies_after = dies_after
-        """transfers after which its cable is pulled"""
+        """number of transfers after which its cable is pulled"""
         self.claimed = set()
         self.transfers = 0
 
     def take(self, data):
-        """Bytes from the host."""
+        """Takes bytes from the host."""
 
     def give(self, timeout_s):
-        """The next packet, or nothing in time."""
+        """The next packet, or nothing after the timeout."""
 
     def transfer(self):
         self.transfers += 1
@@ -58,7 +58,7 @@ class SoftwareDevice:
 
 
 class SoftwareBus(usb.backend.IBackend):
-    """pyusb's view of a bus with these devices."""
+    """A bus with these devices, as pyusb sees it."""
 
     def __init__(self, *devices):
         self.devices = list(devices)
@@ -153,14 +153,14 @@ def _fill(buff, data):
 
 
 def plug_in(monkeypatch, *devices):
-    """Has pyusb find these devices and no others."""
+    """Makes pyusb find these devices and no others."""
     bus = SoftwareBus(*devices)
     monkeypatch.setattr("usb.backend.libusb1.get_backend", lambda find_library=None: bus)
     return bus
 
 
 class SoftwareKm003c(SoftwareDevice):
-    """Answers a request for its present values, as drivers/hwmon/powerz.c of Linux reads them."""
+    """Answers requests for its present values in the form that drivers/hwmon/powerz.c of Linux reads."""
 
     ids = (0x5FC9, 0x0063)
     interfaces = ((0, VENDOR, BULK, 0x01, 0x81), (1, HID, INTERRUPT, 0x05, 0x85))
@@ -196,7 +196,7 @@ class SoftwareKm003c(SoftwareDevice):
 
 
 def fnirsi_sum(data):
-    """A second form of the check sum, bit by bit over the whole message, that the assembler's is held against."""
+    """A second form of the checksum, bit by bit over the whole message, to check the assembler's."""
     remainder = 0x42
     for bit in (byte >> place & 1 for byte in data for place in range(7, -1, -1)):
         remainder = (remainder << 1) ^ (0x139 if (remainder >> 7 ^ bit) & 1 else 0)
@@ -214,7 +214,7 @@ def fnirsi_packet(samples, kind=0x04):
 
 
 class SoftwareFnirsi(SoftwareDevice):
-    """Sends a packet each 40 ms once it has been begun, as long as it is asked on."""
+    """Sends a packet every 40 ms after its start, as long as the host asks for more."""
 
     ids = (0x2E3C, 0x5558)
     interfaces = ((0, STORAGE, BULK, 0x04, 0x84), (3, HID, INTERRUPT, 0x03, 0x83))
@@ -239,7 +239,7 @@ class SoftwareFnirsi(SoftwareDevice):
             or self._due_s is None
             or (self.silent_after is not None and self.sent >= self.silent_after)
         ):
-            time.sleep(min(timeout_s, 0.05))  # the wait that a host's read is
+            time.sleep(min(timeout_s, 0.05))  # the host's read waits
             return b""
         wait_s = self._due_s - time.monotonic()
         if wait_s > timeout_s:

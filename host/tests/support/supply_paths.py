@@ -1,4 +1,4 @@
-"""What lies between a supply and a board."""
+"""The path between a supply and a board."""
 
 from __future__ import annotations
 

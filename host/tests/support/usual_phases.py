@@ -1,4 +1,4 @@
-"""Phases with the roles that every study gives to those of these names."""
+"""Phases with the roles that every study gives to phases of these names."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ ROLES = {
 
 
 def usual_phase(name: str, *fields: Any, **more: Any) -> Phase:
-    """A phase with the role that its name has by custom."""
+    """A phase with the usual role of its name."""
     return Phase(name, *fields, role=ROLES[name], **more)

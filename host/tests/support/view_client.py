@@ -1,4 +1,4 @@
-"""The page's server in this process, and requests to it with whatever headers a test wants."""
+"""The page's server in this process, and requests to it with any headers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LIMIT_S = 60
 
 @contextmanager
 def served(folder: Path) -> Iterator[ViewServer]:
-    """A server of the runs in a folder."""
+    """Runs a server for the runs in a folder."""
     replies = Replies(RunsFolder(folder))
     with ViewServer(replies.known, replies.pages) as server:
         thread = threading.Thread(target=server.serve_forever)
@@ -47,6 +47,6 @@ def get(server, path, **headers):
 
 
 def ask(server, what, **parameters):
-    """Status and value of one question."""
+    """Status and JSON value of one request."""
     status, _, body = get(server, f"/{server.token}/{what}?{urlencode(parameters)}")
     return status, json.loads(body)

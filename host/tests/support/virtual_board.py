@@ -31,7 +31,7 @@ grep -r . /proc/sys/vm --exclude=stat_refresh --exclude=compact_memory 2>/dev/nu
 ls -d /mnt/* /var/lib/opjoule 2>/dev/null
 pgrep -f '/opjoule/[l]oader-' || :
 """
-# As a kernel's own tree, it is gone after a reboot and made anew with its defaults.
+# Like a kernel's own tree, it is gone after a reboot and is made again with its defaults.
 STAND_IN = r"""
 set -e
 policy=/run/cpu/cpufreq/policy0

@@ -1,7 +1,7 @@
 """Runs OpJoule's commands with two USB testers in software plugged in: a POWER-Z and a FNIRSI FNB58. SIMULATED.
 
-with_usb_testers.py LOAD COMMAND...: LOAD is a file with amperes and volts, which both see from then on. The FNB58's
-readings are SHARE of the POWER-Z's current, 0.6 % high.
+with_usb_testers.py LOAD COMMAND...: LOAD is a file with the amperes and volts that both testers see at every moment.
+The FNB58's reading of the current is 0.6 % and 2 mA above the POWER-Z's.
 """
 
 import sys
@@ -14,7 +14,7 @@ GAIN, OFFSET_A = 1.006, 0.002
 
 
 class FileSupply:
-    """What the file says at the moment."""
+    """Current and voltage in the file at the moment."""
 
     def __init__(self, path, gain=1.0, offset_a=0.0):
         self.path, self.gain, self.offset_a = Path(path), gain, offset_a
