@@ -46,7 +46,7 @@ class Step:
     product: Path | None = None
     salt: str = ""
     lane: str = "build"
-    """Steps of one lane run one after the other; once the packages are there, lanes run side by side."""
+    """Steps of one lane run one after the other. Lane "packages" runs first, then the other lanes run in parallel."""
 
 
 def make_environment(lock: Path, log: Path) -> None:

@@ -2,7 +2,7 @@
 """:"
 # sh runs this part first, because the smallest Debian installation has no Python.
 if ! command -v python3 >/dev/null 2>&1; then
-  name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as opjoule/scripts.py says it
+  name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as in opjoule/scripts.py
   trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
   echo "python3 is missing: installing it ..." >&2
   command -v apt-get >/dev/null 2>&1 || { echo "install Python 3.11 or later, then start again" >&2; exit 1; }

@@ -7,7 +7,7 @@ levels and stores them, the second one finds them. Prints for each:
 
 - the time from opening the page's address to its picture, and the server's peak memory until then
 - the slowest and the median step
-- the time until the joules of half the hour are there, their difference from the library's, and the peak memory in all
+- the time until the joules of half the hour arrive, their difference from the library's, and the peak memory in all
 
 `--keep DIR` keeps the trace in DIR.
 """

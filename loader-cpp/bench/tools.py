@@ -34,7 +34,7 @@ class Figures:
 
 @dataclass(frozen=True)
 class Case:
-    """What is measured: an engine, a record shape, and load, read, update or blind.
+    """One measurement: an engine, a record shape, and load, read, update or blind.
 
     An update is YCSB's: it writes a whole record, which the engine reads first. A blind update puts without reading.
     """
