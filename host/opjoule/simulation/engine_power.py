@@ -6,6 +6,7 @@ however long it takes, even next to background work. Processor time counts only 
 
 from __future__ import annotations
 
+import time
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,6 +29,8 @@ from opjoule.trace.power_trace import Float64Array
 
 HOLD_NS: Final = 500_000_000
 """Delay of the power: the loader writes its operations after 0.25 s at most, its events after 0.1 s."""
+READ_NS: Final = 50_000_000
+"""Least time between two readings of the loaders' files, well below the rest of HOLD_NS."""
 STEP_NS: Final = 250_000
 """Time over which a part's power is assumed constant: half a sample of the fastest meter."""
 LEAST_BUSY: Final = 0.02
@@ -62,7 +65,7 @@ class EnginePower(LoadModel):
         self._usual_s: dict[tuple[str, str], float] = {}
         self._work: list[_Work] = []
         self._events: list[tuple[Event, float]] = []
-        self._drawn_ns = 0
+        self._drawn_ns = self._next_read_ns = 0
 
     def begin(self, folder: Path) -> None:
         """Opens the files of the loaders and of the parts' energies."""
@@ -75,20 +78,16 @@ class EnginePower(LoadModel):
 
     def rows(self, activity: Activity, later: Sequence[Activity], busy: Sequence[MediumStretch]) -> Rows:
         """Rows at changes of the medium's mode, and every STEP_NS while an operation or activity is running."""
-        blocks, events = self._files.more()
-        for block in blocks:
-            self._threads[block.phase].add(int(block.operations.thread[0]))
-        for block in blocks:
-            self._take(block, [activity, *later])
-        self._events += [(event, self._powers.event_w(self._rng, event.activity)) for event in events]
+        self._read_files([activity, *later])
         start_ns, end_ns = activity.start_board_ns, activity.end_board_ns
         self._drawn_ns = end_ns
         horizon_ns = later[-1].end_board_ns if later else end_ns
         stretches = self._model.stretches(activity, busy)
         medium = [stretch for stretch in stretches if stretch.mode is not MediumMode.IDLE]
         moments_ns = [moment for stretch in medium for moment in (stretch.start_ns, stretch.end_ns)]
-        changes_ns = np.unique([start_ns, *moments_ns, end_ns])
-        edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns)
+        changes_ns = np.array(sorted({start_ns, *moments_ns, end_ns}))
+        at_work = self._work or self._events
+        edge_ns = np.union1d(np.arange(start_ns, end_ns, STEP_NS), changes_ns) if at_work else changes_ns
         parts = self._operations(edge_ns) | self._background(edge_ns, horizon_ns)
         if parts:
             step_s = np.diff(edge_ns) * 1e-9
@@ -112,6 +111,19 @@ class EnginePower(LoadModel):
         power_w = self._model.rest_w + sum(parts.values(), np.zeros(step_s.size)) / step_s
         steps = np.flatnonzero(np.diff(power_w, prepend=np.nan) != 0)
         return [(int(edge_ns[at]), *self._model.supply.at_power(float(power_w[at]))) for at in steps]
+
+    def _read_files(self, known: Sequence[Activity]) -> None:
+        """Takes over what the loaders have written since the last reading, if that was long enough ago."""
+        now_ns = time.monotonic_ns()
+        if now_ns < self._next_read_ns:
+            return
+        self._next_read_ns = now_ns + READ_NS
+        blocks, events = self._files.more()
+        for block in blocks:
+            self._threads[block.phase].add(int(block.operations.thread[0]))
+        for block in blocks:
+            self._take(block, known)
+        self._events += [(event, self._powers.event_w(self._rng, event.activity)) for event in events]
 
     def _take(self, block: PhaseOperations, known: Sequence[Activity]) -> None:
         """Assigns each operation its energy; the energy of operations that are reported too late is drawn later."""

@@ -210,7 +210,8 @@ def intervals(start_ns, end_ns):
     return Intervals.of(np.array([start_ns]), np.array([end_ns]))
 
 
-def test_operations_that_are_told_too_late_are_drawn_later_and_none_is_lost(tmp_path, files):
+def test_operations_that_are_told_too_late_are_drawn_later_and_none_is_lost(tmp_path, files, monkeypatch):
+    monkeypatch.setattr("opjoule.simulation.engine_power.READ_NS", 0)
     log, _ = files
     made = half_and_half(np.random.default_rng(3))
     of = model(tmp_path)

@@ -479,8 +479,10 @@ def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("systems", [("duckdb", "sqlite"), SYSTEMS], ids=["two systems", "every system"])
 def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
-    tmp_path, capsys, monkeypatch, study, studies_postgresql, systems
+    tmp_path, capsys, monkeypatch, study, request, systems
 ):
+    if "postgresql" in systems:
+        request.getfixturevalue("studies_postgresql")
     asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
     asked += ["--settle-limit", "1", "--storage", "ssd-usb3", "--only", f"system={','.join(systems)}"]
     assert main([*asked, "--repeats", "1", "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
