@@ -39,8 +39,7 @@ blocks = false
 signature = false
 records = 200
 operations = 400
-idle = 1
-settle_limit = 20
+idle = 0
 
 [axes]
 db = ["leveldb", "sqlite"]
