@@ -45,11 +45,12 @@ def pytest_addoption(parser):
 THREAD_END_S = 10.0
 LONG_FIRST = [
     f"test_{name}.py"
-    for name in ("devices_virtual_board", "end_to_end", "devices_measurement", "study_s3", "settle_end_to_end",
-                 "devices_virtual_measurement", "study_s4", "study_s5", "generator_ycsb", "calibrate_command",
-                 "advice_end_to_end", "medium_full", "against_ycsb", "simulated_medium", "fleet",
+    for name in ("devices_virtual_board", "end_to_end", "devices_measurement", "study_s3_rig", "settle_end_to_end",
+                 "devices_virtual_measurement", "study_s4", "study_s5_rig", "generator_ycsb", "calibrate_command",
+                 "study_s3", "advice_end_to_end", "medium_full", "against_ycsb", "simulated_medium", "fleet",
                  "commissioning_rehearsal", "rig_calibrated", "command", "attribution_known", "rig_accuracy",
-                 "devices_virtual_clock_and_pins", "meter_storage", "study_s2", "study_s1")
+                 "devices_virtual_clock_and_pins", "meter_storage", "study_s2", "study_s1", "study_s3_data",
+                 "study_s5")
 ]  # fmt: skip
 """Test files that start first, because they take long: a file is run by one process, and all others would wait for a
 long one that began last. Files with an emulated board, which takes two processors, are apart in this list, so that they

@@ -1,222 +1,18 @@
-"""Study S3: its data, its phases on four databases with one answer, and what it says where it cannot work."""
+"""Study S3: its answers, its phases on four databases with one answer, and what it says where it cannot work."""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import itertools
 import json
-import os
-import platform
-import statistics
-import subprocess
-import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from moved_servers import server_on
-from opjoule.cli.commands import main
-from opjoule.comparison.study.rows import read_studies
-from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.programs.binaries import find_program
-from opjoule.devices.programs.probe import Probe
-from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server.setup import DatabaseServer, ServerPrograms
-from opjoule.plots import figures
+from moved_servers import postgresql_for_jobs
+from study_s3 import SYSTEMS, job
 
-ROOT = Path(__file__).resolve().parents[3]
-STUDY = ROOT / "studies" / "s3"
-PROBE = ROOT / "loader-cpp" / "probe"
 SESSION = "opjoule-5353535353aa"
 PORT = 27956
-SYSTEMS = ("berkeleydb", "duckdb", "postgresql", "sqlite")
-MODULES = (
-    "answers",
-    "berkeley_db",
-    "job",
-    "phases",
-    "postgresql",
-    "readings",
-    "sql_systems",
-    "study_run",
-    "verified",
-)
 ROWWISE = ("LOAD_ROWS", "READ", "UPDATE_ROWS", "DELETE_ROWS")
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """Gives a module of the study's folder by its name; they are flat there, and forgotten afterwards."""
-    monkeypatch.syspath_prepend(str(PROBE))
-    monkeypatch.syspath_prepend(str(STUDY.parent))
-    monkeypatch.syspath_prepend(str(STUDY))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-def environment(*first: Path, path: str = "") -> dict[str, str]:
-    own = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
-    own["PYTHONPATH"] = os.pathsep.join(map(str, (*first, PROBE, ROOT / "studies")))
-    return own | ({"PATH": f"{path}{os.pathsep}{own['PATH']}"} if path else {})
-
-
-def job(*arguments: str, **places) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, str(STUDY / "job.py"), *arguments],
-        env=environment(*places.get("first", ()), path=places.get("path", "")),
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=300,
-    )
-
-
-# --- data
-
-
-def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_deployment(study):
-    readings = study("readings")
-    sensor = readings.Sensor(7, seed=3)
-    own = sensor.readings(sensor.epochs())
-    assert [each.at_us for each in own] == sorted({each.at_us for each in own})
-    gaps_s = [(after.at_us - before.at_us) / 1e6 for before, after in itertools.pairwise(own)]
-    assert statistics.median(gaps_s) == pytest.approx(31.0, abs=0.2)
-    assert sum(gap > 3600 for gap in gaps_s) >= 2
-    assert own[0].at_us >= readings.START_US and own[-1].at_us < readings.START_US + 38 * readings.DAY_US
-    hour = {each: [] for each in range(24)}
-    for each in own:
-        hour[each.at_us % readings.DAY_US // readings.HOUR_US].append(each)
-    mean = {at: statistics.fmean(each.temperature for each in of) for at, of in hour.items()}
-    assert max(mean, key=mean.get) in (13, 14, 15, 16) and max(mean.values()) - min(mean.values()) > 4
-    assert (
-        statistics.fmean(each.light for each in hour[14])
-        > 100 * statistics.fmean(each.light for each in hour[2]) / 10
-    )
-    values = [each.temperature for each in own]
-    middle, spread = statistics.fmean(values), statistics.stdev(values)
-    assert 0.002 < sum(abs(value - middle) > 2 * spread for value in values) / len(values) < 0.05
-    assert all(0 <= each.humidity <= 100 and 2 < each.voltage < 3 for each in own)
-
-
-@pytest.mark.slow
-def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_seed(study):
-    readings = study("readings")
-    drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
-    counts = Counter(each.sensor for each in drawn)
-    assert len(drawn) == 5_000 and set(counts) == set(range(1, 55))
-    assert max(counts.values()) - min(counts.values()) <= 1
-    assert len({each[:2] for each in drawn}) == 5_000
-    assert drawn == readings.drawn(5_000, 1) and drawn != readings.drawn(5_000, 2)
-    assert about.startswith("SYNTHETIC")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("rows", [1_000, 10_000])
-def test_gaps_and_common_hours_mean_something_in_the_smallest_sample(study, rows):
-    """A gap above an hour is an outage of the sensor and no product of sampling; two sensors share many hours."""
-    answers, readings = study("answers"), study("readings")
-    for seed in (1, 2, 3):
-        drawn = sorted(readings.drawn(rows, seed))
-        assert 0 < len(answers.outages(drawn)) < rows / 20
-        pair = [[row for row in drawn if row.sensor == one] for one in (1, 2)]
-        ((hours, correlation),) = answers.compare_two(*pair)
-        assert hours >= 5 and correlation is not None
-
-
-LINES = """\
-2004-03-31 03:38:15.757551 2 1 122.153 -3.91901 11.04 2.03397
-2004-02-28 00:59:16.02785 3 1 19.9884 37.0933 45.08 2.69964
-2004-02-28 00:59:16.02785 3 1 19.9884 37.0933 45.08 2.69964
-2004-03-01 10:00:00 90 54 20.5 36.1 100.0 2.6
-2004-03-01 10:00:00 90 6485 20.5 36.1 100.0 2.6
-2004-03-01 10:00:00 90 0 20.5 36.1 100.0 2.6
-2004-03-01 10:00:31 91 3
-2004-03-01 10:00:31 91 3 20.5 36.1 100.0
-2004-13-01 10:00:31 91 3 20.5 36.1 100.0 2.6
-2031-03-01 10:00:31 91 3 20.5 36.1 100.0 2.6
-2004-03-01 27:00:31 91 3 20.5 36.1 100.0 2.6
-2004-03-01 10:00:31 91 3 x 36.1 100.0 2.6
-2004-03-01 10:00:31 91 3 nan 36.1 100.0 2.6
-
-2004-04-05 23:59:59.999999 92 3 20.5 36.1 100.0 2.6
-2004-04-05 23:59:59.9"""
-
-
-def test_lines_of_the_dataset_that_are_no_readings_are_left_out_and_counted(study, tmp_path):
-    readings = study("readings")
-    file = tmp_path / "data.txt"
-    file.write_text(LINES)
-    dataset = readings.SensorFile(str(file))
-    assert dict(dataset.left_out) == {"twice": 1, "sensor": 2, "fields": 3, "date": 3, "number": 2}
-    found = dataset.sample(100, 1)
-    assert [each.sensor for each in found] == [1, 54, 1, 3]
-    assert found[2] == (1, 1080704295757551, 2, 122.153, -3.91901, 11.04, 2.03397)
-    assert readings.line_of(found[2]) == LINES.splitlines()[0]
-    said = dataset.about()
-    assert f"{file}: 4 readings" in said and "3 with a number of fields other than 8" in said
-
-
-def test_a_file_without_a_reading_is_one_line(tmp_path):
-    file = tmp_path / "data.txt"
-    file.write_bytes(b"\xff\xfe nothing\n")
-    ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(file))
-    assert ended.returncode == 2 and "no line is a reading" in ended.stderr.splitlines()[-1]
-    ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(tmp_path / "none"))
-    assert ended.returncode == 2 and "No such file" in ended.stderr.splitlines()[-1]
-
-
-def test_a_sample_of_a_file_has_as_many_rows_of_each_sensor_in_order(study, tmp_path):
-    readings = study("readings")
-    start = readings.START_US
-    whole = [
-        readings.SensorReading(sensor, start + 10**6 * number + sensor, number, 20.0 + number, 40.0, 1.0, 2.5)
-        for sensor, count in ((1, 600), (2, 300), (3, 99))
-        for number in range(count)
-    ]
-    file = tmp_path / "data.txt"
-    file.write_text("\n".join(map(readings.line_of, whole)))
-    dataset = readings.SensorFile(str(file))
-    taken = dataset.sample(100, 5)
-    counts = Counter(each.sensor for each in taken)
-    assert sorted(counts.values()) == [33, 33, 34]
-    assert set(taken) <= set(whole) and [each.at_us for each in taken] == sorted(each.at_us for each in taken)
-    assert taken == dataset.sample(100, 6)
-    assert dataset.sample(5_000, 5) == sorted(whole, key=lambda each: (each.at_us, each.sensor))
-
-
-def test_a_sensor_with_too_few_readings_gives_all_of_them_and_others_the_rest(study):
-    assert study("readings").equal_shares({1: 600, 2: 300, 3: 10}, 100) == {1: 45, 2: 45, 3: 10}
-    assert study("readings").equal_shares({1: 6, 2: 3}, 100) == {1: 6, 2: 3}
-
-
-def test_a_sample_written_by_the_command_is_a_dataset_itself(study, tmp_path):
-    made = subprocess.run(
-        [sys.executable, str(STUDY / "readings.py"), "--rows", "300", "--seed", "4"],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    (tmp_path / "sample").write_text(made.stdout)
-    dataset = study("readings").SensorFile(str(tmp_path / "sample"))
-    assert dataset.sample(300, 1) == study("readings").drawn(300, 4) and not dataset.left_out
-    assert "SYNTHETIC" in made.stderr
-    options = [
-        "--rows",
-        "30",
-        "--runs",
-        "2",
-        "--dataset",
-        str(tmp_path / "sample"),
-        "--storage",
-        str(tmp_path),
-    ]
-    ended = job("sqlite", *options)
-    assert ended.returncode == 0 and "30 rows: " in ended.stdout and "sample: 300 readings" in ended.stdout
 
 
 # --- answers, by hand
@@ -261,15 +57,8 @@ def results_of(file: Path) -> dict[tuple[str, str], dict]:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Address of a PostgreSQL, as the rig starts it for the job."""
-    folder, shell = tmp_path_factory.mktemp("server"), LocalShell()
-    program, session = str(find_program(ROOT / "build", platform.machine(), "probe")), str(folder / SESSION)
-    probe = Probe(shell, program, f"{session}/{PROBE_FOLDER}", [])
-    runner, database = Runner(shell, program, session), server_on("postgresql", PORT)
-    data = str(folder / f"{SESSION}-postgresql")
-    made = DatabaseServer(shell, runner, database, ServerPrograms(), data=data, tag="server-1", raw=folder)
-    yield made.url
-    made.stop()
-    probe.close()
+    with postgresql_for_jobs(tmp_path_factory.mktemp("server"), SESSION, PORT) as address:
+        yield address
 
 
 @pytest.fixture(scope="module")
@@ -470,36 +259,3 @@ def test_a_database_that_fails_in_a_phase_is_named_with_it(study, tmp_path):
         ended.returncode == 3
         and "sqlite, LOAD_ROWS, run 1, of 1000 rows: NotADirectoryError" in ended.stderr.splitlines()[-1]
     )
-
-
-# --- on the rig
-
-
-@pytest.mark.rig
-@pytest.mark.end_to_end
-@pytest.mark.parametrize("systems", [("duckdb", "sqlite"), SYSTEMS], ids=["two systems", "every system"])
-def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
-    tmp_path, capsys, monkeypatch, study, request, systems
-):
-    if "postgresql" in systems:
-        request.getfixturevalue("studies_postgresql")
-    asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
-    asked += ["--settle-limit", "1", "--storage", "ssd-usb3", "--only", f"system={','.join(systems)}"]
-    assert main([*asked, "--repeats", "1", "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
-    assert f"answers    the same in all of {', '.join(sorted(systems))}" in capsys.readouterr().out
-    (found,) = read_studies([path.parent for path in tmp_path.glob("*/run.json")])
-    assert not found.faults
-    for name in study("phases").PHASES:
-        assert {row.system for row in found.rows if row.phase == name} == set(systems)
-    refused = {(row.system, row.phase) for row in found.rows if row.not_supported}
-    assert refused == {("berkeleydb", "LOAD_ROWS")} & {(system, "LOAD_ROWS") for system in systems}
-    joules = {(row.system, row.phase): row.measures.get("energy_per_operation_j", 0) for row in found.rows}
-    assert joules["duckdb", "LOAD_ROWS"] > 0 and joules["duckdb", "READ"] > 0
-    log = next(path for path in tmp_path.glob("*duckdb*/raw/run-1.log")).read_text()
-    assert "50 rows: SYNTHETIC" in log
-    monkeypatch.setattr(figures, "FIGURES", {})
-    assert main(["runs", "figures", str(tmp_path), "--out", str(tmp_path / "drawn")]) == 0
-    assert (tmp_path / "drawn" / "s3-rows-50-phases.pdf").exists()
-    methods = (tmp_path / "drawn" / "methods.txt").read_text()
-    assert "Workloads: S3, databases on sensor data (50 rows)." in methods
-    assert all(system in methods.split("Databases: ")[1].splitlines()[0] for system in systems)

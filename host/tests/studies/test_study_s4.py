@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import json
 import os
 import shutil
@@ -25,19 +24,6 @@ ROOT = Path(__file__).resolve().parents[3]
 STUDIES = ROOT / "studies"
 PROBE = ROOT / "loader-cpp" / "probe"
 DAY_MS = 86_400_000
-MODULES = ("points", "queries", "lines_over_http", "documents", "job")
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """Gives a module of the study's folder by its name; they are flat there, and forgotten afterwards."""
-    for folder in (PROBE, STUDIES, STUDIES / "s4"):
-        monkeypatch.syspath_prepend(str(folder))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
 
 
 def job(*arguments: str, first: Path = PROBE) -> subprocess.CompletedProcess[str]:

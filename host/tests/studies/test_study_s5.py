@@ -6,13 +6,9 @@ nothing here says anything about their speed or energy.
 
 from __future__ import annotations
 
-import ctypes
-import importlib
 import json
 import os
-import platform
 import re
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -20,60 +16,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from moved_servers import server_on
-from opjoule.cli.commands import main
-from opjoule.cli.doctor.command import examine
-from opjoule.comparison.study.rows import read_studies
-from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.programs.binaries import find_program
-from opjoule.devices.programs.probe import Probe
-from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
-from opjoule.devices.server.setup import DatabaseServer, ServerPrograms
-from opjoule.errors import BadInput, NoWheels
-from opjoule.plots import figures
-from opjoule.studies.command.study import JobStudy
-from opjoule.studies.folder import find_study
+from moved_servers import postgresql_for_jobs
+from study_s5 import PROBE, SMALL, STUDY, TESTS, connections
 
-ROOT = Path(__file__).resolve().parents[3]
-STUDY = ROOT / "studies" / "s5"
-PROBE = ROOT / "loader-cpp" / "probe"
 SESSION = "opjoule-5555555555aa"
 PORT = 27957
 SYSTEMS = ("sqlite", "sqlite-odbc", "zen", "zen-odbc")
-MODULES = ("btrieve", "contacts", "job", "odbc", "phases", "sql_systems", "study_run", "zen")
-TESTS = ("T1", "T2", "T3A", "T3B", "T4A", "T4B", "T5A", "T5B")
-SMALL = ("--opens", "2", "--rows", "8", "--by-state", "3", "--by-zip", "2", "--runs", "2")
-PASSWORD = "not-for-records"
-
-
-@pytest.fixture
-def study(monkeypatch):
-    """Gives a module of the study's folder by its name; they are flat there, and forgotten afterwards."""
-    for folder in (PROBE, STUDY.parent, STUDY):
-        monkeypatch.syspath_prepend(str(folder))
-    for name in MODULES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    yield importlib.import_module
-    for name in MODULES:
-        sys.modules.pop(name, None)
-
-
-@pytest.fixture
-def job(study, monkeypatch, capfd):
-    """The job in this process: gives (exit status, what it said to stderr, to stdout)."""
-    monkeypatch.setattr("signal.signal", lambda *_: None)
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["job.py", *arguments])
-        capfd.readouterr()
-        try:
-            status = study("job").main()
-        except SystemExit as ended:
-            status = ended.code
-        said = capfd.readouterr()
-        return status, said.err, said.out
-
-    return run
 
 
 def own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -83,37 +31,11 @@ def own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=300)
 
 
-@pytest.fixture(scope="session")
-def library(tmp_path_factory) -> Path:
-    """In place of Actian Zen's."""
-    made = tmp_path_factory.mktemp("zen") / "libbtrieveC.so"
-    source = ROOT / "host/tests/support/btrieve_stand_in.cc"
-    subprocess.run(
-        ["g++", "-std=c++17", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", made, source],
-        check=True,
-        timeout=300,
-    )
-    return made
-
-
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
     """Address of a PostgreSQL, as the rig starts it for the job."""
-    folder, shell = tmp_path_factory.mktemp("server"), LocalShell()
-    program, session = str(find_program(ROOT / "build", platform.machine(), "probe")), str(folder / SESSION)
-    probe = Probe(shell, program, f"{session}/{PROBE_FOLDER}", [])
-    made = DatabaseServer(
-        shell,
-        Runner(shell, program, session),
-        server_on("postgresql", PORT),
-        ServerPrograms(),
-        data=str(folder / f"{SESSION}-postgresql"),
-        tag="server-1",
-        raw=folder,
-    )
-    yield made.url
-    made.stop()
-    probe.close()
+    with postgresql_for_jobs(tmp_path_factory.mktemp("server"), SESSION, PORT) as address:
+        yield address
 
 
 def as_odbc(server: str, password: str = "") -> str:
@@ -122,15 +44,6 @@ def as_odbc(server: str, password: str = "") -> str:
         password = Path(server.partition("passfile=")[2]).read_text().strip().rpartition(":")[2]
     place = f"Servername=127.0.0.1;Port={PORT};Database=postgres;Username=opjoule"
     return f"Driver=PostgreSQL Unicode;{place};Password={password}"
-
-
-def connections(folder: Path, **lines: str) -> list[str]:
-    """Option of the job and the host with a file of such lines; _ in a name stands for -."""
-    file = folder / "connections"
-    file.write_text(
-        "# of the test\n" + "".join(f"{name.replace('_', '-')} = {line}\n" for name, line in lines.items())
-    )
-    return ["--connections", str(file)]
 
 
 # --- contacts
@@ -326,108 +239,6 @@ def test_a_server_of_the_users_is_reached_by_its_connection_and_keeps_no_table(s
     connection.close()
 
 
-# --- Actian Zen
-
-
-@pytest.fixture
-def zen_job(job, library, tmp_path, monkeypatch):
-    """The job on Zen, with another library or variables of the stand-in."""
-
-    def run(*arguments: str, path: object = library, **variables: str) -> tuple[int, str, str]:
-        for name, value in variables.items():
-            monkeypatch.setenv(name, value)
-        given = connections(tmp_path, zen=str(path))
-        return job("zen", "--storage", str(tmp_path), *SMALL, *given, *arguments)
-
-    return run
-
-
-@pytest.mark.parametrize(
-    ("variables", "says"),
-    [
-        ({"STAND_IN_VERSION": "12.10"}, "Actian Zen 12.10 is too old: 13 or later has Btrieve 2"),
-        (
-            {"STAND_IN_FAULT": "BtrieveClientGetVersion=20"},
-            "Actian Zen does not answer: BtrieveClientGetVersion: status 20, Record manager inactive",
-        ),
-    ],
-)
-def test_a_zen_that_is_too_old_or_does_not_answer_is_one_line(zen_job, variables, says):
-    status, said, _ = zen_job("--check", **variables)
-    assert status == 2 and said == f"job.py: {says}\n"
-
-
-def test_a_library_that_is_missing_or_another_is_one_line(zen_job, job, tmp_path):
-    status, said, _ = zen_job("--check", path=tmp_path / "none.so")
-    assert status == 2 and said.count("\n") == 1
-    assert "none.so: cannot open" in said and "install Actian Zen on the board" in said
-    status, said, _ = zen_job("--check", path="libm.so.6")
-    assert status == 2 and "libm.so.6 is not a Btrieve 2 library" in said
-    status, said, _ = job("zen", "--storage", str(tmp_path), "--check")
-    assert status == 2 and "libbtrieveC.so is not in /usr/local/actianzen/lib*" in said
-
-
-@pytest.mark.parametrize(
-    ("fault", "test"),
-    [
-        ("BtrieveFileRecordCreate=18@5", "T2"),
-        ("BtrieveFileRecordUpdate=18@2", "T4A"),
-        ("BtrieveFileRecordRetrieveNext=2", "T2"),  # while the table is looked at after it
-        ("BtrieveFileRecordDelete=18@4", "T5B"),
-        ("BtrieveClientFileOpen=46", "a new database"),
-    ],
-)
-def test_a_status_that_no_test_expects_ends_it_with_the_functions_name(zen_job, fault, test):
-    function, _, status = fault.partition("@")[0].partition("=")
-    ended, said, _ = zen_job(STAND_IN_FAULT=fault)
-    assert ended == 3 and said.count("\n") == 1
-    assert f"zen, {test}: BtrieveFault: {function}: status {status}, " in said
-
-
-@pytest.fixture
-def table(study, library, tmp_path):
-    """A table of Zen's with 12 rows, open."""
-    made = study("zen").ZenTable(str(tmp_path / "db"), str(library))
-    made.create()
-    made.open()
-    made.insert_all(study("contacts").drawn(12, 4, 3, seed=1))
-    yield made
-    made.close()
-
-
-def test_a_place_is_kept_and_lost_as_the_stand_in_says(table, study):
-    """What zen.py rests on: without it its loops would be right by chance."""
-    btrieve, contacts = study("btrieve"), study("contacts")
-    library, file, buffer = table._library, table._file, table._buffer
-    for _ in table._found("zip", contacts.ZIP, btrieve.NO_INDEX):
-        library.call("BtrieveFileRecordDelete", file)
-        break
-    assert table._next(file, buffer, len(buffer), 0) < 0 and table._status(file) == 8
-    with pytest.raises(btrieve.BtrieveFault, match="BtrieveFileRecordDelete: status 8, Position not set"):
-        library.call("BtrieveFileRecordDelete", file)
-    assert len(table.everything()) == 11
-    next(table._found("state", contacts.STATE, btrieve.NO_INDEX))
-    with pytest.raises(btrieve.BtrieveFault, match="status 83"):
-        table._together(lambda: library.call("BtrieveFileRecordDelete", file))
-    assert len(table.everything()) == 11
-
-
-def test_a_transaction_that_fails_leaves_nothing_and_a_key_that_is_there_is_refused(table, study):
-    btrieve, contacts = study("btrieve"), study("contacts")
-    further = [row._replace(id=row.id + 9) for row in contacts.drawn(12, 4, 3, seed=1)]
-    with pytest.raises(btrieve.BtrieveFault, match="status 5"):
-        table.insert_all(reversed(further))
-    assert [row[0] for row in table.everything()] == list(range(1, 13))
-
-
-def test_a_record_holds_texts_as_long_as_their_columns(table, study):
-    contacts = study("contacts")
-    whole = contacts.Contact(99, *("x" * width for width in contacts.WIDTHS.values()))
-    table.insert(whole)
-    assert table.row(99) == tuple(whole)
-    assert ctypes.sizeof(table._buffer) == 159
-
-
 # --- where it cannot work
 
 
@@ -488,146 +299,3 @@ def test_a_module_that_is_missing_or_of_the_wrong_version_is_one_line(
     monkeypatch.setitem(sys.modules, "pyodbc", module)
     status, said, _ = job("sqlite-odbc", "--storage", str(tmp_path), "--check")
     assert status == 2 and says in said and said.count("\n") == 1
-
-
-# --- on the host
-
-
-def plan(capsys, *options: str) -> tuple[int, str]:
-    try:
-        status = main(["--study", "s5", "--device", "rpi3", "--simulate", "--dry-run", *options])
-    except SystemExit as ended:
-        status = int(ended.code or 0)
-    return status, "".join(capsys.readouterr())
-
-
-def test_cells_that_nobody_gave_a_connection_for_are_left_out_by_name(capsys, tmp_path):
-    _, said = plan(capsys)
-    assert "12 conditions in 3 randomised blocks" in said
-    assert (
-        "left out   sqlserver = ODBC connection string of a SQL Server: give it by --connections FILE" in said
-    )
-    assert "left out   zen-odbc = " in said
-    _, said = plan(capsys, *connections(tmp_path, sqlserver="DSN=x", zen_odbc="DSN=y"))
-    assert "24 conditions" in said and "left out" not in said
-    status, said = plan(capsys, "--only", "sync=sqlserver")
-    assert status == 2 and "no system of the study is available: give --connections FILE with " in said
-    assert "sqlserver = ODBC connection string of a SQL Server" in said
-
-
-@pytest.mark.parametrize(
-    ("line", "says"),
-    [
-        ("sqlservr = DSN=x", "line 1: unknown database 'sqlservr'"),
-        ("sqlserver", "line 1: write NAME = "),
-        ("zen = a\nzen = b", "line 2: zen is given twice"),
-    ],
-)
-def test_a_file_of_connections_that_is_none_is_one_line(capsys, tmp_path, line, says):
-    (tmp_path / "file").write_text(line + "\n")
-    status, said = plan(capsys, "--connections", str(tmp_path / "file"))
-    assert status == 2 and says in said
-    status, said = plan(capsys, "--connections", str(tmp_path / "none"))
-    assert status == 2 and "No such file" in said
-
-
-def test_what_was_tested_with_a_stand_in_is_said_wherever_databases_are_listed(capsys, tmp_path):
-    for command in ("databases", "studies"):
-        assert main([command]) == 0
-        said = capsys.readouterr().out
-        assert "a library of the same functions that the tests build, never with Actian's own" in said
-        assert "tested with PostgreSQL's driver and server, never with SQL Server" in said
-    found = {each.about: each.detail for each in examine(tmp_path / "none", simulate=True)}
-    assert "Actian Zen (tested with a library" in found["tested otherwise"]
-    assert "SQL Server (its ODBC path" in found["tested otherwise"]
-
-
-def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> JobStudy:
-    return JobStudy.of(
-        find_study("s5"),
-        {"system": system, "transactions": "batch", "sync": sync},
-        [{"opens": (2,), "rows": (20,), "by_state": (8,), "by_zip": (4,)}],
-        along=(PROBE / "opjoule_marks.py", STUDY.parent / "opjoule_study.py"),
-        scale=1.0,
-        seed=1,
-        dataset=None,
-        connections=given,
-        cache=tmp_path,
-    )
-
-
-def test_a_server_that_an_axis_names_is_the_rigs_unless_the_user_gives_one(tmp_path):
-    assert [cell(tmp_path, "sqlite", sync).server for sync in ("none", "postgresql", "sqlserver")] == [
-        *("", "postgresql", ""),
-    ]
-    (tmp_path / "given").write_text(f"postgresql = Password={PASSWORD}\n")
-    given = cell(tmp_path, "sqlite", "postgresql", tmp_path / "given")
-    assert given.server == "" and given.given == ("postgresql",)
-    assert PASSWORD not in json.dumps(given.to_json()) and "given" not in given.to_json()["files"]
-
-
-def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, monkeypatch):
-    reason = "pyodbc.txt has no wheels for Python 3.11 on armv7l with glibc 2.36"
-
-    def refuse(*_):
-        raise NoWheels(reason)
-
-    def copied(file: Path) -> str:
-        return str(shutil.copy(file, tmp_path))
-
-    monkeypatch.setattr("opjoule.studies.command.study.bring_wheels", refuse)
-    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
-    board = SimpleNamespace(
-        shell=LocalShell(),
-        runner=SimpleNamespace(copy_in=copied, files_folder=str(tmp_path)),
-        programs=SimpleNamespace(loader=""),
-        check_server=lambda database, found: None,
-    )
-    there = cell(tmp_path, "sqlite-odbc", "none")
-    there.check(board)
-    assert there.said["operations"] == 5 * (2 + 20 + 3 * 8 + 3 * 4)
-    with pytest.raises(
-        BadInput, match=rf"^S5, contacts in .*, zen-odbc: zen-odbc: give its .* \({reason}\)$"
-    ):
-        cell(tmp_path, "zen-odbc", "none").check(board)
-
-
-SYNCHRONISED = ("sqlite-odbc,zen", "postgresql")
-ALONE = ("sqlite,zen-odbc", "none")
-
-
-@pytest.mark.rig
-@pytest.mark.end_to_end
-@pytest.mark.parametrize(
-    "cells", [(SYNCHRONISED,), (SYNCHRONISED, ALONE)], ids=["two systems", "every system"]
-)
-def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
-    tmp_path, capsys, monkeypatch, library, studies_postgresql, cells
-):
-    measured = sorted(system for systems, _ in cells for system in systems.split(","))
-    records = tmp_path / "records"
-    zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
-    asked = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
-    asked += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
-    asked += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
-    for systems, sync in cells:
-        status = main([*asked, "--only", f"system={systems}", "--only", f"sync={sync}"])
-        said = capsys.readouterr()
-        assert status in (0, 6), said.err + said.out
-    assert f"answers    the same in all of {', '.join(measured)}" in said.out
-    (found,) = read_studies([path.parent for path in records.glob("*/run.json")])
-    assert not found.faults and {row.phase for row in found.rows if row.system == "zen"} >= set(TESTS)
-    rows = {(row.system, row.phase): row.measures for row in found.rows}
-    for system in measured:
-        assert rows[system, "T2"]["per_row_us"] > 0
-    for system in ("sqlite-odbc", "zen"):
-        assert rows[system, "T2"]["energy_per_operation_j"] > 0
-    logs = "".join(path.read_text() for path in records.glob("*/raw/run-1.log"))
-    assert (
-        logs.count("50 SYNTHETIC contacts") == len(measured) and logs.count("carried to PostgreSQL 15") == 2
-    )
-    files = [path for path in records.rglob("*") if path.is_file()]
-    assert files and not any(PASSWORD.encode() in path.read_bytes() for path in files)
-    monkeypatch.setattr(figures, "FIGURES", {})
-    assert main(["runs", "figures", str(records), "--out", str(tmp_path / "drawn")]) == 0
-    assert list((tmp_path / "drawn").glob("s5-*-sync-postgresql-phases.pdf"))

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+import platform
+from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from opjoule.databases.registry import Database, database_called
+from opjoule.devices.connection.shell import LocalShell
+from opjoule.devices.programs.binaries import find_program
+from opjoule.devices.programs.probe import Probe
+from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
+from opjoule.devices.server.setup import DatabaseServer, ServerPrograms
+
+BUILD = Path(__file__).resolve().parents[3] / "build"
 
 
 def server_on(name: str, port: int) -> Database:
@@ -12,3 +23,24 @@ def server_on(name: str, port: int) -> Database:
     database = database_called(name)
     assert database.server
     return replace(database, server=replace(database.server, port=port))
+
+
+@contextlib.contextmanager
+def postgresql_for_jobs(folder: Path, session: str, port: int) -> Iterator[str]:
+    """Runs a PostgreSQL on a port of the test, as the rig starts it for a job. Yields: its address."""
+    shell, program = LocalShell(), str(find_program(BUILD, platform.machine(), "probe"))
+    runner, data = Runner(shell, program, str(folder / session)), str(folder / f"{session}-postgresql")
+    with contextlib.closing(Probe(shell, program, f"{folder / session}/{PROBE_FOLDER}", [])):
+        made = DatabaseServer(
+            shell,
+            runner,
+            server_on("postgresql", port),
+            ServerPrograms(),
+            data=data,
+            tag="server-1",
+            raw=folder,
+        )
+        try:
+            yield made.url
+        finally:
+            made.stop()

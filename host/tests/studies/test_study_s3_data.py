@@ -1,0 +1,153 @@
+"""Data of study S3: the readings that it draws, its samples, and lines of the real dataset."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import subprocess
+import sys
+from collections import Counter
+
+import pytest
+from study_s3 import STUDY, job
+
+
+def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_deployment(study):
+    readings = study("readings")
+    sensor = readings.Sensor(7, seed=3)
+    own = sensor.readings(sensor.epochs())
+    assert [each.at_us for each in own] == sorted({each.at_us for each in own})
+    gaps_s = [(after.at_us - before.at_us) / 1e6 for before, after in itertools.pairwise(own)]
+    assert statistics.median(gaps_s) == pytest.approx(31.0, abs=0.2)
+    assert sum(gap > 3600 for gap in gaps_s) >= 2
+    assert own[0].at_us >= readings.START_US and own[-1].at_us < readings.START_US + 38 * readings.DAY_US
+    hour = {each: [] for each in range(24)}
+    for each in own:
+        hour[each.at_us % readings.DAY_US // readings.HOUR_US].append(each)
+    mean = {at: statistics.fmean(each.temperature for each in of) for at, of in hour.items()}
+    assert max(mean, key=mean.get) in (13, 14, 15, 16) and max(mean.values()) - min(mean.values()) > 4
+    assert (
+        statistics.fmean(each.light for each in hour[14])
+        > 100 * statistics.fmean(each.light for each in hour[2]) / 10
+    )
+    values = [each.temperature for each in own]
+    middle, spread = statistics.fmean(values), statistics.stdev(values)
+    assert 0.002 < sum(abs(value - middle) > 2 * spread for value in values) / len(values) < 0.05
+    assert all(0 <= each.humidity <= 100 and 2 < each.voltage < 3 for each in own)
+
+
+@pytest.mark.slow
+def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_seed(study):
+    readings = study("readings")
+    drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
+    counts = Counter(each.sensor for each in drawn)
+    assert len(drawn) == 5_000 and set(counts) == set(range(1, 55))
+    assert max(counts.values()) - min(counts.values()) <= 1
+    assert len({each[:2] for each in drawn}) == 5_000
+    assert drawn == readings.drawn(5_000, 1) and drawn != readings.drawn(5_000, 2)
+    assert about.startswith("SYNTHETIC")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rows", [1_000, 10_000])
+def test_gaps_and_common_hours_mean_something_in_the_smallest_sample(study, rows):
+    """A gap above an hour is an outage of the sensor and no product of sampling; two sensors share many hours."""
+    answers, readings = study("answers"), study("readings")
+    for seed in (1, 2, 3):
+        drawn = sorted(readings.drawn(rows, seed))
+        assert 0 < len(answers.outages(drawn)) < rows / 20
+        pair = [[row for row in drawn if row.sensor == one] for one in (1, 2)]
+        ((hours, correlation),) = answers.compare_two(*pair)
+        assert hours >= 5 and correlation is not None
+
+
+LINES = """\
+2004-03-31 03:38:15.757551 2 1 122.153 -3.91901 11.04 2.03397
+2004-02-28 00:59:16.02785 3 1 19.9884 37.0933 45.08 2.69964
+2004-02-28 00:59:16.02785 3 1 19.9884 37.0933 45.08 2.69964
+2004-03-01 10:00:00 90 54 20.5 36.1 100.0 2.6
+2004-03-01 10:00:00 90 6485 20.5 36.1 100.0 2.6
+2004-03-01 10:00:00 90 0 20.5 36.1 100.0 2.6
+2004-03-01 10:00:31 91 3
+2004-03-01 10:00:31 91 3 20.5 36.1 100.0
+2004-13-01 10:00:31 91 3 20.5 36.1 100.0 2.6
+2031-03-01 10:00:31 91 3 20.5 36.1 100.0 2.6
+2004-03-01 27:00:31 91 3 20.5 36.1 100.0 2.6
+2004-03-01 10:00:31 91 3 x 36.1 100.0 2.6
+2004-03-01 10:00:31 91 3 nan 36.1 100.0 2.6
+
+2004-04-05 23:59:59.999999 92 3 20.5 36.1 100.0 2.6
+2004-04-05 23:59:59.9"""
+
+
+def test_lines_of_the_dataset_that_are_no_readings_are_left_out_and_counted(study, tmp_path):
+    readings = study("readings")
+    file = tmp_path / "data.txt"
+    file.write_text(LINES)
+    dataset = readings.SensorFile(str(file))
+    assert dict(dataset.left_out) == {"twice": 1, "sensor": 2, "fields": 3, "date": 3, "number": 2}
+    found = dataset.sample(100, 1)
+    assert [each.sensor for each in found] == [1, 54, 1, 3]
+    assert found[2] == (1, 1080704295757551, 2, 122.153, -3.91901, 11.04, 2.03397)
+    assert readings.line_of(found[2]) == LINES.splitlines()[0]
+    said = dataset.about()
+    assert f"{file}: 4 readings" in said and "3 with a number of fields other than 8" in said
+
+
+def test_a_file_without_a_reading_is_one_line(tmp_path):
+    file = tmp_path / "data.txt"
+    file.write_bytes(b"\xff\xfe nothing\n")
+    ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(file))
+    assert ended.returncode == 2 and "no line is a reading" in ended.stderr.splitlines()[-1]
+    ended = job("sqlite", "--storage", str(tmp_path), "--dataset", str(tmp_path / "none"))
+    assert ended.returncode == 2 and "No such file" in ended.stderr.splitlines()[-1]
+
+
+def test_a_sample_of_a_file_has_as_many_rows_of_each_sensor_in_order(study, tmp_path):
+    readings = study("readings")
+    start = readings.START_US
+    whole = [
+        readings.SensorReading(sensor, start + 10**6 * number + sensor, number, 20.0 + number, 40.0, 1.0, 2.5)
+        for sensor, count in ((1, 600), (2, 300), (3, 99))
+        for number in range(count)
+    ]
+    file = tmp_path / "data.txt"
+    file.write_text("\n".join(map(readings.line_of, whole)))
+    dataset = readings.SensorFile(str(file))
+    taken = dataset.sample(100, 5)
+    counts = Counter(each.sensor for each in taken)
+    assert sorted(counts.values()) == [33, 33, 34]
+    assert set(taken) <= set(whole) and [each.at_us for each in taken] == sorted(each.at_us for each in taken)
+    assert taken == dataset.sample(100, 6)
+    assert dataset.sample(5_000, 5) == sorted(whole, key=lambda each: (each.at_us, each.sensor))
+
+
+def test_a_sensor_with_too_few_readings_gives_all_of_them_and_others_the_rest(study):
+    assert study("readings").equal_shares({1: 600, 2: 300, 3: 10}, 100) == {1: 45, 2: 45, 3: 10}
+    assert study("readings").equal_shares({1: 6, 2: 3}, 100) == {1: 6, 2: 3}
+
+
+def test_a_sample_written_by_the_command_is_a_dataset_itself(study, tmp_path):
+    made = subprocess.run(
+        [sys.executable, str(STUDY / "readings.py"), "--rows", "300", "--seed", "4"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    (tmp_path / "sample").write_text(made.stdout)
+    dataset = study("readings").SensorFile(str(tmp_path / "sample"))
+    assert dataset.sample(300, 1) == study("readings").drawn(300, 4) and not dataset.left_out
+    assert "SYNTHETIC" in made.stderr
+    options = [
+        "--rows",
+        "30",
+        "--runs",
+        "2",
+        "--dataset",
+        str(tmp_path / "sample"),
+        "--storage",
+        str(tmp_path),
+    ]
+    ended = job("sqlite", *options)
+    assert ended.returncode == 0 and "30 rows: " in ended.stdout and "sample: 300 readings" in ended.stdout

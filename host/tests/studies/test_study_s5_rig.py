@@ -1,0 +1,53 @@
+"""Study S5 on the simulated rig: joules and one answer.
+
+Actian Zen is a library of the same functions (btrieve_stand_in.cc), its ODBC driver SQLite's, SQL Server PostgreSQL:
+nothing here says anything about their speed or energy.
+"""
+
+from __future__ import annotations
+
+import pytest
+from opjoule.cli.commands import main
+from opjoule.comparison.study.rows import read_studies
+from opjoule.plots import figures
+from study_s5 import PASSWORD, TESTS, connections
+
+SYNCHRONISED = ("sqlite-odbc,zen", "postgresql")
+ALONE = ("sqlite,zen-odbc", "none")
+
+
+@pytest.mark.rig
+@pytest.mark.end_to_end
+@pytest.mark.parametrize(
+    "cells", [(SYNCHRONISED,), (SYNCHRONISED, ALONE)], ids=["two systems", "every system"]
+)
+def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
+    tmp_path, capsys, monkeypatch, library, studies_postgresql, cells
+):
+    measured = sorted(system for systems, _ in cells for system in systems.split(","))
+    records = tmp_path / "records"
+    zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
+    asked = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
+    asked += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
+    asked += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
+    for systems, sync in cells:
+        status = main([*asked, "--only", f"system={systems}", "--only", f"sync={sync}"])
+        said = capsys.readouterr()
+        assert status in (0, 6), said.err + said.out
+    assert f"answers    the same in all of {', '.join(measured)}" in said.out
+    (found,) = read_studies([path.parent for path in records.glob("*/run.json")])
+    assert not found.faults and {row.phase for row in found.rows if row.system == "zen"} >= set(TESTS)
+    rows = {(row.system, row.phase): row.measures for row in found.rows}
+    for system in measured:
+        assert rows[system, "T2"]["per_row_us"] > 0
+    for system in ("sqlite-odbc", "zen"):
+        assert rows[system, "T2"]["energy_per_operation_j"] > 0
+    logs = "".join(path.read_text() for path in records.glob("*/raw/run-1.log"))
+    assert (
+        logs.count("50 SYNTHETIC contacts") == len(measured) and logs.count("carried to PostgreSQL 15") == 2
+    )
+    files = [path for path in records.rglob("*") if path.is_file()]
+    assert files and not any(PASSWORD.encode() in path.read_bytes() for path in files)
+    monkeypatch.setattr(figures, "FIGURES", {})
+    assert main(["runs", "figures", str(records), "--out", str(tmp_path / "drawn")]) == 0
+    assert list((tmp_path / "drawn").glob("s5-*-sync-postgresql-phases.pdf"))
