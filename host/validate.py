@@ -102,7 +102,7 @@ def _over_u(held: list, name: str) -> list[float]:
 
 
 HEADINGS = (
-    "figure", "told", "hold the truth", "median width", "median error", "95 % of errors", "bias",
+    "figure", "identified", "held", "median width", "median error", "95 % of errors", "bias",
     "of the whole, 95 %", "within 5 %",
 )  # fmt: skip
 
