@@ -58,6 +58,7 @@ def test_the_share_of_compaction_is_found_within_5_points(held):
     assert all(abs(each.found_j - each.true_j) <= 0.05 * each.whole_j for each in own)
 
 
+@pytest.mark.slow
 def test_kinds_that_nothing_tells_apart_are_not_told():
     for seed in SEEDS:
         own = [

@@ -146,6 +146,7 @@ def command(*arguments):
     )
 
 
+@pytest.mark.slow
 def test_the_command_makes_a_record_that_the_report_reads(tmp_path):
     text = POWERTOOL + rows(TIME_S, 500 + 100 * np.sin(TIME_S * 50), np.full(1000, 2500), np.full(1000, 5.0))
     path, out = file(tmp_path, text), tmp_path / "record"

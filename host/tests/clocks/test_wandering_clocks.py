@@ -137,6 +137,7 @@ def test_a_clock_that_wanders_is_followed_to_microseconds(shape, seed):
     assert found.greatest_us < 20.0
 
 
+@pytest.mark.slow
 def test_stated_intervals_hold_in_about_95_of_100_moments():
     """100 runs of the study, of all shapes; the delay they share is spread over its whole distribution."""
     shapes = list(SHAPES)

@@ -4,6 +4,7 @@ import json
 import tracemalloc
 from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.comparison.settings import Number, kept, once
@@ -23,6 +24,7 @@ CONTENTS = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(CONTENTS)
 def test_contents_are_the_same(contents):
     assert kept(contents) == contents

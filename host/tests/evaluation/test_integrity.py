@@ -109,6 +109,7 @@ def damaged_files(record: Path) -> list[Path]:
     return sorted(path for path in record.rglob("*") if path.is_file() and path.name != "report.html")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["killed", "finished"])
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), file=st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
@@ -138,6 +139,7 @@ def test_a_missing_file_is_told_or_changes_nothing(request, tmp_path, which):
         assert_told_or_unchanged(into, untouched, f"{which} without {path.name}")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", ["killed", "finished"])
 @pytest.mark.parametrize("left", [0.0, 0.3, 0.999])
 def test_a_file_that_is_cut_off_is_told(request, tmp_path, which, left):

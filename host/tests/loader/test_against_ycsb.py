@@ -34,6 +34,7 @@ def test_a_load_inserts_the_same_keys_in_the_same_order_and_the_same_verifiable_
     against_ycsb.compare_load(tools, report, name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [pytest.param(name, marks=[pytest.mark.thorough] * (name != "zipfian")) for name in DISTRIBUTIONS],

@@ -64,6 +64,7 @@ def test_what_a_killed_loader_had_reported_is_there_and_a_resumed_load_adds_the_
         assert found == {ycsb_key(number) for number in range(wanted)}
 
 
+@pytest.mark.slow
 def test_berkeley_db_with_a_log_recovers(tmp_path, workload):
     log = ("-p", "berkeleydb.mode=transactional")
     reported = kill_in_mid_load("berkeleydb", tmp_path / "database", workload, *log)

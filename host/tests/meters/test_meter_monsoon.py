@@ -89,6 +89,7 @@ def test_calibration_is_a_gap_of_known_length_and_no_loss():
     assert taker.losses().link["calibration_samples"] == made.calibrations == 16
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chunk", [1, 7, 35, 100_000])
 @pytest.mark.parametrize("kind", ["drop_rate", "lose_rate"])
 def test_what_was_lost_is_counted_and_every_sample_keeps_its_time(chunk, kind):
@@ -100,6 +101,7 @@ def test_what_was_lost_is_counted_and_every_sample_keeps_its_time(chunk, kind):
     assert np.array_equal(trace.current_a, whole.current_a[np.isin(whole.meter_ns, trace.meter_ns)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["drop_rate", "lose_rate"])
 def test_with_5_percent_lost_the_truth_is_inside_the_stated_interval(kind):
     sensor = HVPM.error_bounds("main")

@@ -218,6 +218,7 @@ def test_record_takes_both(tmp_path, load):
     assert both_s == pytest.approx(1, abs=0.5), "a busy computer starts one of them late"
 
 
+@pytest.mark.slow
 def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path, load):
     """A tester 0.6 % and 2 mA high: the file takes both off again. SIMULATED by stand-ins."""
     waiting, told = ["0.05 5.1", "0.4 5.1", "0.8 5.1", "1.2 5.1", "1.5 5.1"], ""

@@ -66,6 +66,7 @@ def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_
     assert named == {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
 
 
+@pytest.mark.slow
 def test_a_campaign_is_compared_in_its_bundle_and_again_where_it_is_opened(tmp_path, capsys):
     campaign = make_campaign(tmp_path / "media")
     for name in ("a.zip", "b.zip"):

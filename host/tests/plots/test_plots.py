@@ -64,6 +64,7 @@ def figure(name, found):
     return made
 
 
+@pytest.mark.slow
 def test_figures_are_written_in_every_format_and_say_simulated(written):
     out, told = written
     assert {path.name for path in out.iterdir()} == {

@@ -58,6 +58,7 @@ def state_version(path: Path, version: int = 99) -> None:
     pq.write_table(table.replace_schema_metadata({b"opjoule.schema": json.dumps(told).encode()}), path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", [1, 99])
 def test_a_record_of_another_version_is_refused_in_one_line(run, version):
     state_version(run / "run.json", version)
@@ -68,6 +69,7 @@ def test_a_record_of_another_version_is_refused_in_one_line(run, version):
         assert len(lines) == 1 and f"version {version}" in lines[0], (reader, lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["result.json", *sorted(path.name for path in EXAMPLE.glob("*.parquet"))])
 def test_a_newer_file_of_a_record_is_never_taken_for_one_of_today(run, name):
     state_version(run / name)

@@ -57,6 +57,7 @@ def names_left(search, paths):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_tests", [False, True], ids=["product", "all"])
 def test_everything_has_a_caller(with_tests):
     """A test alone is no caller of the product."""

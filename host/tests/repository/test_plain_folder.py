@@ -52,6 +52,7 @@ def test_cmake_configures_in_a_clone_of_an_odd_name(tmp_path):
     assert (tmp_path / ODD / "build/loader/build.ninja").exists()
 
 
+@pytest.mark.slow
 def test_the_firmware_is_built_in_a_clone_of_an_odd_name(tmp_path):
     clone = tmp_path / ODD
     for part in ("firmware/lib", "firmware/src", "firmware/platformio"):

@@ -77,12 +77,14 @@ def test_only_the_last_command_runs_again(tmp_path):
     assert not run_part(Part("one", "", (builds, never), never)).passed
 
 
+@pytest.mark.slow
 def test_a_measurement_in_real_time_may_pass_the_second_time(tmp_path, monkeypatch, capfd):
     status, out = run(host_part(tmp_path, measures=PASSES_SECOND), monkeypatch, capfd)
     assert status == 0
     assert "passed the second time only: tests" in out
 
 
+@pytest.mark.slow
 def test_any_other_test_fails_the_first_time(tmp_path, monkeypatch, capfd):
     """Even one that would pass the second time."""
     steady = PASSES_SECOND.replace("@pytest.mark.end_to_end\n", "")
@@ -91,6 +93,7 @@ def test_any_other_test_fails_the_first_time(tmp_path, monkeypatch, capfd):
     assert "failed, and only end-to-end tests run again: test_computes.py::test_measures" in out
 
 
+@pytest.mark.slow
 def test_any_other_test_beside_a_measurement_fails_the_first_time(tmp_path, monkeypatch, capfd):
     status, out = run(host_part(tmp_path, measures=PASSES_SECOND, computes=FAILS), monkeypatch, capfd)
     assert status == 1
@@ -100,6 +103,7 @@ def test_any_other_test_beside_a_measurement_fails_the_first_time(tmp_path, monk
     )
 
 
+@pytest.mark.slow
 def test_a_file_that_cannot_be_imported_fails_the_first_time(tmp_path, monkeypatch, capfd):
     status, _ = run(
         host_part(tmp_path, measures=PASSES_SECOND, broken="import nothing_of_this_name\n"),
@@ -223,6 +227,7 @@ def test_leaves():
 """
 
 
+@pytest.mark.slow
 def test_a_test_that_leaves_a_thread_which_keeps_the_process_from_ending_fails(tmp_path, monkeypatch, capfd):
     status, out = run(host_part(tmp_path, leaves=LEAVES_A_THREAD), monkeypatch, capfd)
     assert status == 1

@@ -89,6 +89,7 @@ def test_an_option_that_does_not_fit_is_one_line(capsys, further, says):
     assert says in complaint and complaint.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
     answers = {}
     for store in STORES:

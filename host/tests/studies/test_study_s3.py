@@ -170,6 +170,7 @@ def test_progress_counts_the_rows_of_load_and_read_up_to_what_the_check_has_said
     assert json.loads(ended.stdout)["operations"] == 3 * 3 * 50
 
 
+@pytest.mark.slow
 def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(one_study, study):
     class Forgetful(study("sql_systems").Sqlite):
         def outages(self):

@@ -127,6 +127,7 @@ def test_a_sensor_with_too_few_readings_gives_all_of_them_and_others_the_rest(st
     assert study("readings").equal_shares({1: 6, 2: 3}, 100) == {1: 6, 2: 3}
 
 
+@pytest.mark.slow
 def test_a_sample_written_by_the_command_is_a_dataset_itself(study, tmp_path):
     made = subprocess.run(
         [sys.executable, str(STUDY / "readings.py"), "--rows", "300", "--seed", "4"],

@@ -39,6 +39,7 @@ record.finish("complete")
 """
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_invented_by_a_cut_at_any_write(tmp_path, capsys):
     library = tmp_path / "write_log.so"
     source = HOST / "validation/faults/write_log.c"
