@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -38,16 +38,21 @@ _MAY_STEER: Final = re.compile("\\\\[bfru]|[\x7f-\x9f\u202a-\u202e\u2066-\u2069]
 """The same characters in JSON text, where control characters are escaped; also matches some harmless escapes."""
 
 
-def read_json(path: Path, schema: Schema) -> dict[str, Any]:
-    """Contents of a JSON file with this schema and version.
+def read_json(
+    path: Path, schema: Schema, check: Callable[[dict[str, Any]], None] = lambda _: None
+) -> dict[str, Any]:
+    """Contents of a JSON file with this schema and version, as `visible` gives them.
 
+    Args:
+        check: called with the contents as the file has them.
     Raises:
         FileNotFoundError: there is no such file.
         RecordFault: it is unreadable, or has another schema or an older version.
         NewerSchema: it has a newer version.
     """
     try:
-        contents = json.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        contents = json.loads(text)
     except (FileNotFoundError, NotADirectoryError):
         raise
     except OSError as fault:
@@ -56,13 +61,15 @@ def read_json(path: Path, schema: Schema) -> dict[str, Any]:
         raise RecordFault(f"{path} is corrupt: {str(fault).splitlines()[0]}") from None
     stated = as_value(contents, _Head, path).schema
     if stated.name != schema.name:
-        raise RecordFault(f"{path}: contains '{stated.name}', expected '{schema.name}'")
+        raise RecordFault(f"{path}: contains '{visible(stated.name)}', expected '{schema.name}'")
     if stated.version > schema.version:
         raise NewerSchema(path, stated.name, stated.version, schema.version)
     if stated.version < schema.version:
         what = f"schema '{stated.name}' version {stated.version}"
         raise RecordFault(f"{path}: {what}, this program reads version {schema.version}")
-    return dict(contents)
+    check(contents)
+    # Most files have no such character, and a search of their text takes a twentieth of the time.
+    return dict(_visible(contents) if _MAY_STEER.search(text) else contents)
 
 
 def write_json(path: Path, contents: object) -> None:
@@ -75,7 +82,7 @@ def write_json(path: Path, contents: object) -> None:
 def as_value(entry: Any, kind: type[T], path: Path) -> T:
     """Typed value of an entry of a JSON file; unknown keys are ignored. Raises: RecordFault: names a wrong field."""
     try:
-        return msgspec.convert(visible(entry), kind, str_keys=True)
+        return msgspec.convert(entry, kind, str_keys=True)
     except (*DAMAGE, OpJouleError) as fault:
         line = next(iter(str(fault).splitlines()), "")
         raise RecordFault(f"{path} is corrupt: {line:.200}") from None
@@ -83,7 +90,6 @@ def as_value(entry: Any, kind: type[T], path: Path) -> T:
 
 def visible(value: Any) -> Any:
     """The value, which may come from a stranger, with control characters and direction marks escaped in every text."""
-    # Most records have no such character; a search of the encoded text takes a tenth of the time.
     return _visible(value) if _MAY_STEER.search(json.dumps(value, ensure_ascii=False, default=str)) else value
 
 

@@ -67,16 +67,18 @@ class RunRecord:
     def open(cls, directory: Path) -> RunRecord:
         """Opens a record, however its run ended. Raises: RecordFault: run.json is absent, corrupt, changed or newer."""
         path = directory / "run.json"
+
+        def check(contents: dict[str, Any]) -> None:
+            if contents.get(DIGEST) != _digest_as_read(contents):
+                raise RecordFault(
+                    f"{path}: changed since the run wrote it (its checksum does not match): "
+                    "no figure is taken from this record"
+                )
+
         try:
-            document = read_json(path, RUN_SCHEMA)
+            return cls(directory, read_json(path, RUN_SCHEMA, check))
         except (FileNotFoundError, NotADirectoryError):
             raise RecordFault(f"{directory} is not a run record: it has no run.json") from None
-        if document.get(DIGEST) != _digest(document):
-            raise RecordFault(
-                f"{path}: changed since the run wrote it (its checksum does not match): "
-                "no figure is taken from this record"
-            )
-        return cls(directory, visible(document))
 
     @property
     def run(self) -> Run:
@@ -205,7 +207,7 @@ class RunRecord:
         return as_value(self.document, Run, self.directory / "run.json")
 
     def _write(self) -> None:
-        self.document = all_masked(self.document)
+        self.document = visible(all_masked(self.document))
         self._run = self._read()
         self.document[DIGEST] = _digest(self.document)
         write_json(self.directory / "run.json", self.document)
@@ -233,7 +235,11 @@ def with_digest(contents: Mapping[str, Any]) -> dict[str, Any]:
 
 def _digest(contents: Mapping[str, Any]) -> str:
     """SHA-256 of everything but the digest itself, in one fixed notation."""
+    return _digest_as_read(json.loads(json.dumps(contents)))  # keys become text, tuples lists
+
+
+def _digest_as_read(contents: Mapping[str, Any]) -> str:
+    """The same of contents that were read from JSON."""
     rest = {key: value for key, value in contents.items() if key != DIGEST}
-    as_read = json.loads(json.dumps(rest))  # same types as when read: keys are text, tuples are lists
-    text = json.dumps(as_read, sort_keys=True, separators=(",", ":"))
+    text = json.dumps(rest, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
