@@ -105,6 +105,7 @@ def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     )
 
 
+@pytest.mark.slow
 def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_them():
     works = [experiment(seed, Choice(seconds=10.0)).work for seed in (4, 4)]
     [alone], (one, other) = attribute_runs(works[:1]), attribute_runs(works)
@@ -122,6 +123,7 @@ def test_a_short_run_tells_nothing():
     assert all(reasons), "nothing is told"
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_answer():
     made = experiment(4, Choice(seconds=10.0))
     one, other = attribute_runs([made.work])[0], attribute_runs([made.work])[0]

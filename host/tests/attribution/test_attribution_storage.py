@@ -201,6 +201,7 @@ def test_what_is_caused_later_is_known_though_write_back_and_tail_are_not_told_a
     assert isinstance(_later(replace(found, activities=untold, alone=None)), Missing)
 
 
+@pytest.mark.slow
 def test_repeats_of_which_one_lacks_the_sensor_are_attributed_without_it(work):
     seen, _ = work
     assert [each.alone for each in attribute_runs([seen, replace(seen, storage=None)])] == [None, None]

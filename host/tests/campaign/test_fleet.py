@@ -292,6 +292,7 @@ def test_a_port_beyond_this_computer_needs_tls_or_a_word_of_trust(argv, capsys):
     assert parse(["campaign", *argv, "--trust-network"]).options.trust_network
 
 
+@pytest.mark.slow
 def test_a_lone_rig_loads_no_dask():
     told_modules = subprocess.run(
         [

@@ -182,6 +182,7 @@ def test_a_steady_clock_gets_hardly_any_knots():
 # --- matching -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_steady_resonators_are_all_matched():
     """A part of the study's 2,000: up to 6000 ppm off, edges lost, invented and late. Some 2 % were refused once."""
     for seed in range(150):

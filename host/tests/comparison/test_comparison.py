@@ -203,6 +203,7 @@ def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_unev
     assert ratio_limits(Side(1.0, 0.6, "J"), Side(2.0, 0.0, "J"))[0] == 0.0
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
     draw, held = np.random.default_rng(5), 0
     for _ in range(2_000):

@@ -112,6 +112,7 @@ def test_warnings_are_in_the_comparisons_files(
     assert page.index("TOO SHORT") < page.index("<h1") and "too short: no conclusion" in page
 
 
+@pytest.mark.slow
 def test_a_campaigns_page_and_closing_table_show_the_warnings_first(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,6 +65,7 @@ def test_other_records_have_their_own_figures_beside_a_studys(folder, tmp_path, 
     assert told[1:4] == ["s1-figure-3-energy-power", "s1-figure-7-energy-power", "energy-power"]
 
 
+@pytest.mark.slow
 def test_a_studys_figures_are_written_in_place_of_those_of_all_runs(folder, tmp_path, monkeypatch, capsys):
     drawn = {name: figures.FIGURES[name] for name in ("energy-power", "energy-delay")}
     monkeypatch.setattr(figures, "FIGURES", drawn)

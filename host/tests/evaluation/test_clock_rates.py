@@ -37,6 +37,7 @@ def pause(record: RunRecord, name: str, pause_s: float) -> None:
     file.close()
 
 
+@pytest.mark.slow
 def test_an_unpaced_rig_has_no_energy_by_this_computers_clock(tmp_path, capsys):
     """Ten seconds of the simulated rig's time go by in a few of the host's."""
     write_profile(tmp_path / "profile.csv", [(0.0, 0.5)], 5.0, 10.0)

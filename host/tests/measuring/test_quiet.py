@@ -46,6 +46,7 @@ def test_a_stretch_without_samples_is_left_out():
     assert history.blocks_w(0, history.end_ns).tolist() == [2.0, 4.0]
 
 
+@pytest.mark.slow
 def test_noise_as_at_rest_is_quiet_in_nearly_every_case():
     quiet = 0
     for seed in range(200):

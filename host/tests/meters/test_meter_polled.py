@@ -134,6 +134,7 @@ def test_rapl_refused_by_the_kernel_says_what_to_do(tmp_path, monkeypatch):
         open_meter(f"rapl:{tmp_path}").open()
 
 
+@pytest.mark.slow
 def test_record_takes_rapl_and_states_its_cost(tmp_path):
     tree, out = tmp_path / "sys", tmp_path / "record"
     rapl = FakeRapl(tree)

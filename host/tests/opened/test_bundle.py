@@ -37,6 +37,7 @@ def records(tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_computer(
     records, tmp_path, capsys
 ):

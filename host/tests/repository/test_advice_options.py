@@ -75,6 +75,7 @@ def unknown_in(text: str, known: set[str]) -> list[str]:
     return [word for word in OPTION.findall(OF_OTHERS.sub("", text)) if word not in known]
 
 
+@pytest.mark.slow
 def test_every_option_that_a_message_names_is_one_of_a_command():
     known = known_options()
     said = list(messages())
@@ -108,6 +109,7 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
     return wrong + ([words[0]] if named and words[0] not in COMMANDS else [])
 
 
+@pytest.mark.slow
 def test_every_command_that_a_message_quotes_is_one_with_the_options_that_it_names():
     quoted = [
         (place, found[1], found[2].split())

@@ -78,6 +78,7 @@ for script in sys.argv[1:]:
 """
 
 
+@pytest.mark.slow
 def test_every_benchmark_finds_what_it_imports():
     """Those too that no command runs here, as they take a processor or an hour."""
     command = [sys.executable, "-c", LOADED, *map(str, BENCHMARKS)]

@@ -149,6 +149,7 @@ def test_what_a_term_names_is_in_the_file_that_it_names(row):
             assert re.search(defined, file.read_text()), f"{term}: no {name} in {file.relative_to(ROOT)}"
 
 
+@pytest.mark.slow
 def test_a_class_has_its_name_to_itself():
     """Apart from those that the glossary lists with a second meaning."""
     where = defaultdict(set)

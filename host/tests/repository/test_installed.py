@@ -34,6 +34,7 @@ def wheel(tmp_path_factory):
     return next(out.iterdir())
 
 
+@pytest.mark.slow
 def test_the_wheel_holds_every_file_of_the_package(wheel):
     files = [path for path in (ROOT / "host/opjoule").rglob("*") if path.is_file()]
     wanted = {path.relative_to(ROOT / "host").as_posix() for path in files if "__pycache__" not in path.parts}

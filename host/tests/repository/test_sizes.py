@@ -4,6 +4,8 @@ import ast
 from pathlib import Path
 from statistics import median, quantiles
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[3]
 TYPICAL_FILE, TYPICAL_FUNCTION = range(50, 200), range(5, 15)
 """Lines of the median one."""
@@ -54,12 +56,14 @@ def test_a_typical_file_is_read_in_one_go_and_nine_of_ten_are_not_long():
     assert quantiles(lines.values(), n=10)[-1] <= LONG_FILE, f"the longest are\n{longest(lines)}"
 
 
+@pytest.mark.slow
 def test_a_typical_function_does_one_thing_and_nine_of_ten_are_not_long():
     lines = function_lines()
     assert round(median(lines.values())) in TYPICAL_FUNCTION
     assert quantiles(lines.values(), n=10)[-1] <= LONG_FUNCTION, f"the longest are\n{longest(lines)}"
 
 
+@pytest.mark.slow
 def test_no_function_is_longer_than_a_page():
     assert {name: lines for name, lines in function_lines().items() if lines > LONGEST_FUNCTION} == {}
 

@@ -118,6 +118,7 @@ def test_the_page_cache_is_a_part_of_the_board_s_memory_as_in_linux():
     assert board.dirty_limit_bytes == 2 * board.dirty_background_bytes == 160_000_000
 
 
+@pytest.mark.slow
 def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
     stated = load_model("rpi4", "sd").medium
     drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]

@@ -158,6 +158,7 @@ def test_each_phase_is_run_several_times_in_a_row_on_one_database_and_the_first_
     assert marked.count("LOAD_ROWS.60") == marked.count("UPDATE_ROWS.60") == 2
 
 
+@pytest.mark.slow
 def test_progress_counts_the_rows_of_load_and_read_up_to_what_the_check_has_said(one_study, capsys):
     one = one_study(50)
     one.progress.told_s = -1e9  # the next word is due
