@@ -97,6 +97,8 @@ def _one_trial(job: tuple[str, int, int, float]) -> tuple[str, int, Trial | None
             trial = Trial(-1, "driver failed", wrong=[f"{type(first).__name__}: {first}"])
         if trial.struck:
             break
+    if trial and not trial.struck:
+        print(f"{name}, trial {number}: hit nothing; the last run ended as '{trial.status}'", file=sys.stderr)
     return name, number, trial if trial and trial.struck else None
 
 
