@@ -30,7 +30,7 @@ from opjoule.trace.power_trace import Float64Array
 HOLD_NS: Final = 500_000_000
 """Delay of the power: the loader writes its operations after 0.25 s at most, its events after 0.1 s."""
 READ_NS: Final = 50_000_000
-"""Least time between two readings of the loaders' files, well below the rest of HOLD_NS."""
+"""Least time between two readings of the loaders' files [ns]. With the loader's 0.25 s it stays below HOLD_NS."""
 STEP_NS: Final = 250_000
 """Time over which a part's power is assumed constant: half a sample of the fastest meter."""
 LEAST_BUSY: Final = 0.02

@@ -76,7 +76,7 @@ class AppendStream:
         """Adds rows, given as the schema's columns; they wait for `flush`.
 
         Args:
-            columns: every time lists, or every time arrays, which must not change any more.
+            columns: lists in every call of a stream, or arrays in every call; they must not change afterwards.
         """
         self._waiting.append(columns)
 
