@@ -1,6 +1,5 @@
 """The simulated board: power follows activity and the medium's work, order is kept."""
 
-import json
 import os
 import subprocess
 import sys
@@ -8,26 +7,20 @@ import threading
 import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.probe import Probe
 from opjoule.errors import LinkFault
-from opjoule.record.json_file import plain
-from opjoule.record.run_record import with_digest
 from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumMode, MediumStretch, MediumWork
-from opjoule.simulation.part_course import PartCourse
 from opjoule.simulation.power_model import Activity, CountedPower, Supply
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
-from opjoule.simulation.truth_line import KnownFigure, known_figures, true_figures
 from stated_models import load_model
-from usual_phases import usual_phase
 
 SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
@@ -377,120 +370,6 @@ def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
         assert least <= min(values) < least + 0.1 * width, name
         assert most - 0.1 * width < max(values) <= most, name
     assert Imperfections.draw(3) == Imperfections.draw(3)
-
-
-COURSE = PartCourse(
-    np.array([0, 10, 20, 30, 40]) * SECOND_NS, {"energy_j": np.array([0.0, 20.0, 60.0, 85.0, 105.0])}
-)
-"""2 W idle, 4 W run, 2.5 W settle, 2 W idle, 10 s each"""
-NAMES = ("idle-before", "run", "settle", "idle-after")
-
-
-def phases(repeat=1):
-    return [
-        usual_phase(name, repeat, index * 10 * SECOND_NS, (index + 1) * 10 * SECOND_NS)
-        for index, name in enumerate(NAMES)
-    ]
-
-
-def test_the_true_figures_are_those_of_the_definitions():
-    true = true_figures(COURSE, phases(), operations=1000)
-    assert true == pytest.approx(
-        {
-            "run_energy_j": 40,
-            "power_w": 4,
-            "idle_power_w": 2,
-            "write_back_energy_j": 5,
-            "energy_j": 45,
-            "marginal_energy_j": 25,
-            "energy_per_operation_j": 0.045,
-            "marginal_energy_per_operation_j": 0.025,
-        }
-    )
-
-
-def test_without_idle_nothing_is_said_of_what_is_above_it():
-    assert true_figures(COURSE, phases()[1:3], 1000).keys() == {"run_energy_j", "power_w"}
-
-
-HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True}
-
-
-def truth_lines_of(folder, stated, status="complete"):
-    rows = "".join(
-        f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
-    )
-    (folder / "simulator-course.csv").write_text("board_ns,energy_j\n" + rows)
-    (folder / "run.json").write_text(
-        json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status})))
-    )
-    (folder / "result.json").write_text(json.dumps(stated))
-    return [str(figure) for figure in known_figures(folder)]
-
-
-def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
-    wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
-    assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
-
-
-def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
-    stated = {
-        "operations": {"value": 1000, "u": 0, "unit": "1"},
-        "marginal_energy_per_operation_j": {"value": 0.0251, "u": 0.0004, "unit": "J"},
-        "energy_j": {"value": 44.0, "u": 0.5, "unit": "J"},
-        "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
-    }
-    assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: marginal energy of an operation 25 mJ; stated 25.1 ± 0.4 mJ holds it",
-        "SIMULATED truth: energy 45 J; stated 44 ± 0.5 J DOES NOT HOLD IT",
-    ]
-
-
-def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them(tmp_path):
-    """Per operation and per run; what drew nothing has no line, and what is not told is said to be so."""
-    (tmp_path / "simulator-parts.csv").write_text(
-        "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
-        f"{10 * SECOND_NS},1,1,1,0,1\n{30 * SECOND_NS},5,11,4,0,3\n{40 * SECOND_NS},9,9,9,0,9\n"
-    )
-    untold = {"value": None, "u": None, "unit": "J", "reason": "collinear"}
-    stated = {
-        "by_operation": {
-            "read": {
-                "count": {"value": 400},
-                "energy_per_operation_j": {"value": 0.0105, "u": 0.001, "unit": "J"},
-            },
-            "update": {"count": {"value": 100}, "energy_per_operation_j": untold},
-        },
-        "by_activity": {
-            "flush": {"value": 3.5, "u": 0.4, "unit": "J"},
-            "compaction": {"value": 0.0, "u": 0.1, "unit": "J"},
-            "write_back": untold,
-        },
-    }
-    assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: read 10 mJ; stated 10.5 ± 1 mJ holds it",
-        "SIMULATED truth: update 100 mJ; not told",
-        "SIMULATED truth: flush 3 J; stated 3.5 ± 0.4 J DOES NOT HOLD IT",
-        "SIMULATED truth: the medium's write-back 2 J; not told",
-    ]
-
-
-def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
-    (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
-    withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
-    stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
-    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2 J; stated 2 ± 0.5 J holds it"]
-
-
-def test_of_a_run_that_was_cut_off_no_truth_is_told(tmp_path):
-    """The simulator stopped with it."""
-    stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}
-    assert len(truth_lines_of(tmp_path, stated)) == 1
-    assert truth_lines_of(tmp_path, stated, "partial") == []
-
-
-def test_a_record_without_a_course_has_no_truth_to_tell(tmp_path):
-    assert not known_figures(tmp_path)
 
 
 def test_a_simulated_meter_has_one_name_whatever_supply_it_is_on():
