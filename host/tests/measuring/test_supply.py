@@ -148,8 +148,8 @@ def test_the_opened_meter_states_its_shunt_for_the_record():
         shunt = meter.error_bounds().shunt
         meter.close()
     assert (shunt.ohm, shunt.origin) == (0.02, "shunt= in --meter")
-    known = path_of("rpi4", "hwmon").measured(replace(shunt, origin="the driver's shunt_resistor"))
-    assert known.shunt_words == "0.02 ohm ±0.5 %, the driver's shunt_resistor" and known.board_v == 5.1 - 0.06
+    known = path_of("rpi4", "hwmon").measured(replace(shunt, origin="the kernel driver's setting"))
+    assert known.shunt_words == "0.02 ohm ±0.5 %, the kernel driver's setting" and known.board_v == 5.1 - 0.06
 
 
 def samples(volts, amperes=None) -> PowerTrace:

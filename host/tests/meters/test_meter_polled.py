@@ -222,7 +222,7 @@ def test_hwmon_s_shunt_is_the_driver_s_and_its_range_ends_with_it(tmp_path):
     [warning] = [note for note in source.open().notes if note.startswith(warned)]
     assert "0.1 ohm (R100) every current is 10 times too high" in warning
     assert source.error_bounds().shunt.ohm == 0.01
-    assert source.error_bounds().shunt.origin == "the driver's shunt_resistor"
+    assert source.error_bounds().shunt.origin == "the kernel driver's setting"
     assert source.error_bounds().current_max_a == pytest.approx(32.0)
     (root / "hwmon0/shunt_resistor").write_text("100000\n")
     assert not any("WARNING" in note for note in source.open().notes)
@@ -239,6 +239,31 @@ def test_hwmon_s_current_is_corrected_where_the_driver_was_told_another_shunt(tm
     assert source.read().current_a == pytest.approx(0.0612)
     bounds = source.error_bounds()
     assert (bounds.shunt.ohm, bounds.current_max_a) == (0.1, pytest.approx(3.2))
+
+
+@pytest.mark.parametrize(("chip", "end_a"), [("ina3221", 1.638), ("ina228", 1.6384)])
+def test_hwmon_s_current_is_corrected_where_the_driver_has_another_file_for_its_shunt(tmp_path, chip, end_a):
+    """ina3221 has a file per channel, ina238.c (INA228, INA237, INA238) takes the device tree's value."""
+    root = hwmon_tree(tmp_path / "h", chips=(chip,))
+    if chip == "ina3221":
+        (root / "hwmon0/shunt1_resistor").write_text("10000\n")
+    else:
+        (root / "hwmon0/device/of_node").mkdir(parents=True)
+        (root / "hwmon0/device/of_node/shunt-resistor").write_bytes((10_000).to_bytes(4, "big"))
+    source = HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1, 0.01, "shunt= in rig.toml"))
+    source.open()
+    assert source.read().current_a == pytest.approx(0.0612)
+    assert source.error_bounds().current_max_a == pytest.approx(end_a)
+    (root / "hwmon0/curr1_input").write_text(f"{end_a * 1e4:.0f}\n")
+    assert source.read().clipped
+
+
+def test_a_stated_shunt_is_refused_where_the_driver_s_own_is_not_known(tmp_path):
+    root = hwmon_tree(tmp_path / "h", chips=("ina228",))
+    with pytest.raises(MeterFault, match="ina228 .* <100000>"):
+        HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1)).open()
+    notes = HwmonSource("", root, tmp_path / "none").open().notes
+    assert any(note.startswith("WARNING: the driver does not state its shunt") for note in notes)
 
 
 def test_a_power_z_s_voltage_is_in0_and_its_direction_does_not_matter(tmp_path):

@@ -81,7 +81,11 @@ class HwmonSource(Source):
     mean_since_last = False
 
     def open(self) -> MeterIdentity:
-        """Finds the sensor. Raises: MeterFault: there is none. BadInput: several sensors, and none was named."""
+        """Finds the sensor.
+
+        Raises: MeterFault: there is none, or a shunt is stated and the driver does not state its own. BadInput:
+        several sensors, and none was named.
+        """
         channels = [*_hwmon(self.hwmon), *_iio(self.iio)]
         chosen = [channel for channel in channels if self.wanted in channel.names]
         if not chosen:
@@ -96,6 +100,12 @@ class HwmonSource(Source):
                 f"hwmon: several sensors ({names}); name one, for example hwmon:{chosen[0].place.name}"
             )
         self._files = chosen[0]
+        if self.shunt and self._files.shunt_ohm is None and self._files.chip != POWERZ:
+            raise MeterFault(
+                f"hwmon: {self._files.chip} at {self._files.place}: its driver does not state its shunt, so "
+                f"shunt={self.shunt.ohm:g} cannot correct the current: set shunt-resistor = "
+                f"<{self.shunt.ohm * 1e6:.0f}> in its device tree node"
+            )
         self.read()
         return MeterIdentity(
             kind="hwmon",
@@ -140,7 +150,7 @@ class HwmonSource(Source):
         if self._files and self._files.chip == POWERZ:
             return _POWERZ_BOUNDS
         driver_ohm = self._files.shunt_ohm if self._files else None
-        origin = "the driver's shunt_resistor" if driver_ohm else "assumed: the driver does not state it"
+        origin = "the kernel driver's setting" if driver_ohm else "assumed: the driver does not state it"
         shunt = (driver_ohm and self.shunt) or Shunt(driver_ohm or Shunt.ohm, origin=origin)
         bounds = INA219.error_bounds(INA219.ranges[-1].code, 5e-4 / PERIOD_S, shunt, genuine=self.genuine)
         step_a = self._files.current_a * self._factor if self._files else 1e-3
@@ -164,9 +174,23 @@ def _hwmon(root: Path) -> list[_Files]:
         current = folder / "curr1_input"
         voltage = folder / ("in0_input" if chip == POWERZ else "in1_input")
         if (chip in RANGE_V or chip == POWERZ) and current.exists() and voltage.exists():
-            shunt_ohm = _number(folder / "shunt_resistor", 1e-6)
-            channels.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm))
+            channels.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, _driver_ohm(folder, chip)))
     return channels
+
+
+def _driver_ohm(folder: Path, chip: str) -> float | None:
+    """The shunt that a hwmon driver divides by [ohm]; None if no file states it.
+
+    Source: Linux, hwmon/ina2xx.rst, ina3221.rst; ina238.c has no such file and takes the device tree's 32-bit number.
+    """
+    stated = _number(folder / ("shunt1_resistor" if chip == "ina3221" else "shunt_resistor"), 1e-6)
+    if stated is not None:
+        return stated
+    try:
+        cell = (folder / "device/of_node/shunt-resistor").read_bytes()
+    except OSError:
+        return None
+    return int.from_bytes(cell, "big") * 1e-6 or None
 
 
 def _iio(root: Path) -> list[_Files]:
@@ -185,7 +209,10 @@ def _iio(root: Path) -> list[_Files]:
 
 def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
     if driver_ohm is None:
-        return "the driver does not state its shunt"
+        return (
+            "WARNING: the driver does not state its shunt, so every current may be wrong by a constant factor: set "
+            "shunt-resistor in its device tree node"
+        )
     if soldered:
         factor = driver_ohm / soldered.ohm
         return f"shunt {soldered.ohm:g} ohm; the driver is set to {driver_ohm:g}: currents are corrected by {factor:g}"
