@@ -4,6 +4,7 @@ Each meter has a clock of its own. The times of the second meter's samples are m
 there to the first meter's clock, by the exchanges of time stamps of both meters.
 """
 
+import math
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
@@ -147,8 +148,9 @@ class WithStorageMeter:
 
     def further_error_bounds(self) -> dict[int, ErrorBounds]:
         """Bounds of the further sensors of the board's meter, and of the medium's meter."""
-        stamp_u_ns = self._stamp_width_ns / 2 / SQRT3
-        bounds = replace(self._storage.error_bounds(), sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
+        bounds = self._storage.error_bounds()
+        stamp_u_ns = math.hypot(bounds.stamp_u_ns, self._stamp_width_ns / 2 / SQRT3)
+        bounds = replace(bounds, sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
         return {**further_sensors(self._board), self.number: bounds}
 
     @property

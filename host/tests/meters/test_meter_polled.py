@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.energy.error_bounds import Shunt
+from opjoule.energy.error_bounds import SQRT3, Shunt
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import GapEvent, Samples
 from opjoule.meters.polled.hwmon import HwmonSource
@@ -260,7 +260,7 @@ def test_hwmon_s_current_is_corrected_where_the_driver_has_another_file_for_its_
 
 def test_a_stated_shunt_is_refused_where_the_driver_s_own_is_not_known(tmp_path):
     root = hwmon_tree(tmp_path / "h", chips=("ina228",))
-    with pytest.raises(MeterFault, match="ina228 .* <100000>"):
+    with pytest.raises(MeterFault, match=r"ina228 .* <100000>"):
         HwmonSource("", root, tmp_path / "none", shunt=Shunt(0.1)).open()
     notes = HwmonSource("", root, tmp_path / "none").open().notes
     assert any(note.startswith("WARNING: the driver does not state its shunt") for note in notes)
@@ -337,6 +337,42 @@ def test_late_polls_of_a_momentary_value_are_a_gap_without_charge():
         100_000_000,
         121_000_000,
     ]
+
+
+@pytest.mark.parametrize(
+    ("chip", "update_interval", "window_ms"),
+    [("ina219", None, 0), ("ina226", "35", 35), ("ina238", None, 50.496)],
+)
+def test_a_chip_s_own_mean_lies_on_average_one_window_before_the_poll(
+    tmp_path, chip, update_interval, window_ms
+):
+    """It was completed up to one window before the poll, and its centre is half a window earlier."""
+    root = hwmon_tree(tmp_path, chips=(chip,))
+    if update_interval:
+        (root / "hwmon0/update_interval").write_text(f"{update_interval}\n")
+    now = [0]
+    meter = PolledMeter(HwmonSource("", root, tmp_path / "none"), lambda: now[0])
+    notes = meter.open().notes
+    assert any("instantaneous" in note for note in notes) == (not window_ms)
+    for at_ms in (100, 120, 220):
+        now[0] = at_ms * 1_000_000
+        meter.poll()
+    stamps = [int(event.meter_ns[0]) for event in meter._events if isinstance(event, Samples)]
+    assert stamps == pytest.approx([at_ms * 1e6 - window_ms * 1e6 for at_ms in (100, 120, 220)])
+    (gap,) = [event.gap for event in meter._events if isinstance(event, GapEvent)]
+    assert stamps[1] < gap.start_meter_ns < gap.end_meter_ns < stamps[2]
+    meter.clock_exchange()
+    assert window_ms * 1e6 <= meter._events[-1].round_trip_ns < window_ms * 1e6 + 1e9
+    assert meter.error_bounds().stamp_u_ns == pytest.approx(window_ms * 1e6 / 2 / SQRT3)
+
+
+def test_iio_states_the_length_of_its_mean_as_a_rate(tmp_path):
+    """ina2xx-adc takes the mean of 4 pairs of 1.1 ms of an INA226."""
+    root = iio_tree(tmp_path / "i")
+    (root / "iio:device0/in_sampling_frequency").write_text("113\n")
+    source = HwmonSource("ina226", tmp_path / "none", root)
+    source.open()
+    assert source.window_s == pytest.approx(8.85e-3, rel=1e-3)
 
 
 PMIC = """\

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 
@@ -145,6 +146,10 @@ def test_the_uncertainty_of_its_stamps_is_among_its_bounds():
     identity = both.open()
     assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(30e6 / SQRT3)
     assert both.further_error_bounds()[1].sensor_id == "other-7" and "storage meter: OTHER" in identity.notes
+    both._storage.error_bounds = lambda: replace(
+        Scripted.error_bounds(both._storage), stamp_u_ns=40e6 / SQRT3
+    )
+    assert both.further_error_bounds()[1].stamp_u_ns == pytest.approx(50e6 / SQRT3)
 
 
 def test_both_are_closed_if_one_does_not_open(monkeypatch):

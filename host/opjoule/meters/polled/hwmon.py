@@ -26,6 +26,9 @@ RANGE_V: Final = {
 
 Source: Linux, drivers/hwmon/ina2xx.c (configuration 0x399F for the INA219), ina3221.c, ina238.c; TI's data sheets.
 """
+WINDOW_S: Final = dict.fromkeys(("ina228", "ina237", "ina238"), 16 * 3 * 1052e-6)
+"""Chips -> length of the mean that their driver sets, where no file states it [s]: 16 conversions each of shunt
+voltage, bus voltage and temperature. Source: Linux, drivers/hwmon/ina238.c (configuration 0xFB6A)."""
 POWERZ: Final = "powerz"
 """ChargerLAB's USB tester. VBUS is in0; in1 is a CC pin. The sign of the current depends on how it is plugged in.
 
@@ -50,6 +53,8 @@ class _Files:
     voltage_v: float
     shunt_ohm: float | None
     """Shunt set in the driver; None if the driver does not state it or has none."""
+    window_s: float
+    """Length of the means that the chip forms [s]; 0: single conversions of at most 2 ms."""
 
     @property
     def names(self) -> set[str]:
@@ -66,7 +71,7 @@ class _Files:
 
 @dataclass(eq=False)
 class HwmonSource(Source):
-    """One sensor of the running board. A reading is the value at the poll, not the mean since the last one."""
+    """One sensor of the running board. A reading is its latest value, not the mean since the last reading."""
 
     wanted: str = ""
     hwmon: Path = HWMON
@@ -106,6 +111,7 @@ class HwmonSource(Source):
                 f"shunt={self.shunt.ohm:g} cannot correct the current: set shunt-resistor = "
                 f"<{self.shunt.ohm * 1e6:.0f}> in its device tree node"
             )
+        self.window_s = self._files.window_s
         self.read()
         return MeterIdentity(
             kind="hwmon",
@@ -115,8 +121,7 @@ class HwmonSource(Source):
             sensors=(SensorIdentity(self._files.chip, 0),),
             voltage_at=LOAD_SIDE,
             notes=(
-                f"at most one reading every {PERIOD_S * 1e3:g} ms, each an instantaneous value: short "
-                "bursts are missed",
+                f"at most one reading every {PERIOD_S * 1e3:g} ms, each {_window_words(self.window_s)}",
                 f"current in steps of {self._files.current_a * self._factor * 1e3:g} mA",
                 *([] if self._files.chip == POWERZ else [_shunt_note(self._files.shunt_ohm, self.shunt)]),
                 ON_BOARD,
@@ -174,7 +179,9 @@ def _hwmon(root: Path) -> list[_Files]:
         current = folder / "curr1_input"
         voltage = folder / ("in0_input" if chip == POWERZ else "in1_input")
         if (chip in RANGE_V or chip == POWERZ) and current.exists() and voltage.exists():
-            channels.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, _driver_ohm(folder, chip)))
+            shunt_ohm = _driver_ohm(folder, chip)
+            window_s = _number(folder / "update_interval", 1e-3) or WINDOW_S.get(chip, 0.0)
+            channels.append(_Files(chip, folder, current, voltage, 1e-3, 1e-3, shunt_ohm, window_s))
     return channels
 
 
@@ -203,8 +210,18 @@ def _iio(root: Path) -> list[_Files]:
             names = "in_current3_scale", "in_voltage1_scale"
             scales = [float(_text(folder / name) or 1) * 1e-3 for name in names]
             shunt_ohm = _number(folder / "in_shunt_resistor", 1.0)
-            channels.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm))
+            rate_hz = _number(folder / "in_sampling_frequency", 1.0)
+            window_s = 1 / rate_hz if rate_hz else 0.0
+            channels.append(_Files(chip, folder, current, voltage, scales[0], scales[1], shunt_ohm, window_s))
     return channels
+
+
+def _window_words(window_s: float) -> str:
+    if not window_s:
+        return "an instantaneous value: short bursts are missed"
+    return (
+        f"the chip's latest mean of {window_s * 1e3:.3g} ms, whose place is known to {window_s * 500:.3g} ms"
+    )
 
 
 def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
@@ -252,7 +269,7 @@ KIND: Final = MeterKind(
     name="hwmon",
     written="hwmon or hwmon:hwmon3,shunt=0.1 (an INA2xx or POWER-Z that this computer's kernel drives)",
     make=_hwmon_meter,
-    samples="50/s, instantaneous values",
+    samples="50/s, instantaneous values or the chip's means",
     runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
     needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
     shunt_of=ShuntOf.DRIVER,

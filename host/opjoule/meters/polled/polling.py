@@ -9,13 +9,13 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import SQRT3, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import GapEvent, Losses, Meter, MeterEvent, MeterIdentity, Samples
 from opjoule.trace.power_trace import Gap
@@ -44,10 +44,12 @@ class Source(ABC):
 
     period_s: float
     mean_since_last: bool
-    """True for a counter, whose reading is the mean since the previous one; False: the value at this moment"""
+    """True for a counter, whose reading is the mean since the previous one; False: the sensor's latest value"""
 
+    window_s: float = 0.0
+    """Length of the mean that a sensor forms by itself, one after the other [s]; known once open. 0: instantaneous."""
     gap_s: float = 0.0
-    """For instantaneous values: readings further apart than this [s] and than 1.5 periods have a gap between them."""
+    """For latest values: readings further apart than this [s] and than 1.5 periods have a gap between them."""
 
     @abstractmethod
     def open(self) -> MeterIdentity:
@@ -116,11 +118,15 @@ class PolledMeter(Meter):
         return _joined(events)
 
     def clock_exchange(self) -> None:
-        """Reads the meter clock between two readings of the host's clock; both are the same clock."""
-        sent_ns = time.monotonic_ns()
+        """Reads the meter clock between two readings of the host's clock; both are the same clock.
+
+        The centre of a sensor's own mean lies up to half a window before or after its stamp: the round trip is as much
+        longer.
+        """
+        sent_ns = time.monotonic_ns() - self._window_ns // 2
         far_ns = self._clock_ns() - self._start_ns
         with self._lock:
-            self._events.append(Exchange(sent_ns, far_ns, far_ns, time.monotonic_ns()))
+            self._events.append(Exchange(sent_ns, far_ns, far_ns, time.monotonic_ns() + self._window_ns // 2))
 
     def stop(self) -> list[MeterEvent]:
         """Stops polling. Returns the events read before."""
@@ -141,8 +147,16 @@ class PolledMeter(Meter):
             self._thread = None
 
     def error_bounds(self) -> ErrorBounds:
-        """Error bounds of the source."""
-        return self._source.error_bounds()
+        """Error bounds of the source, with the uncertainty of its stamps."""
+        return replace(self._source.error_bounds(), stamp_u_ns=self._window_ns / 2 / SQRT3)
+
+    @property
+    def _window_ns(self) -> int:
+        """Time from the centre of the sensor's latest mean to the poll, on average [ns].
+
+        The mean was completed up to one window before the poll. Its centre lies half a window before its end.
+        """
+        return round(self._source.window_s * 1e9)
 
     @property
     def losses(self) -> Losses:
@@ -168,7 +182,7 @@ class PolledMeter(Meter):
         """Reads the source once and takes the reading in. Raises: MeterFault."""
         before_ns = self._clock_ns()
         reading = self._source.read()
-        at_ns = (before_ns + self._clock_ns()) // 2 - self._start_ns
+        at_ns = (before_ns + self._clock_ns()) // 2 - self._start_ns - self._window_ns
         self._losses.link["polls"] += 1
         if reading is None and not self._source.mean_since_last:
             return  # the gap is from the last reading to the next
@@ -223,7 +237,7 @@ class PolledMeter(Meter):
         return self._sample(Reading(current_a, voltage_v), cell * self._period_ns + self._period_ns // 2)
 
     def _now(self, reading: Reading, last_ns: int | None, at_ns: int) -> list[MeterEvent]:
-        """Events of an instantaneous value; missed polls before it become a gap if the time without a poll was long."""
+        """Events of a latest value; missed polls before it become a gap if the time without a poll was long."""
         sample = self._sample(reading, at_ns)
         slots = 0 if last_ns is None else round((at_ns - last_ns) / self._period_ns) - 1
         if slots <= 0 or last_ns is None:
