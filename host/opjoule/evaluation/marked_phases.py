@@ -12,6 +12,8 @@ from typing import Final
 import pyarrow as pa
 
 from opjoule.energy.baseline import IdlePower, marginal_energy
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3
+from opjoule.errors import DataFault
 from opjoule.evaluation.quantities.figures import Figure, Figures, over_repeats
 from opjoule.evaluation.quantities.repeat import NO_IDLE
 from opjoule.evaluation.repeat_energy import AlignedTrace
@@ -22,6 +24,8 @@ from opjoule.record.run_record import RunRecord
 from opjoule.units import Missing, Quantity
 
 _OPEN_END_NS: Final = (1 << 63) - 1
+_BOARD_CLOCK_U: Final = CRYSTAL_ERROR_MAX / SQRT3
+"""Relative standard uncertainty of the board's seconds."""
 
 
 def marks_of(record: RunRecord, events: pa.Table) -> list[PhaseMark]:
@@ -112,15 +116,24 @@ def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Qu
 def _one(
     aligned: AlignedTrace, phase: Phase, idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figure | Missing]:
-    energy = aligned.energy(phase, phase)
     count = len(operations.started_in(phase.start_board_ns, phase.end_board_ns))
-    clock_u = energy.timebase.relative_u
+    return {
+        **_energies(aligned, phase, idle),
+        "duration_s": Figure(phase.duration_s, "s", _BOARD_CLOCK_U * phase.duration_s),
+        "operations": Figure(float(count), "1", 0.0),
+    }
+
+
+def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> dict[str, Figure | Missing]:
+    """Energies of one phase; missing if it is outside the trace or mostly lost, which other windows need not be."""
+    try:
+        energy = aligned.energy(phase, phase)
+    except DataFault as fault:
+        return dict.fromkeys(("energy_j", "marginal_energy_j"), Missing(str(fault), "J"))
     above = marginal_energy(energy, idle, aligned.sensor).energy if idle else None
     return {
         "energy_j": Figure.energy(energy.energy),
         "marginal_energy_j": Figure.energy(above) if above else Missing(NO_IDLE, "J"),
-        "duration_s": Figure(phase.duration_s, "s", clock_u * phase.duration_s),
-        "operations": Figure(float(count), "1", 0.0),
     }
 
 

@@ -79,7 +79,8 @@ def harness_energy(
 ) -> Quantity:
     """Energy of the loader itself for `operations`: the harness phase above idle, scaled by its number of operations.
 
-    Noise and alignment limit the accuracy of a short phase; the uncertainty includes them.
+    Noise and alignment limit the accuracy of a short phase; the uncertainty includes them. Missing if the phase is
+    outside the trace or mostly lost.
     """
     harness = [phase for phase in phases if phase.name == HARNESS and phase.role is Role.CONTROL]
     if not harness:
@@ -88,5 +89,9 @@ def harness_energy(
         return Missing(NO_IDLE, "J")
     if not harness[0].operations:
         return Missing("the harness executed no operation", "J")
-    marginal = marginal_energy(aligned.energy(harness[0], harness[0]), idle, aligned.sensor)
+    try:
+        energy = aligned.energy(harness[0], harness[0])
+    except DataFault as fault:
+        return Missing(str(fault), "J")
+    marginal = marginal_energy(energy, idle, aligned.sensor)
     return marginal.energy.scale(operations / harness[0].operations)

@@ -107,3 +107,33 @@ def test_a_mark_that_both_have_counts_once(tmp_path):
     run = RunRecord.open(record.directory).run
     assert run.marked_phases == (marked("load", at + 10, at + 20),)
     assert not any("marks of" in line for line in run.faults)
+
+
+def result_of(record):
+    collect(record, Evidence.of(record, ended_early=False))
+    return json.loads((record.directory / "result.json").read_text())
+
+
+def test_a_marked_phase_that_was_mostly_lost_has_no_energy_and_the_run_has_one(tmp_path):
+    record = running_record(tmp_path / "record", lost_s=(1.5, 1.51))
+    starts = [phase.start_board_ns + 190_000_000 for phase in record.run.phases if phase.name == "run"]
+    marks = [mark for at in starts for mark in (begin("query", at), end("query", at + 40_000_000))]
+    (record.directory / "raw" / MARKS_FILE).write_text(lines(*marks))
+    result = result_of(record)
+    assert result["energy_j"]["value"] == pytest.approx(4.59, rel=0.01)
+    query = result["by_phase"]["query"]
+    for key in ("energy_j", "marginal_energy_j", "energy_per_operation_j"):
+        assert query[key]["value"] is None
+        assert "repeat 1: 25.0 % of window 4.490000 to 4.530000 s was lost (5 samples)" in query[key]["reason"]
+    assert query["duration_s"]["value"] == pytest.approx(0.04)
+
+
+def test_a_harness_that_was_mostly_lost_has_no_energy_and_the_run_has_one(tmp_path):
+    record = running_record(tmp_path / "record", lost_s=(0.06, 0.1))
+    start = record.run.phases[0].start_board_ns - 160_000_000
+    harness = Phase("harness", 1, start, start + 100_000_000, 400, role=Role.CONTROL)
+    record.update(phases=[harness, *record.run.phases])
+    result = result_of(record)
+    assert result["energy_j"]["value"] == pytest.approx(4.59, rel=0.01)
+    assert result["harness_energy_j"]["value"] is None
+    assert "was lost (20 samples)" in result["harness_energy_j"]["reason"]

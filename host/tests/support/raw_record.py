@@ -21,6 +21,7 @@ from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
 from opjoule.trace.journal import TraceJournal
+from opjoule.trace.power_trace import Gap
 from usual_phases import ROLES
 
 PERIOD_NS = 2_000_000
@@ -40,8 +41,11 @@ def run_json(**entries: object) -> Run:
     return as_value({**head, **entries}, Run, Path("run.json"))
 
 
-def running_record(directory: Path) -> RunRecord:
-    """The record as it is when its program is killed just before the end: raw files and seals, no result."""
+def running_record(directory: Path, lost_s: tuple[float, float] | None = None) -> RunRecord:
+    """The record as it is when its program is killed just before the end: raw files and seals, no result.
+
+    `lost_s`: stretch of the first repeat, inside one second, whose samples were lost [s].
+    """
     record = RunRecord.create(directory, {"db": "leveldb", "device": "rpi4", "workload": "a"}, simulated=True)
     record.update(
         found={"cores": 4, "storage": "sd"},
@@ -51,7 +55,7 @@ def running_record(directory: Path) -> RunRecord:
     )
     seals = SealWatch(directory)
     raw = directory / "raw"
-    _trace(directory, seals)
+    _trace(directory, seals, lost_s)
     for name, start_ns in ((BOARD_EXCHANGES, BOARD_NS), (METER_EXCHANGES, METER_NS)):
         _exchanges(raw / name, start_ns)
     for repeat in range(1, REPEATS + 1):
@@ -130,16 +134,21 @@ def _exchanges(path: Path, far_start_ns: int) -> None:
     file.close()
 
 
-def _trace(directory: Path, seals: SealWatch) -> None:
+def _trace(directory: Path, seals: SealWatch, lost_s: tuple[float, float] | None) -> None:
     rng = np.random.default_rng(5)
     journal = TraceJournal(directory)
     second = S // PERIOD_NS
     for number in range(round(REPEATS * REPEAT_S)):
         meter_ns = METER_NS + (number * second + np.arange(second, dtype=np.int64)) * PERIOD_NS
-        time_s = ((meter_ns - METER_NS) * 1e-9) % REPEAT_S
-        busy = (time_s >= 1.3) & (time_s < 2.3)
-        current_a = np.round(0.6 + 0.3 * busy + rng.normal(0, 0.01, time_s.size), 4)
-        journal.append_samples(meter_ns, current_a, np.full(time_s.size, 5.1))
+        trace_s = (meter_ns - METER_NS) * 1e-9
+        busy = (trace_s % REPEAT_S >= 1.3) & (trace_s % REPEAT_S < 2.3)
+        current_a = np.round(0.6 + 0.3 * busy + rng.normal(0, 0.01, trace_s.size), 4)
+        first, last = np.searchsorted(trace_s, lost_s or (-1.0, -1.0))
+        for part in (slice(first), slice(last, None)) if last > first else (slice(None),):
+            if part.start:
+                ends_ns = int(meter_ns[first - 1]), int(meter_ns[last])
+                journal.append_gap(Gap.between(*ends_ns, int(last - first), "packet lost"))
+            journal.append_samples(meter_ns[part], current_a[part], np.full(current_a[part].size, 5.1))
         journal.flush()
         seals.seal()
     journal.close()
