@@ -327,8 +327,7 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | No
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
     assert cycle
-    run = cycle.work
-    samples = SystemSamples.of_run(timeline.seen(drawn.written), run.start_board_ns, run.end_board_ns, 4)
+    samples = SystemSamples.of_cycle(timeline.seen(drawn.written), cycle, 4)
     energies = repeat_energy(aligned, phases, 1)
     of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)

@@ -164,7 +164,7 @@ def _worked(
         raise DataFault(f"repeat {number} has no complete run")
     run = cycle.work
     operations = evidence.operations.started_in(run.start_board_ns, run.end_board_ns)
-    samples = _samples(evidence.record, run, evidence.cores)
+    samples = _samples(evidence.record, cycle, evidence.cores)
     return WorkedRun(cycle, energy.result, operations, samples, medium.result if medium else None)
 
 
@@ -204,11 +204,11 @@ def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat
     return {"by_phase": by_phase(by_repeat)} if any(by_repeat) else {}
 
 
-def _samples(record: RunRecord, run: Phase, cores: int) -> SystemSamples | Missing:
-    """Samples of the board in one run; a changed file is a fault of the record."""
+def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Missing:
+    """Samples of the board in one repeat; a changed file is a fault of the record."""
     try:
-        samples = read_system(record.intact(f"raw/repeat-{run.repeat}.system.csv"))
-        return SystemSamples.of_run(samples, run.start_board_ns, run.end_board_ns, cores)
+        samples = read_system(record.intact(f"raw/repeat-{cycle.work.repeat}.system.csv"))
+        return SystemSamples.of_cycle(samples, cycle, cores)
     except RecordFault as fault:
         record.add_fault(str(fault))
         return Missing(str(fault))

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from types import SimpleNamespace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 import quantities_page
@@ -24,6 +25,7 @@ from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
+from opjoule.record.phases import Cycle
 from opjoule.report.html import write_report
 from opjoule.report.terminal import print_summary
 from opjoule.trace.power_trace import PowerTrace
@@ -240,7 +242,20 @@ def test_what_is_compared_between_conditions_starts_with_the_energy_of_an_operat
 def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():
     """A process that is over before its first sample has left nothing to read."""
     columns = {"board_ns": pa.array([0, 10**9]), "rss_bytes": pa.array([0, 0])}
-    samples = SystemSamples.of_run(pa.table(columns), 0, 10**9, 4)
-    repeat = SimpleNamespace(samples=samples)
+    cycle = Cycle(usual_phase("run", 1, 0, 10**9), None, ())
+    repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
     found = counter(repeat, "memory", "B")
     assert isinstance(found, Missing) and "no sample saw" in found.reason
+
+
+@pytest.mark.parametrize(("settles", "written"), [(True, 4e6), (False, 3e6)])
+def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles, written):
+    time_ns = np.arange(0, 50, dtype=np.int64) * 10**9
+    columns = {
+        "board_ns": time_ns,
+        "device_written_bytes": np.interp(time_ns / 1e9, [5, 8, 13, 43], [0, 3e6, 4e6, 7e6]),
+    }
+    settle = usual_phase("settle", 1, 8 * 10**9, 13 * 10**9) if settles else None
+    cycle = Cycle(usual_phase("run", 1, 5 * 10**9, 8 * 10**9), settle, ())
+    repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
+    assert counter(repeat, "written", "B").value == written

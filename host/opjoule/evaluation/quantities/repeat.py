@@ -14,6 +14,7 @@ from opjoule.energy.baseline import IdlePower, MarginalEnergy
 from opjoule.energy.window import EnergyResult
 from opjoule.evaluation.quantities.figures import Figure
 from opjoule.operations.operation_table import Latency, OperationTable
+from opjoule.record.phases import Cycle
 from opjoule.units import Missing
 
 NO_IDLE = "no idle baseline (--idle 0)"
@@ -49,26 +50,27 @@ class StorageEnergy:
 
 @dataclass(frozen=True)
 class SystemSamples:
-    """The board's samples from one run to the end of its repeat, including settle and idle."""
+    """The board's samples of one repeat, from its run to its end, including settle and idle."""
 
     table: pa.Table
     """Columns as in system.parquet, cumulative unless stated otherwise there."""
     first: int
     """Rows of the last sample before the run and the first one after it."""
     last: int
+    settled: int
+    """Row of the first sample after settle; `last` without a settle phase."""
     cores: int
 
     @classmethod
-    def of_run(
-        cls, table: pa.Table, start_board_ns: int, end_board_ns: int, cores: int
-    ) -> SystemSamples | Missing:
-        """The samples of one run; Missing without samples around it."""
+    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> SystemSamples | Missing:
+        """The samples of one repeat; Missing without samples around its run."""
         if len(table) < 2:
             return Missing(NO_SAMPLES)
         stamps = table.column("board_ns").to_numpy()
-        first = max(int(stamps.searchsorted(start_board_ns, "right")) - 1, 0)
-        last = min(int(stamps.searchsorted(end_board_ns)), len(table) - 1)
-        return cls(table, first, last, cores) if last > first else Missing(NO_SAMPLES)
+        first = max(int(stamps.searchsorted(cycle.work.start_board_ns, "right")) - 1, 0)
+        ends_ns = [phase.end_board_ns for phase in (cycle.work, cycle.drain or cycle.work)]
+        last, settled = (min(int(row), len(table) - 1) for row in stamps.searchsorted(ends_ns))
+        return cls(table, first, last, settled, cores) if last > first else Missing(NO_SAMPLES)
 
     @property
     def span_s(self) -> float:
@@ -79,7 +81,7 @@ class SystemSamples:
     def grown(self, column: str, *, settle: bool) -> float:
         """Increase of a cumulative column during the run, or during run and settle."""
         values = self.table.column(column)
-        return float(values[-1 if settle else self.last].as_py() - values[self.first].as_py())
+        return float(values[self.settled if settle else self.last].as_py() - values[self.first].as_py())
 
     def peak(self, column: str) -> float:
         """The greatest value of a column from the start of the run on."""
