@@ -149,8 +149,14 @@ class JoulescopeMeter(StreamingMeter[JoulescopeDriver, JoulescopeAssembler]):
         )
 
     def configure(self) -> None:
-        """Automatic current range."""
-        self._opened().publish(f"{self._path}/s/i/range/mode", "auto")
+        """Automatic current range, and a JS110's range of 15 V.
+
+        A JS110's `mode` says what becomes of samples while the range changes. Source: joulescope_driver, js110_usb.c.
+        """
+        js110 = "/js110/" in self._path
+        self._opened().publish(f"{self._path}/s/i/range/{'select' if js110 else 'mode'}", "auto")
+        if js110:
+            self._opened().publish(f"{self._path}/s/v/range/select", "15 V")
 
     def start(self) -> None:
         """Starts both streams."""

@@ -8,6 +8,13 @@ from opjoule.meters.interface import GapEvent, MeterGone, Samples
 from opjoule.meters.joulescope import JoulescopeMeter
 
 RATE_HZ = 1_000_000
+SETTINGS = {
+    "js110/000456/s/i/range/mode": {"off", "mean", "interp", "nan"},
+    "js110/000456/s/i/range/select": {"auto", "10 A", "2 A", "off"},
+    "js110/000456/s/v/range/select": {"15 V", "5 V"},
+    "js220/000123/s/i/range/mode": {"off", "auto", "manual"},
+}
+"""Topic of a device's range -> its values (joulescope_driver, js110_usb.c and record.py)."""
 
 
 class SoftwareDriver:
@@ -35,6 +42,9 @@ class SoftwareDriver:
         self._takers[topic.split("/")[-2]] = (topic, fn)
 
     def publish(self, topic, value):
+        known = SETTINGS.get(topic.removeprefix("u/"))
+        if "/range/" in topic and (known is None or value not in known):
+            raise RuntimeError(f"publish failed: {topic} = {value}")
         self.log.append((topic, value))
         if topic.endswith("v/ctrl") and value == 1:
             self._play()
@@ -84,6 +94,16 @@ def test_power_is_the_mean_of_the_products():
     assert meter.losses.lost_samples == 0
     assert ("u/js220/000123/s/i/range/mode", "auto") in driver.log
     assert driver.ended and driver.log[-1] == ("close", "u/js220/000123")
+
+
+def test_a_js110_s_automatic_range_is_a_selection():
+    """Its mode says what becomes of samples while the range changes, and it has two ranges of voltage."""
+    amperes = np.full(100_300, 0.6)
+    driver = SoftwareDriver(amperes, np.full(100_300, 5.0), paths=("u/js110/000456",))
+    _, events = recorded(driver)
+    assert energy_j(events) == pytest.approx(0.6 * 5.0 * 0.1, rel=1e-6)
+    assert ("u/js110/000456/s/i/range/select", "auto") in driver.log
+    assert ("u/js110/000456/s/v/range/select", "15 V") in driver.log
 
 
 def test_samples_lie_at_the_centre_of_their_mean():
