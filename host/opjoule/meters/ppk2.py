@@ -67,21 +67,28 @@ class Modifiers:
 
     @classmethod
     def parse(cls, text: str) -> "Modifiers":
-        """Calibration in the kit's answer, one 'KEY: VALUE' a line. Raises: MeterFault: a value is not a number."""
+        """Calibration in the kit's answer, one 'KEY: VALUE' a line.
+
+        A value that is absent or not finite is the default, as is 0 of R, GI or UG. Source: Nordic's
+        pc-nrfconnect-ppk, serialDevice.ts (parseMeta).
+
+        Raises: MeterFault: a value is not a number.
+        """
         nominal = [1031.64, 101.65, 10.15, 0.94, _COARSE_OHM]
         rows = dict(line.split(":", 1) for line in text.splitlines() if ":" in line)
         rows = {key.strip(): value.strip() for key, value in rows.items()}
 
         def five(key: str, default: list[float]) -> Float64Array:
             try:
-                return np.array([float(rows.get(f"{key}{n}", default[n])) for n in range(_RANGES)])
+                values = np.array([float(rows.get(f"{key}{n}", default[n])) for n in range(_RANGES)])
             except ValueError:
                 raise MeterFault(f"ppk2: its calibration {key} is not readable: replug it") from None
+            unset = ~np.isfinite(values) | (values == 0) & (key in ("R", "GI", "UG"))
+            return np.where(unset, default, values)
 
-        resistor = five("R", nominal)
         defaults = {"O": 0.0, "GS": 1.0, "GI": 1.0, "S": 0.0, "I": 0.0, "UG": 1.0}
         others = [five(key, [default] * _RANGES) for key, default in defaults.items()]
-        return cls(np.where(resistor == 0, nominal, resistor), *others)
+        return cls(five("R", nominal), *others)
 
     def current_a(self, words: npt.NDArray[np.uint32], supply_v: float) -> Float64Array:
         """Currents of samples [A], same shape."""

@@ -42,6 +42,17 @@ def test_the_current_is_the_calibrated_one_and_the_voltage_the_stated_one():
     assert set(np.diff(meter_ns)) == {200_000}
 
 
+def test_a_calibration_value_that_was_never_set_is_the_default():
+    """Nordic's own program takes its defaults, too (pc-nrfconnect-ppk, serialDevice.ts, parseMeta)."""
+    plain = Modifiers.parse("")
+    unset = "".join(f"{key}{n}: -nan\n" for key in ("R", "O", "GS", "GI", "S", "I", "UG") for n in range(5))
+    zero = "".join(f"{key}{n}: 0.0000\n" for key in ("R", "GI", "UG") for n in range(5))
+    for text in (unset, zero, unset.replace("-nan", "inf")):
+        for name, values in vars(Modifiers.parse(text)).items():
+            assert np.array_equal(values, getattr(plain, name)), name
+    assert Modifiers.parse("GS4: 0.0000").gain_square[4] == 0.0
+
+
 @pytest.mark.parametrize("size", [1, 3, 7, 4096])
 def test_samples_are_put_together_however_the_bytes_are_cut(size):
     data = words(np.linspace(0.2, 0.9, 4000)).astype("<u4").tobytes()
