@@ -11,7 +11,8 @@ import mongo_server
 import pytest
 from loopback_rig import ROOT, RUN_THROUGH, LoopbackRig
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.preparation.preparation import recover
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.recovery import recover
 
 pytestmark = pytest.mark.end_to_end
 
@@ -56,7 +57,7 @@ def test_a_database_is_loaded_once_and_every_repeat_begins_with_a_copy(rig):
         assert record["found"]["kept_database"] == kept.name
         assert list(rig.storage.iterdir()) == [kept.parent]
     shell = SshConnection(rig.sshd.target, rig.sshd.options())
-    where = [str(rig.storage)], rig.folder / "recovered", str(rig.folder / "journal")
+    where = [Medium(str(rig.storage))], rig.folder / "recovered", str(rig.folder / "journal")
     try:
         assert recover(shell, *where) == ([f"kept for --reset copy, restore --kept removes it: {kept}"], [])
         assert recover(shell, *where, kept=True) == ([f"removed {kept}"], [])
@@ -122,7 +123,9 @@ def test_a_killed_host_leaves_a_true_partial_record_and_restore_fetches_the_rest
     assert (rig.out / "raw/power.arrows").stat().st_size > 10_000
     shell = SshConnection(rig.sshd.target, rig.sshd.options())
     try:
-        done, left = recover(shell, [str(rig.storage)], rig.folder / "recovered", str(rig.folder / "journal"))
+        done, left = recover(
+            shell, [Medium(str(rig.storage))], rig.folder / "recovered", str(rig.folder / "journal")
+        )
     finally:
         shell.close()
     assert left == []

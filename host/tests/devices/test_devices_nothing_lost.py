@@ -12,7 +12,7 @@ from opjoule.devices.connection.sessions import database_folder, find_sessions, 
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.preparation import recover
+from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.binaries import installed_here
 from opjoule.devices.programs.disturbance import DISTURBANCES, RunningDisturbance
@@ -39,7 +39,7 @@ def keep(folder: Path, text: str = "the user's own\n") -> Path:
 
 def restore(tmp_path: Path, *storage: Path) -> tuple[list[str], list[str]]:
     journal = str(tmp_path / "journal")
-    return recover(SHELL, [str(folder) for folder in storage], tmp_path / "fetched", journal)
+    return recover(SHELL, [Medium(str(folder)) for folder in storage], tmp_path / "fetched", journal)
 
 
 @pytest.fixture

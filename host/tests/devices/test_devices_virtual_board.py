@@ -20,7 +20,8 @@ from opjoule.devices.board import Board
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.connection.steps import HELPER, JOURNAL
 from opjoule.devices.media.medium import Medium
-from opjoule.devices.preparation.preparation import plan_for, recover
+from opjoule.devices.preparation.preparation import plan_for
+from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.file import RigDevice
@@ -37,6 +38,7 @@ CUTS = int(os.environ.get("OPJOULE_CUTS", "1"))
 CHANCE = random.Random(int(os.environ.get("OPJOULE_SEED", "1")))
 
 
+MEDIUM = Medium("/mnt/emmc", EMMC, expendable=True)
 WANTED = {"journal": "off", "frequency_khz": "1200000", "cpus": "1", "memory_mb": "800"}
 
 
@@ -48,7 +50,7 @@ def board(shell: SshConnection, medium: Medium | None = None, **wanted: str) -> 
     return board_on(
         shell,
         find_profile("virtual"),
-        medium or Medium("/mnt/emmc", EMMC, expendable=True),
+        medium or MEDIUM,
         builds=ROOT / "build",
         sync="gpio:/dev/gpiochip0:0",
         wanted=StateSettings().changed({**WANTED, **wanted}, "test"),
@@ -80,8 +82,7 @@ def test_what_prepare_changes_restore_puts_back(machine):
 
 
 def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
-    medium = Medium("/mnt/emmc", EMMC, expendable=True)
-    described = RigDevice(cpufreq="/run/cpu", storage={"emmc": medium})
+    described = RigDevice(cpufreq="/run/cpu", storage={"emmc": MEDIUM})
     as_root(machine, install_script(described, "plain"))
     try:
         shell = connect(machine, "plain")
@@ -195,7 +196,7 @@ def put_back(machine: Machine, before: list[str], fetched: Path) -> list[str]:
     """What measure.py restore does; the listing must then be as before."""
     shell = connect(machine)
     try:
-        done, left = recover(shell, ["/mnt/emmc"], fetched)
+        done, left = recover(shell, [MEDIUM], fetched)
     finally:
         shell.close()
     assert left == []
@@ -267,7 +268,7 @@ def test_after_a_power_cut_in_mid_run_the_board_is_put_back(machine, tmp_path):
     device.shell.close()
     machine.power_on()
     shell = connect(machine)
-    _, left = recover(shell, ["/mnt/emmc"], tmp_path)
+    _, left = recover(shell, [MEDIUM], tmp_path)
     shell.close()
     assert left == []
     as_root(machine, STAND_IN)

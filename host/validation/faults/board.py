@@ -14,7 +14,8 @@ from pathlib import Path
 
 import mongo_server
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.preparation.preparation import recover
+from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.recovery import recover
 from test_devices_measurement import LoopbackRig
 
 from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
@@ -70,7 +71,7 @@ class Measured:
         shell = SshConnection(self.rig.sshd.target, self.rig.sshd.options())
         try:
             left = recover(
-                shell, [str(self.rig.storage)], self.folder / "back", str(self.folder / "journal")
+                shell, [Medium(str(self.rig.storage))], self.folder / "back", str(self.folder / "journal")
             )[1]
         finally:
             shell.close()

@@ -11,7 +11,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 
 from opjoule.cli.short_commands import RestoreOptions, SudoersOptions, VirtualBoardOptions
-from opjoule.devices.preparation.preparation import recover
+from opjoule.devices.preparation.recovery import recover
 from opjoule.devices.rig.board import open_shell
 from opjoule.devices.rig.file import read_rig
 from opjoule.devices.rig.root_helper import install_script
@@ -30,8 +30,7 @@ def run_restore(options: RestoreOptions) -> int:
     described = read_rig(options.rig).device(options.device)
     fetched: Path = options.out or ROOT / "runs" / "recovered"
     with closing(open_shell(described)) as shell:
-        media = [medium.path for medium in described.storage.values()]
-        done, left = recover(shell, media, fetched, kept=options.kept)
+        done, left = recover(shell, described.storage.values(), fetched, kept=options.kept)
     for line in done + left:
         print(line)
     print(f"{options.device} could not be put back wholly" if left else f"{options.device} is as it was")

@@ -63,9 +63,7 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
                 "to have its file system made, checked or changed"
             )
         return
-    number = state.medium_number
-    if not number:
-        raise BadInput(f"{medium.device} is not a block device of the board; mend it in rig.toml")
+    number = _number_of(state, medium)
     listed = [medium.device] if medium.expendable else []
     if changes and (why := why_not_expendable(medium.device, number, listed, state.blocks)):
         raise BadInput(f"refusing to write to the medium: {why}")
@@ -78,14 +76,10 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
     elif wanted.file_system == "check":
         yield Change(f"file system on {device} checked", ("check_file_system", device, node))
     yield from _journal(state, wanted, device, node, mark)
-    points = state.blocks.mounts.get(number, [])
-    if not points:
-        yield from _mount(state, device, number, medium, user)
-    elif state.path_number != number:
-        raise BadInput(
-            f"{medium.device} is mounted on {points[0]}, and {medium.path} is not on it: "
-            "unmount it, or mend path in rig.toml"
-        )
+    mount = list(mount_steps(state, medium))
+    yield from mount
+    if mount and medium.expendable:
+        yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
     if wanted.precondition_mb:
         fill = ("fill", medium.path, str(wanted.precondition_mb))
         yield Change(f"{wanted.precondition_mb} MiB written and removed", fill)
@@ -93,19 +87,36 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
         yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
 
 
-def _node_number(number: str) -> str:
-    """MAJOR:MINOR from the output of `stat -c %t:%T` for a device node."""
-    return ":".join(f"{int(part):x}" for part in number.split(":"))
+def mount_steps(state: BoardState, medium: Medium) -> Iterator[Change]:
+    """Mounts a medium with its own device on its path; nothing if it is mounted there already.
 
-
-def _mount(state: BoardState, device: str, number: str, medium: Medium, user: str) -> Iterator[Change]:
+    Raises: BadInput: the device is missing, or mounted elsewhere.
+    """
+    number = _number_of(state, medium)
+    if points := state.blocks.mounts.get(number, []):
+        if state.path_number != number:
+            raise BadInput(
+                f"{medium.device} is mounted on {points[0]}, and {medium.path} is not on it: "
+                "unmount it, or mend path in rig.toml"
+            )
+        return
     if not state.path_number:
         made = ("mkdir", "-p", "--", medium.path)
         yield Change(f"directory {medium.path}", made, ("remove_folder", medium.path), lasting=True)
+    device = state.medium_device
     mount = ("mount_medium", device, _node_number(number), medium.path)
     yield Change(f"{device} mounted on {medium.path}", mount, ("unmount", medium.path, number))
-    if medium.expendable:
-        yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
+
+
+def _number_of(state: BoardState, medium: Medium) -> str:
+    if not state.medium_number:
+        raise BadInput(f"{medium.device} is not a block device of the board; mend it in rig.toml")
+    return state.medium_number
+
+
+def _node_number(number: str) -> str:
+    """MAJOR:MINOR from the output of `stat -c %t:%T` for a device node."""
+    return ":".join(f"{int(part):x}" for part in number.split(":"))
 
 
 def _journal(state: BoardState, wanted: StateSettings, device: str, node: str, mark: str) -> Iterator[Change]:

@@ -1,34 +1,27 @@
-"""Brings a board into its measuring state, monitors that state, and restores the board; or cleans up after a run.
-
-After a killed host, a cut link or a power cut, a measurement cannot restore the board itself: recover() does so later.
-"""
+"""Brings a board into its measuring state, monitors that state, and restores the board."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
 from dataclasses import KW_ONLY, dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
-from opjoule.devices.connection.sessions import find_sessions, remove_sessions, stop_and_fetch
+from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.shell import LocalShell, Shell
-from opjoule.devices.connection.steps import JOURNAL, Change, make_changes, undo_steps
-from opjoule.devices.media.medium import Medium, find_kept, remove_kept
-from opjoule.devices.on_board import script
+from opjoule.devices.connection.steps import JOURNAL, Change, make_changes
+from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.changes import PreparePlan, plan_preparation
+from opjoule.devices.preparation.recovery import undo_changes
 from opjoule.devices.profiles import Profile
 from opjoule.devices.programs.workload_run import RECONNECT_S
 from opjoule.devices.state.block_devices import BlockDevices, device_number
-from opjoule.devices.state.board_state import BoardFacts, read_facts, read_state
+from opjoule.devices.state.board_state import BoardFacts, read_state
 from opjoule.devices.state.state_gate import StateWatch
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput, DeviceFault, RigFault
 
 _MAKE_STORAGE = 'mkdir -p -- "$1" && exec stat -c %d -- "$1"'
-_RUNS = script("runs_left.sh")
 
 
 def plan_for(
@@ -195,54 +188,3 @@ def make_storage(shell: Shell, storage: str, remedy: str) -> str:
     if made.status != 0:
         raise BadInput(f"cannot make {storage} on the board: {made.last_line()}; {remedy}")
     return made.text().strip()
-
-
-def recover(
-    shell: Shell, storage: list[str], fetched: Path, journal: str = JOURNAL, *, kept: bool = False
-) -> tuple[list[str], list[str]]:
-    """Stops loaders, fetches their files, removes databases, and undoes every change in the board's journal.
-
-    Args:
-        fetched: host folder for the loaders' files, one folder per loader.
-        kept: also remove the databases that are kept for --reset copy; otherwise they are listed.
-    Returns: completed actions, and failures; one line each.
-    Raises: LinkFault: the connection is gone. DeviceFault: another measurement is running, a loader does not stop, or
-        the board refuses.
-    """
-    board = read_facts(shell, journal=journal)
-    done: list[str] = []
-    left: list[str] = []
-    # after a lost connection, the lock is released within SILENCE_S
-    with closing(BoardLock(shell, board.work, wait_s=2 * SILENCE_S)) as lock:
-        lock.confirm()
-        sessions = find_sessions(shell, [board.work])
-        for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
-            target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
-            target.mkdir(parents=True, exist_ok=True)
-            names = ", ".join(sorted(stop_and_fetch(shell, folder, target))) or "none"
-            done.append(f"files of an interrupted run fetched to {target}: {names}")
-        made = sessions + find_sessions(shell, storage)
-        databases = find_kept(shell, storage)  # while the media are still mounted
-        removals = [partial(remove_sessions, shell, [folder]) for folder in made]
-        removals += [partial(remove_kept, shell, [database]) for database in databases if kept]
-        for remove in removals:
-            try:
-                done += [f"removed {gone}" for gone in remove()]
-            except DeviceFault as error:
-                left.append(f"NOT removed: {error}")
-        if not kept:
-            done += [
-                f"kept for --reset copy, restore --kept removes it: {database}" for database in databases
-            ]
-        undone, not_undone = undo_changes(shell, board, journal)
-    return done + undone, left + not_undone
-
-
-def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
-    """Undoes all changes in the board's journal, the last one first; returns the undone changes and the failures."""
-    if board.rights == "none":
-        return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
-    outcomes = undo_steps(shell, board.rights, journal)
-    undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
-    left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]
-    return undone, left

@@ -1,0 +1,107 @@
+"""Cleans up a board after a measurement that could not restore it: a killed host, a cut link, a power cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+
+from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
+from opjoule.devices.connection.sessions import find_sessions, remove_sessions, stop_and_fetch
+from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.steps import JOURNAL, make_changes, undo_steps
+from opjoule.devices.media.medium import Medium, find_kept, mount_steps, remove_kept
+from opjoule.devices.on_board import script
+from opjoule.devices.state.board_state import BoardFacts, read_facts, read_state
+from opjoule.errors import BadInput, DeviceFault
+
+_RUNS = script("runs_left.sh")
+
+
+def recover(
+    shell: Shell, media: Iterable[Medium], fetched: Path, journal: str = JOURNAL, *, kept: bool = False
+) -> tuple[list[str], list[str]]:
+    """Stops loaders, fetches their files, undoes every change in the board's journal, and removes databases.
+
+    A medium with a device of its own is mounted while it is searched.
+
+    Args:
+        fetched: host folder for the loaders' files, one folder per loader.
+        kept: also remove the databases that are kept for --reset copy; otherwise they are listed.
+    Returns: completed actions, and failures; one line each.
+    Raises: LinkFault: the connection is gone. DeviceFault: another measurement is running, a loader does not stop, or
+        the board refuses.
+    """
+    board = read_facts(shell, journal=journal)
+    done: list[str] = []
+    # after a lost connection, the lock is released within SILENCE_S
+    with closing(BoardLock(shell, board.work, wait_s=2 * SILENCE_S)) as lock:
+        lock.confirm()
+        sessions = find_sessions(shell, [board.work])
+        for folder in shell.run(["sh", "-c", _RUNS, "sh", *sessions]).text().split("\0")[:-1]:
+            target = fetched / "-".join(folder.rsplit("/", 2)[-2:])
+            target.mkdir(parents=True, exist_ok=True)
+            names = ", ".join(sorted(stop_and_fetch(shell, folder, target))) or "none"
+            done.append(f"files of an interrupted run fetched to {target}: {names}")
+        removed, left = _remove_each(partial(remove_sessions, shell), sessions)
+        # Before the media are searched: an unjournalled file system is checked when it gets its journal back.
+        undone, not_undone = undo_changes(shell, board, journal)
+        for medium in {(medium.path, medium.device): medium for medium in media}.values():
+            left += _mount(shell, board, medium, journal) if medium.device else []
+            more, not_removed = _clear(shell, medium, kept=kept)
+            removed += more
+            left += not_removed
+            if medium.device:
+                not_undone = undo_changes(shell, board, journal)[1]
+    return done + removed + undone, left + not_undone
+
+
+def _mount(shell: Shell, board: BoardFacts, medium: Medium, journal: str) -> list[str]:
+    """Mounts a medium that has its own device, as a change in the journal; returns a line if that fails."""
+    try:
+        state = read_state(shell, board.rights, cpufreq="", device=medium.device, path=medium.path)
+        steps = list(mount_steps(state, medium))
+        if not steps:
+            return []
+        if board.rights == "none":
+            return [f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"]
+        outcomes = make_changes(shell, board.rights, steps, journal)
+    except (BadInput, DeviceFault) as error:
+        return [f"NOT looked at: {error}"]
+    outcome, *why = outcomes.get(f"{len(steps):04}", ["failed"])
+    return [] if outcome == "done" else [f"NOT looked at: {medium.path} is not mounted: {' '.join(why)}"]
+
+
+def _clear(shell: Shell, medium: Medium, *, kept: bool) -> tuple[list[str], list[str]]:
+    """Removes the sessions' files on a medium, and removes or lists its kept databases."""
+    removed, left = _remove_each(partial(remove_sessions, shell), find_sessions(shell, [medium.path]))
+    databases = find_kept(shell, [medium.path])
+    if kept:
+        more, not_removed = _remove_each(partial(remove_kept, shell), databases)
+    else:
+        more = [f"kept for --reset copy, restore --kept removes it: {database}" for database in databases]
+        not_removed = []
+    return removed + more, left + not_removed
+
+
+def _remove_each(remove: Callable[[list[str]], list[str]], folders: list[str]) -> tuple[list[str], list[str]]:
+    """Removes folders one by one; a line for each that is removed, and for each failure."""
+    done: list[str] = []
+    left: list[str] = []
+    for folder in folders:
+        try:
+            done += [f"removed {gone}" for gone in remove([folder])]
+        except DeviceFault as error:
+            left.append(f"NOT removed: {error}")
+    return done, left
+
+
+def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
+    """Undoes all changes in the board's journal, the last one first; returns the undone changes and the failures."""
+    if board.rights == "none":
+        return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
+    outcomes = undo_steps(shell, board.rights, journal)
+    undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
+    left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]
+    return undone, left
