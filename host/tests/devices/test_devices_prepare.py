@@ -261,7 +261,7 @@ def test_an_unknown_root_device_makes_everything_refused():
     assert "no device is safe" in why_not_expendable("x", "8:0", ["x"], blocks)
 
 
-def test_an_expendable_medium_is_made_new_unjournalled_mounted_and_trimmed():
+def test_an_expendable_medium_is_made_new_unjournalled_mounted_trimmed_and_filled():
     medium = Medium("/mnt/ssd", BY_ID, expendable=True)
     made = plan(on_medium("8:0", "sda"), medium=medium, file_system="new", journal="off", precondition_mb=64)
     start = abouts(made).index("new ext4 on /dev/sda, everything on it lost")
@@ -271,8 +271,8 @@ def test_an_expendable_medium_is_made_new_unjournalled_mounted_and_trimmed():
         "directory /mnt/ssd",
         "/dev/sda mounted on /mnt/ssd",
         "/mnt/ssd given to pi",
-        "64 MiB written and removed",
         "TRIM of /mnt/ssd",
+        "64 MiB written and removed",
     ]
 
 

@@ -80,11 +80,11 @@ def plan_medium(state: BoardState, wanted: StateSettings, medium: Medium, user: 
     yield from mount
     if mount and medium.expendable:
         yield Change(f"{medium.path} given to {user}", ("chown", user, medium.path))
-    if wanted.precondition_mb:
-        fill = ("fill", medium.path, str(wanted.precondition_mb))
-        yield Change(f"{wanted.precondition_mb} MiB written and removed", fill)
     if wanted.trim == "yes" and medium.expendable:  # it discards the blocks that a data recovery would need
         yield Change(f"TRIM of {medium.path}", ("trim", medium.path))
+    if wanted.precondition_mb:  # after TRIM, which could give the written blocks back
+        fill = ("fill", medium.path, str(wanted.precondition_mb))
+        yield Change(f"{wanted.precondition_mb} MiB written and removed", fill)
 
 
 def mount_steps(state: BoardState, medium: Medium) -> Iterator[Change]:
