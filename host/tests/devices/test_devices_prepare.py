@@ -159,6 +159,14 @@ def test_processors_and_memory_are_limited_when_asked():
     assert "memory limited to 1024 MiB (1024 MiB taken away)" in made
 
 
+def test_processors_that_the_kernel_cannot_switch_off_are_refused_with_the_remedy():
+    """Raspberry Pi 0 to 4: no processor has an `online` file (raspberrypi/linux, pull request 6409)."""
+    board = state(cpu=[[f"/s/cpu{number}", "always"] for number in range(4)])
+    with pytest.raises(BadInput, match=r"cpus = 2: 4 processors .* switch 0 of them off: .* maxcpus=2"):
+        plan(board, cpus=2)
+    assert not [about for about in abouts(plan(board, cpus=4)) if "processor" in about]
+
+
 @pytest.mark.parametrize(("khz", "first"), [(1200000, "scaling_max_freq"), (600000, "scaling_max_freq")])
 def test_a_fixed_frequency_keeps_minimum_below_maximum_on_the_way(khz, first):
     made = [about for about in abouts(plan(state(), frequency_khz=khz)) if "freq" in about]

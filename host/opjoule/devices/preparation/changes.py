@@ -158,8 +158,14 @@ def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
     running = [cpu for cpu, online in state.of("cpu") if online != "0"]
     if not wanted.cpus or wanted.cpus >= len(running):
         return
+    surplus = len(running) - wanted.cpus
+    if surplus > len(switchable):
+        raise BadInput(
+            f"cpus = {wanted.cpus}: {len(running)} processors of the board are on, and its kernel can switch "
+            f"{len(switchable)} of them off: boot it with maxcpus={wanted.cpus} (Raspberry Pi: cmdline.txt)"
+        )
     by_number = sorted(switchable, key=lambda cpu: int(cpu.rpartition("cpu")[2]), reverse=True)
-    for cpu in by_number[: len(running) - wanted.cpus]:
+    for cpu in by_number[:surplus]:
         yield _put(f"{cpu}/online", "0", "1", f"processor {cpu.rpartition('/')[2]} off")
 
 
