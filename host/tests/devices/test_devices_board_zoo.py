@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from board_answers import abouts, plan, state
 from board_zoo import ZOO, ZooBoard, ZooShell
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import plan_for
@@ -14,7 +15,7 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.rig import examine
 from opjoule.devices.rig.file import CPUFREQ, RigDevice
-from opjoule.devices.state.board_state import read_facts
+from opjoule.devices.state.board_state import read_facts, read_state
 from opjoule.devices.state.state_gate import StateWatch
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import DeviceFault
@@ -91,6 +92,20 @@ def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
     assert report.before["fan_state"] == (1 if board.fan else None)
     told = (bool(board.throttled) and bool(find_profile(board.profile).throttled)) or board.rpi_volt
     assert bool(report.unknown) == (not told)
+
+
+@each_of([board for board in ZOO if board.profile == "rpi-zero2w"])
+def test_wifi_is_kept_unless_the_connection_is_known_to_be_wired(shell, board: ZooBoard, tmp_path):
+    """A tunnel, a bridge or a VLAN has no device of its own and may run over Wi-Fi."""
+    virtual = ("lo", "tailscale0", "wg0", "tun0", "br0", "eth0.5")
+    for name in ("eth0/device", "wlan0/device", "wlan0/wireless", *virtual):
+        (tmp_path / "root/sys/class/net" / name).mkdir(parents=True)
+    told = read_state(shell, "sudo", cpufreq=CPUFREQ, device="", path=str(tmp_path)).of("interface")
+    assert dict(told) == {"eth0": "wired", "wlan0": "wifi", **dict.fromkeys(virtual, "virtual")}
+    assert "Wi-Fi off" in abouts(plan(state(interface=told), interface="eth0"))
+    for name in (*virtual, "gone0"):
+        kept = plan(state(interface=told), interface=name).kept
+        assert any("Wi-Fi: it may carry the connection" in line for line in kept)
 
 
 @each_of([board for board in ZOO if board.fan])

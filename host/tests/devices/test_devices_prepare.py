@@ -66,6 +66,7 @@ def test_a_board_without_a_fan_says_so_and_one_with_fewer_steps_refuses():
     ("interface", "remote", "kept"),
     [
         ("wlan0", True, "the connection runs over it"),
+        ("lo", True, "it may carry the connection"),
         ("", True, "it may carry the connection"),
         ("eth0", True, None),
         ("", False, None),
@@ -499,7 +500,7 @@ def test_restore_waits_for_a_preparation_that_is_still_at_work(tmp_path):
 def test_this_computers_own_state_can_be_read(tmp_path):
     board = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path))
     assert board.memory_kb > 100_000
-    assert board.interface_kind("lo") == "wired"
+    assert board.interface_kind("lo") == "virtual"
     assert board.blocks.mounts
     assert board.of("policy") == []
 

@@ -16,7 +16,7 @@ ANSWERS = {
     ],
     "cpu": [["/s/cpu0", "always"], ["/s/cpu1", "1"], ["/s/cpu2", "1"], ["/s/cpu3", "1"]],
     "radio": [["/r/rfkill0", "bluetooth", "0", "hci0"], ["/r/rfkill1", "wlan", "0", "phy0"]],
-    "interface": [["lo", "wired"], ["eth0", "wired"], ["wlan0", "wifi"]],
+    "interface": [["lo", "virtual"], ["eth0", "wired"], ["wlan0", "wifi"]],
     "hdmi": [["/d/card1-HDMI-A-1", "connected"]],
     "led": [["/l/ACT", "mmc0", "0"]],
     "swap": [["/var/swap", "file", "-2"], ["/dev/zram0", "partition", "100"]],

@@ -34,8 +34,9 @@ for switch in /sys/class/rfkill/rfkill*; do
   line radio "$switch" "$type" "$value" "$name"
 done
 for interface in /sys/class/net/*; do
-  kind=wired
-  if [ -e "$interface/wireless" ] || [ -e "$interface/phy80211" ]; then kind=wifi; fi
+  kind=virtual # a tunnel, a bridge, a VLAN: it may run over any of the others
+  if [ -e "$interface/wireless" ] || [ -e "$interface/phy80211" ]; then kind=wifi
+  elif [ -e "$interface/device" ]; then kind=wired; fi
   line interface "${interface##*/}" "$kind"
 done
 for connector in /sys/class/drm/card*-HDMI*; do

@@ -172,14 +172,14 @@ def _processors(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
 def _radios(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, interface: str, remote: bool
 ) -> Iterator[Change]:
-    over_wifi = remote and state.interface_kind(interface) != "wired"
+    carrier = state.interface_kind(interface)
     changes = []
     for switch, kind, soft, name in state.of("radio"):
         if soft != "0":
             continue
         if kind == "wlan" and wanted.wifi == "off":
-            if over_wifi:
-                reason = "the connection runs over it" if interface else "it may carry the connection"
+            if remote and carrier != "wired":
+                reason = "the connection runs over it" if carrier == "wifi" else "it may carry the connection"
                 plan.kept.append(f"Wi-Fi: {reason}; use a cable for a quieter board")
             else:
                 changes.append(_radio_off(switch, kind, name, "Wi-Fi off"))

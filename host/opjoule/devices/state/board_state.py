@@ -29,7 +29,7 @@ class BoardState:
         return self.answers.get(kind, [])
 
     def interface_kind(self, name: str) -> str:
-        """wired or wifi; empty if there is no such interface."""
+        """wired, wifi, or virtual without a device of its own; empty if there is no such interface."""
         return next((kind for interface, kind in self.of("interface") if interface == name), "")
 
     @property
