@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.csv as pacsv
 
 from opjoule.errors import BadInput
-from opjoule.trace.power_trace import Float64Array, Gap, Int64Array
+from opjoule.trace.power_trace import BoolArray, Float64Array, Gap, Int64Array
+from opjoule.units import counted
 
 GAP_STEPS: Final = 1.5
 """Distance of two rows, in periods, above which samples are missing between them."""
@@ -236,24 +237,67 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
     if any(np.all(np.isnan(column)) for column in values.values()) or values["time"].size < 2:
         raise BadInput(f"{path}: fewer than two rows of numbers")
     time_s = _sound_time(path, layout, values["time"], notes)
-    voltage_v = values.get("voltage")
-    if voltage_v is None and {"current", "power"} <= values.keys():
-        with np.errstate(divide="ignore", invalid="ignore"):
-            voltage_v = values["power"] / values["current"]
-        notes.append("voltage from power and current")
-    if voltage_v is None:
+    stated = "voltage" not in values and not {"current", "power"} <= values.keys()
+    if stated:
         if supply_v is None:
             raise BadInput(f"{path}: no voltage: state the supply's with --voltage VOLTS")
-        voltage_v = np.full(time_s.size, supply_v)
+        values["voltage"] = np.full(time_s.size, supply_v)
         notes.append(f"voltage {supply_v:g} V as stated by the user, not measured")
-    with np.errstate(divide="ignore", invalid="ignore"):
-        current_a = values["current"] if "current" in values else values["power"] / voltage_v
-    if "voltage" in values:
-        _check_range(path, layout, "voltage", voltage_v, 0.0, VOLTAGE_MAX_V)
-    _check_range(path, layout, "current", current_a, -CURRENT_MAX_A, CURRENT_MAX_A)
+    for role, least, most in (("voltage", 0.0, VOLTAGE_MAX_V), ("current", -CURRENT_MAX_A, CURRENT_MAX_A)):
+        if role in values:
+            _check_range(path, layout, role, values[role], least, most)
+    if not {"voltage", "current"} <= values.keys():
+        values |= _by_power(path, layout, time_s, values, notes)
+        _check_range(path, layout, "current", values["current"], -CURRENT_MAX_A, CURRENT_MAX_A)
+    current_a, voltage_v = values["current"], values["voltage"]
+    if np.count_nonzero(np.isfinite(current_a) & np.isfinite(voltage_v)) < 2:
+        raise BadInput(f"{path}: fewer than two rows of numbers")
     meter_ns = np.rint((time_s - time_s[0]) * 1e9).astype(np.int64)
-    stated = "voltage" not in values and not {"current", "power"} <= values.keys()
     return ImportedTrace(layout, meter_ns, current_a, voltage_v, notes, stated)
+
+
+def _by_power(
+    path: Path, layout: Layout, time_s: Float64Array, values: Mapping[str, Float64Array], notes: list[str]
+) -> dict[str, Float64Array]:
+    """Voltage and current from power and one of both; in each row their product is the power.
+
+    A row whose current is 0, or rounded so that the quotient is no voltage of a supply, has the voltage of the nearest
+    row. Raises: BadInput: no row gives a voltage, or most give one that no board's supply has.
+    """
+    power_w, current_a = values["power"], values.get("current")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        voltage_v = values["voltage"] if current_a is None else power_w / current_a
+    known = (voltage_v > 0.0) & (voltage_v <= VOLTAGE_MAX_V)
+    if current_a is None:
+        lacking = (voltage_v == 0.0) & (power_w != 0.0)
+    else:
+        notes.append("voltage from power and current")
+        lacking = ~known & ~np.isnan(power_w) & ~np.isnan(current_a)
+        beyond = np.where(lacking & np.isfinite(voltage_v), voltage_v, 0.0)
+        if np.count_nonzero(known) < np.count_nonzero(beyond):
+            _check_range(path, layout, "voltage", beyond, 0.0, VOLTAGE_MAX_V)
+    if lacking.any():
+        voltage_v = _nearest(path, time_s, voltage_v, known, lacking)
+        notes.append(f"voltage of {counted(int(lacking.sum()), 'row')} from the nearest row that gives one")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        quotient_a = np.where(power_w == 0.0, 0.0 * voltage_v, power_w / voltage_v)
+    return {
+        "voltage": voltage_v,
+        "current": quotient_a if current_a is None else np.where(lacking, quotient_a, current_a),
+    }
+
+
+def _nearest(
+    path: Path, time_s: Float64Array, values: Float64Array, known: BoolArray, lacking: BoolArray
+) -> Float64Array:
+    """The values, in `lacking` rows those of the `known` row nearest in time. Raises: BadInput: no row is known."""
+    if not known.any():
+        raise BadInput(f"{path}: no row gives a voltage above 0 V: add --columns voltage=NAME:UNIT")
+    rows = np.flatnonzero(known)
+    nearest = np.rint(np.interp(time_s[lacking], time_s[rows], np.arange(rows.size))).astype(np.int64)
+    filled = values.copy()
+    filled[lacking] = values[rows[nearest]]
+    return filled
 
 
 def _check_range(

@@ -118,9 +118,37 @@ def test_power_alone_is_enough_with_a_voltage(tmp_path):
     assert trace.current_a * trace.voltage_v == pytest.approx(np.full(50, 2.5))
 
 
+OFF = np.arange(1000) // 10 % 20 == 0
+"""Rows in which the board is off."""
+
+
+@pytest.mark.parametrize("off_w", [0.0, 0.0004])
+@pytest.mark.parametrize("given", ["current (A)", "voltage (V)"])
+def test_rows_without_current_or_without_voltage_have_the_power_of_the_file(tmp_path, off_w, given):
+    power_w = np.where(OFF, off_w, 2.5)
+    on, text = {"current (A)": 0.5, "voltage (V)": 5.0}[given], f"time (s),{given},power (W)\n"
+    trace = import_csv(file(tmp_path, text + rows(TIME_S, np.where(OFF, 0.0, on), power_w)), {})
+    assert trace.current_a * trace.voltage_v == pytest.approx(power_w)
+    assert trace.current_a[OFF] == pytest.approx(off_w / 5.0)
+    assert trace.voltage_v[~OFF] == pytest.approx(5.0)
+    assert [part for part in trace.parts() if isinstance(part, Gap)] == []
+
+
+def test_a_row_without_a_current_has_the_voltage_of_the_nearest_row(tmp_path):
+    text = "time (s),current (A),power (W)\n0,1,4\n1,0,0.5\n2,0,0.5\n3,0,0.5\n4,,5\n5,1,6\n"
+    trace = import_csv(file(tmp_path, text), {})
+    assert trace.voltage_v == pytest.approx([4.0, 4.0, 4.0, 6.0, np.nan, 6.0], nan_ok=True)
+    assert any(note == "voltage of 3 rows from the nearest row that gives one" for note in trace.notes)
+
+
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
+        ("time (s),current (A),power (W)\n0,0.5,0\n1,0.5,2500\n2,0.5,2500\n", "line 3: voltage of 5000 V"),
+        ("time (s),current (A),power (W)\n0,0,0\n1,0,0\n2,0,0\n", "no row gives a voltage"),
+        ("time (s),voltage (V),power (W)\n0,0,1\n1,0,1\n2,0,1\n", "no row gives a voltage"),
+        ("time (s),current (A),power (W)\n0,1,5\n1,0,1e6\n2,1,5\n", "line 3: current of 200000 A"),
+        ("time (s),current (A),power (W)\n0,1,\n1,,5\n2,1,\n", "fewer than two rows"),
         ("", "no header"),
         ("1,2\n3,4\n", "no header"),
         (POWERTOOL, "no header"),
