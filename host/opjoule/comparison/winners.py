@@ -26,6 +26,8 @@ CELLS_MAX: Final = 3
 RANKED: Final = ("J", "J/operation", "s")
 """Units of quantities of which less is better; for `RATES` more is better."""
 _ASIDE: Final = "single runs, or runs that are too short"
+_ASIDE_ON_RIGS: Final = "single runs, runs that are too short, or fewer than two blocks in common on one rig"
+_CIRCLE: Final = "each is significantly worse than another in the blocks that both have"
 
 
 @dataclass(frozen=True)
@@ -35,13 +37,16 @@ class Ranking:
     quantity: Definition
     stratum: Mapping[str, str]
     best: str
-    """Empty if nothing can be concluded."""
+    """The group with the best mean of those that no contrast finds worse; empty if nothing can be concluded."""
     alike: tuple[str, ...]
-    """Groups that do not differ significantly from the best."""
+    """Groups that no contrast finds worse, and that do not differ significantly from the best."""
     worse: tuple[Contrast, ...]
-    """Contrasts with the best as `b` (for a rate: as `a`)."""
+    """One contrast for each worse group, with that group as `a` (for a rate: as `b`): with the best if it is worse than
+    that, else with another."""
     unjudged: tuple[str, ...]
-    """Groups of a single run, or of runs that are too short: no contrast with them is judged."""
+    """Groups about which nothing can be concluded."""
+    why: str
+    """Reason why nothing can be concluded about the unjudged groups, or about any; empty if something can be."""
 
     @property
     def is_rate(self) -> bool:
@@ -61,16 +66,22 @@ class Ranking:
         return "used the least" if self.verb == "used" else "had the lowest"
 
     @property
-    def others(self) -> list[tuple[str, Contrast]]:
-        """Worse groups, each with its contrast."""
-        return [(contrast.b if self.is_rate else contrast.a, contrast) for contrast in self.worse]
-
-    def factor(self, name: str, factor: str, note: str, *, is_first: bool) -> str:
-        """The factor by which a group is worse: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)"."""
+    def others(self) -> list[tuple[str, str, Contrast]]:
+        """Worse groups, each with the group that it is worse than and their contrast."""
         if self.is_rate:
-            return f"{factor} times that of {name} ({note})"
+            return [(contrast.b, contrast.a, contrast) for contrast in self.worse]
+        return [(contrast.a, contrast.b, contrast) for contrast in self.worse]
+
+    def factor(self, name: str, than: str, factor: str, note: str, *, is_first: bool) -> str:
+        """The factor by which a group is worse: "RocksDB used 1.5 times as much (95 %: 1.2 to 1.9)".
+
+        `than`: the group that it is worse than, in words; empty for the best.
+        """
+        if self.is_rate:
+            return f"{f'for {than} ' if than else ''}{factor} times that of {name} ({note})"
         times = f"{self.verb} {factor} times as much" if is_first else f"{factor} times"
-        return f"{name} {times} ({note})"
+        as_much = f"{' as' if is_first else ' as much as'} {than}" if than else ""
+        return f"{name} {times}{as_much} ({note})"
 
 
 def winner_lines(compared: Compared) -> list[str]:
@@ -105,46 +116,44 @@ def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     for at, group in enumerate(compared.groups):
         if side := compared.sides.get((quantity.key, at)):
             strata.setdefault(tuple(group.stratum.items()), []).append((side, group))
-    contrasts = {
-        (tuple(contrast.stratum.items()), frozenset((contrast.a, contrast.b))): contrast
-        for contrast in compared.contrasts
-        if contrast.quantity.key == quantity.key
-    }
     for stratum, members in strata.items():
         if len(members) < 2:
             continue
         ordered = sorted(members, key=lambda member: member[0].value, reverse=quantity.unit in RATES)
+        contrasts = [
+            contrast
+            for contrast in compared.contrasts
+            if contrast.quantity.key == quantity.key and contrast.stratum == dict(stratum)
+        ]
         yield _ranking(quantity, dict(stratum), [group.name for _, group in ordered], contrasts)
 
 
 def _ranking(
-    quantity: Definition,
-    stratum: Mapping[str, str],
-    ordered: Sequence[str],
-    contrasts: Mapping[tuple[tuple[tuple[str, str], ...], frozenset[str]], Contrast],
+    quantity: Definition, stratum: Mapping[str, str], ordered: Sequence[str], contrasts: Sequence[Contrast]
 ) -> Ranking:
-    """Ranks one stratum by its groups' names, the best mean first; groups without a judged contrast are set aside."""
-    where = tuple(stratum.items())
-    judged = {
-        pair: contrast
-        for (place, pair), contrast in contrasts.items()
-        if place == where and not contrast.cannot
-    }
-    known = [name for name in ordered if any(name in pair for pair in judged)]
-    aside = tuple(name for name in ordered if name not in known)
-    if not known:
-        return Ranking(quantity, stratum, "", (), (), aside)
-    best, *others = known
-    held = {name: judged[pair] for name in others if (pair := frozenset((best, name))) in judged}
-    rate = quantity.unit in RATES
-    alike = tuple(name for name, contrast in held.items() if not contrast.differs)
-    # the best is the side with which the ratio is above 1
-    worse = tuple(
-        contrast if (contrast.a == best) is rate else contrast.turned()
-        for contrast in held.values()
-        if contrast.differs
-    )
-    return Ranking(quantity, stratum, best, alike, worse, aside)
+    """Ranks one stratum by its contrasts, which have the greater side as `a`.
+
+    `ordered`: the groups' names, the best mean first. On several rigs a contrast is within common blocks, so its sides
+    may be in another order than the means of all runs, and a group may have no contrast with the best.
+    """
+    judged = {frozenset((contrast.a, contrast.b)): contrast for contrast in contrasts if not contrast.cannot}
+    lost: dict[str, dict[str, Contrast]] = {name: {} for pair in judged for name in pair}
+    for contrast in judged.values():
+        more, less = contrast.a, contrast.b
+        better, worse = (more, less) if quantity.unit in RATES else (less, more)
+        if contrast.differs:
+            lost[worse][better] = contrast
+    known = [name for name in ordered if name in lost]
+    best = next((name for name in known if not lost[name]), "")
+    if known and not best:
+        return Ranking(quantity, stratum, "", (), (), (), _CIRCLE)
+    beaten = [name for name in known if lost[name]]
+    contrasts_lost = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
+    alike = [name for name in known if name not in beaten and frozenset((best, name)) in judged]
+    aside = [name for name in ordered if name not in {best, *alike, *beaten}]
+    is_whole = len(contrasts) == math.comb(len(ordered), 2) and not lost.keys() & {*aside}
+    why = "" if not aside else _ASIDE if is_whole else _ASIDE_ON_RIGS
+    return Ranking(quantity, stratum, best, tuple(alike), tuple(contrasts_lost), tuple(aside), why)
 
 
 def _own_line(ranking: Ranking, compared: Compared) -> str:
@@ -152,19 +161,27 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
     what = quantity_words(ranking.quantity)
     aside = listed([_words(name, ranking, compared) for name in ranking.unjudged])
     if not ranking.best:
-        return sentence_case(f"{place}nothing can be concluded on {what}: {_ASIDE}.")
-    single = f" Nothing can be concluded on {aside}: {_ASIDE}." if aside else ""
+        return sentence_case(f"{place}nothing can be concluded on {what}: {ranking.why}.")
+    single = f" Nothing can be concluded on {aside}: {ranking.why}." if aside else ""
     names = [_words(name, ranking, compared) for name in (ranking.best, *ranking.alike)]
     if not ranking.worse:
         text = f"no difference in {what} was found between {listed(names)}{_size(ranking, compared)}."
         return sentence_case(f"{place}{text}{single}")
     them = "them" if len(names) == 2 else "these"
     alike = f", with no difference found between {them}" if ranking.alike else ""
-    places = [(group.name, group.stratum) for group in compared.groups]
-    mean = compared.mean(ranking.quantity.key, places.index((ranking.best, ranking.stratum)))
-    value = "" if ranking.alike else f", {quantity_text(from_json(mean))}"
+    value = "" if ranking.alike else _mean_words(ranking, compared)
     text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking, compared)}."
     return sentence_case(f"{place}{text}{single}")
+
+
+def _mean_words(ranking: Ranking, compared: Compared) -> str:
+    """The mean of the best group, after a comma; empty if a factor rests on some of its blocks only."""
+    places = [(group.name, group.stratum) for group in compared.groups]
+    key, at = ranking.quantity.key, places.index((ranking.best, ranking.stratum))
+    sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
+    if any(not math.isclose(side.value, compared.sides[key, at].value) for side in sides):
+        return ""
+    return f", {quantity_text(from_json(compared.mean(key, at)))}"
 
 
 def _size(ranking: Ranking, compared: Compared) -> str:
@@ -181,14 +198,20 @@ def _size(ranking: Ranking, compared: Compared) -> str:
 
 def _factors(ranking: Ranking, compared: Compared) -> str:
     parts: list[str] = []
-    for worse, contrast in ranking.others:
+    for worse, better, contrast in ranking.others:
         name, chance = _words(worse, ranking, compared), chance_words(contrast.adjusted)
+        than = _than(better, ranking, compared)
         if contrast.ratio is None:
-            parts.append(f"{name} {ranking.verb} more ({chance})")
+            parts.append(f"{name} {ranking.verb} more{than and f' than {than}'} ({chance})")
             continue
         value, _, interval = ratio_words(contrast).partition(", ")
-        parts.append(ranking.factor(name, value, f"{interval}; {chance}", is_first=not parts))
+        parts.append(ranking.factor(name, than, value, f"{interval}; {chance}", is_first=not parts))
     return listed(parts)
+
+
+def _than(better: str, ranking: Ranking, compared: Compared) -> str:
+    """A group that another is worse than, in words; empty for the best."""
+    return "" if better == ranking.best else _words(better, ranking, compared)
 
 
 def _words(name: str, ranking: Ranking, compared: Compared) -> str:
@@ -198,27 +221,28 @@ def _words(name: str, ranking: Ranking, compared: Compared) -> str:
 def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
     """All strata of one quantity in one sentence, those with the same best group together."""
     what = quantity_words(ranked[0].quantity)
-    alike: dict[tuple[tuple[str, ...], ...], list[Ranking]] = {}
+    alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], list[Ranking]] = {}
     for ranking in ranked:
         best = tuple(_words(name, ranking, compared) for name in (ranking.best, *ranking.alike) if name)
         aside = tuple(sorted(_words(name, ranking, compared) for name in ranking.unjudged))
         same = () if ranking.worse else tuple(sorted(best))
-        alike.setdefault((best if ranking.worse else (), same, aside), []).append(ranking)
+        key = (best if ranking.worse else (), same, aside, ranking.why)
+        alike.setdefault(key, []).append(ranking)
     parts: list[str] = []
-    for (best, same, aside), rankings in sorted(
+    for (best, same, aside, why), rankings in sorted(
         alike.items(), key=lambda item: (not item[0][0], -len(item[1]))
     ):
         where = _places(rankings, len(ranked), compared)
         nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
         about = "" if parts else f" in {what}"
-        left = f", {listed(aside)} left aside ({_ASIDE})" if aside else ""
+        left = f", {listed(aside)} left aside ({why})" if aside else ""
         if best:
             phrase = f"{rankings[0].superlative} {what}" if not parts else "did so"
             parts.append(f"{listed(best)} {phrase} {where}{left}: {_spans(rankings, compared)}")
         elif same:
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}")
         else:
-            parts.append(f"nothing can be concluded{about.replace(' in ', ' on ')} {nowhere} ({_ASIDE})")
+            parts.append(f"nothing can be concluded{about.replace(' in ', ' on ')} {nowhere} ({why})")
     return sentence_case(f"{'; '.join(parts)}.")
 
 
@@ -232,22 +256,23 @@ def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
 
 def _spans(rankings: Sequence[Ranking], compared: Compared) -> str:
     """Factors by which the others are worse: their range over all strata, and the outermost ends of the intervals."""
-    by_name: dict[str, list[Contrast]] = {}
+    by_name: dict[tuple[str, str], list[Contrast]] = {}
     for ranking in rankings:
-        for worse, contrast in ranking.others:
-            by_name.setdefault(_words(worse, ranking, compared), []).append(contrast)
+        for worse, better, contrast in ranking.others:
+            names = _words(worse, ranking, compared), _than(better, ranking, compared)
+            by_name.setdefault(names, []).append(contrast)
     words: list[str] = []
-    for name, contrasts in by_name.items():
+    for (name, than), contrasts in by_name.items():
         ratios = [contrast.ratio.value for contrast in contrasts if contrast.ratio]
         if not ratios:
-            words.append(f"{name} {rankings[0].verb} more")
+            words.append(f"{name} {rankings[0].verb} more{than and f' than {than}'}")
             continue
         factors = " to ".join(dict.fromkeys(_two_digits(extreme(ratios)) for extreme in (min, max)))
         lows, highs = zip(*(contrast.limits for contrast in contrasts), strict=True)
         end = "or more" if math.isinf(max(highs)) else f"to {_two_digits(max(highs))}"
         intervals = "95 % intervals" if len(contrasts) > 1 else "95 %"
         note = f"{intervals}: {_two_digits(min(lows))} {end}"
-        words.append(rankings[0].factor(name, factors, note, is_first=not words))
+        words.append(rankings[0].factor(name, than, factors, note, is_first=not words))
     everything = [contrast for contrasts in by_name.values() for contrast in contrasts]
     chance = chance_words(max(contrast.adjusted or 0.0 for contrast in everything))
     return f"{listed(words)}, {'each ' if len(everything) > 1 else ''}{chance}"

@@ -162,3 +162,79 @@ def test_where_nothing_differs_nobody_wins(tmp_path: Path, count: int) -> None:
             made(tmp_path / f"{medium}{at}", value, storage=medium)
     [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("storage",))))
     assert line.startswith("No difference in energy above idle per operation was found between ")
+
+
+LEVELS = {"rig-1": 1.0, "rig-2": 2.0}
+NOISE = (0.0, 0.002, -0.001, 0.001, -0.002, 0.0015, -0.0015, 0.001)
+
+
+def fleet(folder: Path, factors: dict[str, float], blocks: dict[str, tuple[int, ...]]) -> str:
+    """First conclusion on media with the given blocks; those above 4 ran on a rig of twice the level."""
+    runs = []
+    for medium, numbers in blocks.items():
+        for block in numbers:
+            rig = "rig-1" if block < 5 else "rig-2"
+            value = LEVELS[rig] * factors[medium] * (1.0 + NOISE[(block + len(medium)) % 8])
+            name = f"{block}-{medium}"
+            changes = {"repeats": 1}
+            made(folder / name, value, storage=medium, block=block, rig_name=rig, changes=changes)
+            runs.append(ConditionRun(block, {"storage": medium}, name))
+    write_index(folder, runs, simulated=False)
+    return answers_in(folder).conclusions[0]
+
+
+def test_with_missing_cells_on_several_rigs_the_winner_is_that_of_the_common_blocks(tmp_path: Path) -> None:
+    """The SD card has the lower mean of all its runs, but uses more in each block that both have."""
+    missing = {"sd": (1, 2, 3, 4, 5), "emmc": (1, 2, 5, 6, 7, 8)}
+    line = fleet(tmp_path, {"sd": 1.1, "emmc": 1.0}, missing)
+    assert re.fullmatch(
+        r"The eMMC used the least energy above idle per operation: the SD card used 1\.099\d* times as much "
+        r"\(95 %: 1\.0\d+ to 1\.1\d+; p < 0\.0001\)\.",
+        line,
+    )
+
+
+def test_a_mean_of_the_same_blocks_is_stated(tmp_path: Path) -> None:
+    every = (1, 2, 5, 6)
+    line = fleet(tmp_path, {"sd": 1.1, "emmc": 1.0}, {"sd": every, "emmc": every})
+    assert line.startswith("The eMMC used the least energy above idle per operation, 1.50")
+
+
+def test_a_medium_without_common_blocks_is_left_aside(tmp_path: Path) -> None:
+    """SSD and eMMC beat the SD card and were never measured in one block."""
+    blocks = {"sd": (1, 2, 3, 5, 6, 7), "emmc": (1, 2, 3), "ssd-usb3": (5, 6, 7)}
+    line = fleet(tmp_path, {"sd": 1.1, "emmc": 1.0, "ssd-usb3": 0.9}, blocks)
+    assert line.startswith("The eMMC used the least energy above idle per operation, 1.0003")
+    assert line.endswith(
+        " Nothing can be concluded on the SSD: single runs, runs that are too short, "
+        "or fewer than two blocks in common on one rig."
+    )
+
+
+def test_a_medium_that_is_worse_than_another_but_the_best_is_not_named_with_the_best(tmp_path: Path) -> None:
+    values = {"sd": (1.0, 0.7, 1.2), "emmc": (1.0, 1.01, 1.02), "ssd-usb3": (1.1, 1.11, 1.12)}
+    for medium, own in values.items():
+        for at, value in enumerate(own):
+            made(tmp_path / f"{medium}{at}", value, storage=medium)
+    [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("storage",))))
+    assert line.startswith(
+        "The SD card and the eMMC used the least energy above idle per operation, with no difference found between "
+        "them: the SSD used 1.099 times as much as the eMMC (95 %: "
+    )
+
+
+def test_contrasts_in_a_circle_crown_nobody(tmp_path: Path) -> None:
+    blocks = {"sd": (1, 2, 3, 5, 6, 7), "emmc": (1, 2, 3, 11, 12, 13), "ssd-usb3": (5, 6, 7, 11, 12, 13)}
+    runs = []
+    for medium, numbers in blocks.items():
+        for number in numbers:
+            worse = {"sd": 1 <= number <= 3, "emmc": number > 10, "ssd-usb3": 4 < number < 8}[medium]
+            name, value = f"{number}-{medium}", (1.3 if worse else 1.0) + 0.001 * (number % 5)
+            rig, changes = f"rig-{number % 5}", {"repeats": 1}
+            made(tmp_path / name, value, storage=medium, block=number, rig_name=rig, changes=changes)
+            runs.append(ConditionRun(number, {"storage": medium}, name))
+    write_index(tmp_path, runs, simulated=False)
+    assert answers_in(tmp_path).conclusions[0] == (
+        "Nothing can be concluded on energy above idle per operation: "
+        "each is significantly worse than another in the blocks that both have."
+    )
