@@ -203,22 +203,26 @@ def _contrasts(
     question: Question,
     notes: list[str],
 ) -> list[Contrast]:
-    """Contrast of two groups, within blocks if they were measured on several rigs; empty without a common block."""
-    sides = means
-    apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
-    rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
-    if len(rigs) > 1 and not apart:
-        within = sides_within_blocks(a.runs, b.runs, quantity)
-        if within is None:
-            notes.append(
-                f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
-                f"be that of the rigs; --although {RIG} compares them anyway"
-            )
-            return []
-        sides = within
+    """Contrast of two groups; empty without a block in common on several rigs."""
+    sides = compared_sides(quantity, a, b, means, question)
+    if sides is None:
+        notes.append(
+            f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
+            f"be that of the rigs; --although {RIG} compares them anyway"
+        )
+        return []
     short = SHORT not in question.although and any(run.too_short for run in (*a.runs, *b.runs))
     cannot = why_not_judged(*sides, too_short=short)
     return [Contrast(quantity, a.stratum, a.name, b.name, *sides, cannot=cannot)]
+
+
+def compared_sides(
+    quantity: Definition, a: Group, b: Group, means: tuple[Side, Side], question: Question
+) -> tuple[Side, Side] | None:
+    """The means of two groups; within blocks if they were measured on several rigs, None without a common block."""
+    apart = {SIDE, RIG, "device"} & set(question.by) or RIG in question.although
+    rigs = {run.asked.get(RIG_NAME) for run in (*a.runs, *b.runs)}
+    return means if len(rigs) <= 1 or apart else sides_within_blocks(a.runs, b.runs, quantity)
 
 
 def why_not_judged(a: Side, b: Side, *, too_short: bool) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,15 +10,23 @@ from typing import Final
 
 from opjoule.comparison.cell_mean import sides_of
 from opjoule.comparison.comparable import SIDE
-from opjoule.comparison.contrasts import TOO_SHORT_RUNS, Compared, Contrast, Group
+from opjoule.comparison.contrasts import (
+    TOO_SHORT_RUNS,
+    Compared,
+    Contrast,
+    Group,
+    compared_sides,
+    judged,
+    why_not_judged,
+)
 from opjoule.comparison.sentences import RATES, chance_words, place_words, ratio_words, sentence, side_words
 from opjoule.comparison.value_words import NAMED, listed, noun, quantity_words, sentence_case
-from opjoule.energy.comparison import Side, differ, difference
+from opjoule.energy.comparison import Side, difference
 from opjoule.evaluation.quantities.definition import Definition
 from opjoule.opened.quantities import quantity_text
 from opjoule.opened.rounding import rounded
 from opjoule.record.groups import ABOVE_IDLE
-from opjoule.units import Measured, from_json
+from opjoule.units import from_json
 
 OWN_LINES_MAX: Final = 2
 """Number of strata above which one line summarises all of them."""
@@ -88,8 +97,7 @@ def winner_lines(compared: Compared) -> list[str]:
     """The best group, with factor and interval: a line for each stratum, or one for all if there are many."""
     if compared.question.by == (SIDE,):
         return [sentence(contrast, compared) for contrast in compared.contrasts]
-    judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
-    if not judged:
+    if all(contrast.adjusted is None for contrast in compared.contrasts):
         nobody = f"No {noun(compared.question.by)} is named best"
         if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
             return [f"{nobody}: the runs are too short for a conclusion."]
@@ -136,9 +144,11 @@ def _ranking(
     `ordered`: the groups' names, the best mean first. On several rigs a contrast is within common blocks, so its sides
     may be in another order than the means of all runs, and a group may have no contrast with the best.
     """
-    judged = {frozenset((contrast.a, contrast.b)): contrast for contrast in contrasts if not contrast.cannot}
-    lost: dict[str, dict[str, Contrast]] = {name: {} for pair in judged for name in pair}
-    for contrast in judged.values():
+    judged_pairs = {
+        frozenset((contrast.a, contrast.b)): contrast for contrast in contrasts if not contrast.cannot
+    }
+    lost: dict[str, dict[str, Contrast]] = {name: {} for pair in judged_pairs for name in pair}
+    for contrast in judged_pairs.values():
         more, less = contrast.a, contrast.b
         better, worse = (more, less) if quantity.unit in RATES else (less, more)
         if contrast.differs:
@@ -149,7 +159,7 @@ def _ranking(
         return Ranking(quantity, stratum, "", (), (), (), _CIRCLE)
     beaten = [name for name in known if lost[name]]
     contrasts_lost = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
-    alike = [name for name in known if name not in beaten and frozenset((best, name)) in judged]
+    alike = [name for name in known if name not in beaten and frozenset((best, name)) in judged_pairs]
     aside = [name for name in ordered if name not in {best, *alike, *beaten}]
     is_whole = len(contrasts) == math.comb(len(ordered), 2) and not lost.keys() & {*aside}
     why = "" if not aside else _ASIDE if is_whole else _ASIDE_ON_RIGS
@@ -298,22 +308,25 @@ def deciding_lines(answers: Sequence[Compared]) -> list[str]:
         if answer.question.by != (SIDE,)
         and any(ABOVE_IDLE in of.rests_on and "marginal" in of.key for of in answer.quantities)
     ]
-    lines = (next(filter(None, map(line, about)), "") for line in (_idle_line, _tail_line))
-    return [line for line in lines if line]
+    tails = next(filter(None, map(_tail_line, about)), "")
+    return [line for line in (_idle_line(about), tails) if line]
 
 
-def _idle_line(compared: Compared) -> str:
-    """The greatest significant difference in idle power between two groups of one stratum."""
-    differences: list[tuple[Measured, Group, Group]] = []
-    known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
-    for a, side_a in known:
-        for b, side_b in known:
-            if a.stratum == b.stratum and side_a.value > side_b.value and differ(side_a, side_b):
-                differences.append((difference(side_a, side_b), a, b))
-    if not differences:
+def _idle_line(answers: Sequence[Compared]) -> str:
+    """The greatest significant difference in idle power of the first answer that has one. All pairs of all answers are
+    judged together."""
+    pairs = [(compared, contrast) for compared in answers for contrast in _idle_contrasts(compared)]
+    together = judged([contrast for _, contrast in pairs])
+    found = [(pair[0], contrast) for pair, contrast in zip(pairs, together, strict=True) if contrast.differs]
+    if not found:
         return ""
-    power, a, b = max(differences, key=lambda entry: entry[0].value)
-    more, less = (side_words(group.name, group.stratum, compared) for group in (a, b))
+    compared = found[0][0]
+    power, contrast = max(
+        ((difference(c.side_a, c.side_b), c) for of, c in found if of is compared),
+        key=lambda entry: entry[0].value,
+    )
+    more, less = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
+    a = next(g for g in compared.groups if (g.name, g.stratum) == (contrast.a, contrast.stratum))
     place = place_words(a.stratum, compared)
     length, count = (_number(a, key) for key in ("duration_s", "operations"))
     per_operation = ""
@@ -325,6 +338,19 @@ def _idle_line(compared: Compared) -> str:
         f"energy above idle leaves out idle power: {place}the board drew {size} more at idle with {more} than with "
         f"{less}{per_operation}."
     )
+
+
+def _idle_contrasts(compared: Compared) -> Iterator[Contrast]:
+    """Contrasts of idle power between any two groups of one stratum, with the greater side as `a`."""
+    known = [(group, side) for group in compared.groups if (side := _mean(group, IDLE_POWER))]
+    for (a, mean_a), (b, mean_b) in itertools.combinations(known, 2):
+        of = a.runs[0].quantities.get(IDLE_POWER)
+        if a.stratum != b.stratum or of is None:
+            continue
+        if sides := compared_sides(of, a, b, (mean_a, mean_b), compared.question):
+            cannot = why_not_judged(*sides, too_short=False)
+            contrast = Contrast(of, a.stratum, a.name, b.name, *sides, cannot=cannot)
+            yield contrast if sides[0].value >= sides[1].value else contrast.turned()
 
 
 def _tail_line(compared: Compared) -> str:
