@@ -53,6 +53,14 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         (GOOD + '[supply]\ncable_ohm = "0.1"\n', "cable_ohm must be a number from 0 to 5"),
         (GOOD + "[supply]\ncable_ohm = nan\n", "cable_ohm must be a number"),
         ("supply = 5.1\n" + GOOD, "[supply] must be a table"),
+        ("meter = 5\n[device.rpi4]\n", "[meter] must be a table"),
+        (GOOD + "[suply]\nvoltage_v = 5.1\n", "unknown table 'suply': did you mean 'supply'?"),
+        (GOOD + "[rom]\ntemperature_c = 22\n", "unknown table 'rom': did you mean 'room'?"),
+        ('sync = "none"\n' + GOOD, "unknown table 'sync': known are meter, room, supply, device"),
+        (
+            GOOD.replace("[device.rpi4]", 'storrage = "fnirsi"\n[device.rpi4]', 1),
+            "[meter] unknown key 'storrage': did you mean 'storage'?",
+        ),
     ],
 )
 def test_a_mistake_is_named(tmp_path, text, says):

@@ -31,7 +31,7 @@ memory_mb = 1024
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -126,6 +126,8 @@ class Rig(Struct, frozen=True):
 def read_rig(path: Path) -> Rig:
     """Reads and checks rig.toml. Raises: BadInput: no such file, not TOML, a missing, unknown or malformed key."""
     data = _read_toml(path)
+    _check_names("table", data, _TABLES, f"{path}:")
+    _check_names("key", as_table(data.get("meter", {}), f"{path}: [meter]"), _METERS, f"{path}: [meter]")
     meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
     if meter is None:
         raise BadInput(f'{path}: [meter] port is missing; write for example port = "{_METERS["port"]}"')
@@ -141,14 +143,21 @@ def read_rig(path: Path) -> Rig:
     )
 
 
+_TABLES: Final = ("meter", "room", "supply", "device")
 _METERS: Final = {"port": "serial:/dev/ttyACM0", "storage": "fnirsi"}
 """Keys of [meter] with an example each."""
 
 
+def _check_names(thing: str, names: Collection[str], known: Collection[str], where: str) -> None:
+    """Raises: BadInput: one of `names` is not in `known`; the message begins with `where`."""
+    for name in names:
+        if name not in known:
+            raise BadInput(f"{where} {unknown(thing, name, known)}")
+
+
 def _meter(path: Path, data: Mapping[str, Any], key: str, example: str) -> str | None:
     """A meter by its key in [meter]; None if it is absent."""
-    table = data.get("meter")
-    name = table.get(key) if isinstance(table, dict) else None
+    name = data.get("meter", {}).get(key)
     if name is not None and not isinstance(name, str):
         raise BadInput(f'{path}: [meter] {key} must be text, not {name!r}; for example "{example}"')
     return name
