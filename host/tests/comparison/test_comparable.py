@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
 from opjoule.cli.commands import main
 from opjoule.comparison.comparable import allowed_groups
+from opjoule.comparison.settings import GROUPS
 from opjoule.errors import BadInput
 from opjoule.record.run_record import RunRecord
 from report_record import make_record
@@ -48,3 +50,10 @@ def test_a_name_that_is_no_group_is_refused() -> None:
     assert allowed_groups(" durability, short ") == {"durability", "short"} and not allowed_groups(None)
     with pytest.raises(BadInput, match="durabilty"):
         allowed_groups("durabilty")
+
+
+def test_the_page_lists_every_group_under_its_name() -> None:
+    page = Path(__file__).resolve().parents[3] / "docs/how-to/compare-runs.md"
+    table = page.read_text().partition("| group | what is in it |\n")[2].partition("\n\n")[0]
+    listed = [name for row in table.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    assert sorted(listed) == sorted(GROUPS)
