@@ -54,7 +54,7 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         (GOOD + "[supply]\ncable_ohm = nan\n", "cable_ohm must be a number"),
         ("supply = 5.1\n" + GOOD, "[supply] must be a table"),
         ("meter = 5\n[device.rpi4]\n", "[meter] must be a table"),
-        (GOOD + "[suply]\nvoltage_v = 5.1\n", "unknown table 'suply': did you mean 'supply'?"),
+        (GOOD + "[suppl]\nvoltage_v = 5.1\n", "unknown table 'suppl': did you mean 'supply'?"),
         (GOOD + "[rom]\ntemperature_c = 22\n", "unknown table 'rom': did you mean 'room'?"),
         ('sync = "none"\n' + GOOD, "unknown table 'sync': known are meter, room, supply, device"),
         (
