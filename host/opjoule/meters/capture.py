@@ -31,6 +31,8 @@ SILENCE_LIMIT_S = 30.0
 activity, which takes seconds on a busy computer."""
 UNANSWERED = ("i2c_nack", "i2c_timeout", "i2c_bus_error", "sensor_reset")
 """Counters of the meter that show that its sensor did not answer for a while."""
+SUPPLY_CUT = ("overcurrent_or_overheating", "output_off")
+"""Counters of a meter that supplies the board and cut its output."""
 OSCILLATES = "sync_oscillates"
 """Counter of the pauses that the meter made because edges of the sync line came faster than 2 kHz."""
 FIRST_FAULTS = 100
@@ -62,11 +64,14 @@ class CaptureSummary:
     def fault_lines(self) -> list[str]:
         """The capture's faults for the run record, one line each."""
         lines = []
-        unanswered = {name: self.losses.faults[name] for name in UNANSWERED if name in self.losses.faults}
-        if unanswered:
-            counts = ", ".join(f"{name} {count}" for name, count in unanswered.items())
+        if counts := self._counts(UNANSWERED):
             lines.append(
                 f"the meter's sensor did not answer all the time ({counts}): check its supply, SDA, SCL and pull-ups"
+            )
+        if counts := self._counts(SUPPLY_CUT):
+            lines.append(
+                f"the meter cut the board's supply ({counts}), and what it measured then is not the board at work: "
+                "raise limit=, and check the wiring (docs/how-to/use-a-monsoon.md)"
             )
         if OSCILLATES in self.losses.faults:
             lines.append(
@@ -79,6 +84,11 @@ class CaptureSummary:
                 f"are lower bounds; {self._more_range} (docs/reference/sensors.md)"
             )
         return lines
+
+    def _counts(self, names: tuple[str, ...]) -> str:
+        """Those of the meter's counters that are above 0, in words; empty if none is."""
+        faults = self.losses.faults
+        return ", ".join(f"{name} {faults[name]}" for name in names if name in faults)
 
     @property
     def _more_range(self) -> str:

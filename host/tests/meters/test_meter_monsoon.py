@@ -7,7 +7,7 @@ import pytest
 from opjoule.clocks.exchanges import Exchange, fit_exchanges
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.capture import Capture
+from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
@@ -147,6 +147,31 @@ def test_time_that_no_count_explains_is_found_by_arrival_and_told():
     assert taker.losses().link["unexplained_samples"] == pytest.approx(500, abs=5)
     assert [event.name for event in events if isinstance(event, FaultEvent)] == ["time_unaccounted_for"]
     assert trace_of(events).meter_ns[-1] == pytest.approx(10**10, abs=2_000_000)
+
+
+@pytest.mark.parametrize("chunk", [1, 35, 999])
+@pytest.mark.parametrize("channel", ["main", "usb"])
+def test_a_supply_that_the_meter_cut_is_a_fault_where_it_was_cut(channel, chunk):
+    made = stream(Supply(), 3, calibration_s=100.0)
+    made.packets[1000:1500, 2] ^= 0x30  # bit 4 comes, bit 5 goes
+    made.packets[2000:, 2] ^= 0x20
+    taker = assembler(channel=channel)
+    faults = [event for event in events_of(made, taker, chunk) if isinstance(event, FaultEvent)]
+    tripped, off = ("overcurrent_or_overheating", 1, 600_000_000), ("output_off", 1, 600_000_000)
+    expected = [tripped, off, ("output_off", 2, 1_200_000_000)] if channel == "main" else [tripped]
+    assert [(event.name, event.count, event.meter_ns) for event in faults] == expected
+    summary = CaptureSummary(losses=taker.losses())
+    [line] = summary.fault_lines()
+    assert "cut the board's supply (overcurrent_or_overheating 1" in line
+
+
+def test_an_output_that_was_off_from_the_start_is_no_fault():
+    """A board that is supplied by something else: nothing was cut."""
+    made = stream(Supply(), 3)
+    made.packets[:, 2] &= 0x0F
+    taker = assembler()
+    assert not any(isinstance(event, FaultEvent) for event in events_of(made, taker))
+    assert CaptureSummary(losses=taker.losses()).fault_lines() == []
 
 
 def test_the_drop_count_counts_only_once_it_counts():

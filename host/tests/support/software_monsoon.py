@@ -145,7 +145,7 @@ def stream(
     packets[:, 0], packets[:, 1] = total & 0xFF, total >> 8 & 0xFF
     due_ns = (np.arange(count) + 1) * 3 * SLOT_NS
     packets, due_ns = packets[~dropped], due_ns[~dropped]
-    packets[:, 2] = np.arange(packets.shape[0]) % 16 | 0x50  # flag bits that are no sequence
+    packets[:, 2] = np.arange(packets.shape[0]) % 16 | 0x60  # bit 5: output at voltage; 6: reserved
     lost = _bursts(rng, packets.shape[0], lose_rate, burst)
     calibrations = int((kind.reshape(count, 3)[~dropped][~lost] != MEASUREMENT).sum())
     return Stream(packets[~lost], due_ns[~lost], int(dropped.sum()) * 3, int(lost.sum()), calibrations)

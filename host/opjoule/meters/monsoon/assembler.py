@@ -67,6 +67,8 @@ DELIVERY_NS: Final = 1_600_000
 """Longest time from a sample's end to its packet's arrival without queueing: three samples and one USB frame."""
 CALIBRATION: Final = "calibration of the meter"
 DROPPED: Final = "samples dropped"
+TRIPPED, OUTPUT_OFF = "overcurrent_or_overheating", "output_off"
+"""Names of the faults of a device that cut its output."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +94,9 @@ class MonsoonAssembler(StreamAssembler):
         self._unexplained = 0
         self._packets = 0
         self._calibration_samples = 0
+        self._cut: dict[str, bool] = {}
+        """name of a fault -> whether the last packet showed it"""
+        self._faults: dict[str, int] = {}
 
     def take(self, data: bytes, arrival_ns: Int64Array) -> list[MeterEvent]:
         """Events of consecutive whole packets, each with its arrival [host_ns].
@@ -106,7 +111,7 @@ class MonsoonAssembler(StreamAssembler):
         before = np.cumsum(packets.count) - packets.count
         number = np.repeat(first - before, packets.count) + np.arange(packets.kind.size)
         cuts = np.flatnonzero((np.diff(number) != 1) | (np.diff(packets.kind.astype(np.int8)) != 0)) + 1
-        events = self._unexplained_time()
+        events = self._unexplained_time() + self._cuts(packets, first)
         for start, end in zip([0, *cuts.tolist()], [*cuts.tolist(), number.size], strict=True):
             if end > start:
                 kind = Kind(int(packets.kind[start]))
@@ -119,7 +124,23 @@ class MonsoonAssembler(StreamAssembler):
         """Losses since start. Calibration samples are not losses; they are counted separately."""
         link = {"packets": self._packets, "calibration_samples": self._calibration_samples}
         link |= {"lost_packets": self._clock.lost_packets, "unexplained_samples": self._clock.unexplained}
-        return Losses(lost_samples=self._lost, link=link)
+        return Losses(lost_samples=self._lost, link=link, faults=dict(self._faults))
+
+    def _cuts(self, packets: Packets, first: Int64Array) -> list[MeterEvent]:
+        """A fault for each packet from which on the output was cut; `first`: number of its first observation."""
+        shown = {TRIPPED: packets.tripped}
+        if self._calibration.channel == "main":
+            # An output that is off from the start was not cut: the board has another supply.
+            self._cut.setdefault(OUTPUT_OFF, bool(packets.output_off[0]))
+            shown[OUTPUT_OFF] = packets.output_off
+        events: list[MeterEvent] = []
+        for name, state in shown.items():
+            begins = np.diff(state.astype(np.int8), prepend=np.int8(self._cut.get(name, False))) > 0
+            for number in first[begins].tolist():
+                self._faults[name] = self._faults.get(name, 0) + 1
+                events.append(FaultEvent(name, self._faults[name], number * SAMPLE_PERIOD_NS, 0))
+            self._cut[name] = bool(state[-1])
+        return events
 
     def _run(self, first: int, kind: Kind, raw: npt.NDArray[np.uint16]) -> list[MeterEvent]:
         if kind in (Kind.ZERO, Kind.REFERENCE):

@@ -18,6 +18,8 @@ class Calibration:
     """Zero and reference of one channel (means of the last few samples), and the conversions based on them."""
 
     def __init__(self, model: Model, channel: str, scale: ChannelScale) -> None:
+        self.channel = channel
+        """'main' or 'usb'"""
         self._scale, self._fine_limit = scale, model.fine_limit
         names = (f"{channel.upper()}_{name}" for name in ("COARSE", "FINE", "VOLTAGE"))
         self._coarse, self._fine, self._volts = (PacketColumn[name] for name in names)

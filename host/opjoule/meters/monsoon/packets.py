@@ -1,13 +1,14 @@
 """Monsoon's 64-byte packets, many at once.
 
     byte 0-1   samples dropped since start, uint16 little endian, wraps
-    byte 2     flags; bits 0-3 number the packets modulo 16
+    byte 2     bits 0-3: number of the packet modulo 16; 4: overcurrent or thermal kill; 5: main output at voltage
     byte 3     observations in this packet, 1 to 3
     byte 4-57  three observations of 18 bytes; unused ones are padding
 
 An observation: main coarse, main fine, USB coarse, USB fine, aux coarse, aux fine, main voltage, USB voltage, each
 16 bits big endian; a byte of gain and marker bits; a byte whose bits 4 and 5 state what was converted.
-Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document; the code is this project's own.
+Source: PyMonsoon 0.1.88 (swizzlePacket, SampleEngine) and the vendor's API document (table 1); the code is this
+project's own.
 """
 
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.errors import MeterFault
-from opjoule.trace.power_trace import Int64Array
+from opjoule.trace.power_trace import BoolArray, Int64Array
 
 PACKET_BYTES: Final = 64
 OBSERVATIONS_MAX: Final = 3
@@ -58,6 +59,10 @@ class Packets:
     """the device's own count of dropped samples, modulo 2^16, shape (n,)"""
     sequence: Int64Array
     """modulo 16, shape (n,)"""
+    tripped: BoolArray
+    """True if overcurrent or heat made the device cut its output, shape (n,)"""
+    output_off: BoolArray
+    """True if the main output is not at voltage, shape (n,)"""
     count: Int64Array
     """observations of each packet, shape (n,)"""
     raw: npt.NDArray[np.uint16]
@@ -84,6 +89,8 @@ def decode(data: bytes) -> Packets:
     return Packets(
         dropped=header[:, 0] | header[:, 1] << 8,
         sequence=header[:, 2] & 0xF,
+        tripped=(header[:, 2] & 0x10) != 0,
+        output_off=(header[:, 2] & 0x20) == 0,
         count=count.astype(np.int64),
         raw=raw,
         kind=np.bitwise_and(filled[:, 17], _KIND_BITS, dtype=np.uint8),
