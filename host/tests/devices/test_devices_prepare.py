@@ -8,15 +8,16 @@ import time
 from pathlib import Path
 
 import pytest
-from board_answers import ANSWERS, MARK, abouts, plan, run, state
+from board_answers import ANSWERS, MARK, abouts, active, plan, run, state
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.steps import Change, prepare_script, restore_script
 from opjoule.devices.media.medium import Medium
+from opjoule.devices.preparation.changes import STOPPED_UNITS
 from opjoule.devices.state.block_devices import BlockDevices, why_not_expendable
 from opjoule.devices.state.board_state import BoardState, read_state
 from opjoule.devices.state.state_gate import broken_by_steering, steered
 from opjoule.devices.state.state_settings import StateSettings
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, DeviceFault
 
 AWKWARD = 'it\'s; $(touch injected) "x"\n`y` & z'
 
@@ -81,7 +82,7 @@ def test_wifi_stays_on_when_the_connection_runs_over_it(interface, remote, kept)
 
 def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
     """Without avahi-daemon `raspberrypi.local` is lost after two minutes, when this computer's cache forgets it."""
-    board = state(unit=[["avahi-daemon.socket"], ["avahi-daemon.service"], ["cron.service"]])
+    board = state(unit=active("avahi-daemon.socket", "avahi-daemon.service", "cron.service"))
     kept = plan(board, found_by_mdns=True)
     assert [about for about in abouts(kept) if "stopped" in about] == ["cron.service stopped"]
     assert any(".local name" in line for line in kept.kept)
@@ -93,10 +94,45 @@ def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
     "unit", ["systemd-timesyncd.service", "chrony.service", "ntp.service", "ntpsec.service"]
 )
 def test_daemons_that_slew_the_boards_clock_are_stopped_and_started_again(unit):
-    board = state(unit=[[unit]])
+    board = state(unit=active(unit))
     [step] = [each for each in plan(board, services="keep").steps if unit in each.about]
     assert (step.do, step.undo) == (("systemctl", "stop", unit), ("systemctl", "start", unit))
     assert f"{unit} stopped" not in abouts(plan(board, time_daemons="keep"))
+
+
+def test_the_bootloaders_updater_is_never_started_again():
+    """It has run at boot and stays active; started again it would execute `rpi-eeprom-update -a`."""
+    board = state(unit=active("rpi-eeprom-update.service", "cron.service"))
+    assert [about for about in abouts(plan(board)) if "stopped" in about] == ["cron.service stopped"]
+    assert "rpi-eeprom-update.service" not in STOPPED_UNITS
+
+
+SYSTEMCTL = r"""#!/bin/sh
+for word; do case $word in --state=*) states=,${word#*=}, ;; --type=*) types=,${word#*=}, ;; esac; done
+while read -r unit load active about; do
+  case $states in *,$active,*) case $types in *,${unit##*.},*) echo "$unit $load $active $about" ;; esac ;; esac
+done <<'UNITS'
+apt-daily-upgrade.service loaded activating start Daily apt upgrade and clean activities
+apt-daily-upgrade.timer loaded active waiting Daily apt upgrade and clean activities
+cups.path loaded active running CUPS Scheduler
+cron.service loaded inactive dead Regular background program processing daemon
+UNITS
+"""
+
+
+def test_an_upgrade_at_work_is_waited_for_and_never_stopped(tmp_path, monkeypatch):
+    """A oneshot service is activating as long as it works, and never active."""
+    (tmp_path / "systemctl").write_text(SYSTEMCTL)
+    (tmp_path / "systemctl").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    told = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path)).of("unit")
+    with pytest.raises(DeviceFault, match=r"^apt-daily-upgrade\.service is at work: wait until it has ended"):
+        plan(state(unit=told))
+    kept = plan(state(unit=told), services="keep")
+    assert not [about for about in abouts(kept) if "stopped" in about]
+    ended = [[unit, now] for unit, now in told if unit != "apt-daily-upgrade.service"]
+    stopped = [about for about in abouts(plan(state(unit=ended))) if "stopped" in about]
+    assert stopped == ["apt-daily-upgrade.timer stopped", "cups.path stopped"]
 
 
 STILL = {"frequency_ppm": 2.0, "tick_us": 10000, "offset_s": 0.0}
@@ -427,7 +463,7 @@ def test_a_radio_that_is_not_there_yet_stays_in_the_journal(tmp_path):
 
 
 def test_systemd_does_not_save_the_radios_that_a_measurement_switches_off():
-    board = state(unit=[["systemd-rfkill.socket"]])
+    board = state(unit=active("systemd-rfkill.socket"))
     made = plan(board)
     about = abouts(made)
     [saver] = [step for step in made.steps if "systemd-rfkill" in step.about]

@@ -10,6 +10,12 @@ from opjoule.devices.state.block_devices import BlockDevices
 from opjoule.devices.state.board_state import BoardState
 from opjoule.devices.state.state_settings import StateSettings
 
+
+def active(*units: str) -> list[list[str]]:
+    """Answers of state.sh on active units."""
+    return [[unit, "active"] for unit in units]
+
+
 ANSWERS = {
     "policy": [
         ["/c/policy0", "ondemand", "600000", "1500000", "performance ondemand userspace", "600000", "1500000"]
@@ -20,7 +26,7 @@ ANSWERS = {
     "hdmi": [["/d/card1-HDMI-A-1", "connected"]],
     "led": [["/l/ACT", "mmc0", "0"]],
     "swap": [["/var/swap", "file", "-2"], ["/dev/zram0", "partition", "100"]],
-    "unit": [["ssh.service"], ["apt-daily.timer"], ["systemd-journald.service"]],
+    "unit": active("ssh.service", "apt-daily.timer", "systemd-journald.service"),
     "memory_kb": [["2097152"]],
     "root": [["179:2"]],
     "mount": [["179:2", "/"], ["8:33", "/mnt/user"]],

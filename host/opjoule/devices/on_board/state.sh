@@ -69,8 +69,8 @@ done
 while read -r name kind _ _ priority; do
   [ "$name" = Filename ] || line swap "$name" "$kind" "$priority"
 done < /proc/swaps
-systemctl list-units --state=active --plain --no-legend --type=service,timer,socket 2>/dev/null |
-  while read -r unit _; do line unit "$unit"; done
+systemctl list-units --state=active,activating --plain --no-legend --type=service,timer,socket,path 2>/dev/null |
+  while read -r unit _ active _; do line unit "$unit" "$active"; done
 while read -r name size _; do
   [ "$name" = MemTotal: ] && line memory_kb "$size"
 done < /proc/meminfo

@@ -9,10 +9,10 @@ from opjoule.devices.connection.steps import Change
 from opjoule.devices.media.medium import Medium, plan_medium
 from opjoule.devices.state.board_state import BoardState
 from opjoule.devices.state.state_settings import StateSettings
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, DeviceFault
 
 _WAKING_BY_PACKAGE = (
-    ("apt", ("apt-daily.timer", "apt-daily-upgrade.timer", "apt-daily.service", "apt-daily-upgrade.service")),
+    ("apt", ("apt-daily.timer", "apt-daily-upgrade.timer")),
     ("unattended-upgrades", ("unattended-upgrades.service",)),
     ("packagekit", ("packagekit.service",)),
     ("fwupd", ("fwupd-refresh.timer", "fwupd.service")),
@@ -41,12 +41,16 @@ _WAKING_BY_PACKAGE = (
     ("triggerhappy", ("triggerhappy.socket", "triggerhappy.service")),
     ("bluez, pi-bluetooth", ("bluetooth.service", "hciuart.service")),
     ("wolfram-engine", ("wolfram-hwdb.timer",)),
-    ("rpi-eeprom", ("rpi-eeprom-update.service",)),
     ("rpi-swap", ("rpi-zram-writeback.timer", "rpi-zram-writeback.service")),
     ("log2ram", ("log2ram-daily.timer",)),
     ("armbian-bsp-cli", ("armbian-hardware-monitor.service",)),
 )
-"""Units that wake up a Debian, Ubuntu, Raspberry Pi OS or Armbian system periodically, by package."""
+"""Units that wake up a Debian, Ubuntu, Raspberry Pi OS or Armbian system periodically, by package.
+
+Not rpi-eeprom-update.service: it stays active after its work at boot, and a start would update the bootloader.
+"""
+_UPGRADES = ("apt-daily.service", "apt-daily-upgrade.service")
+"""Services that may be replacing packages, and are never stopped: that could leave packages half installed."""
 MDNS_UNITS = ("avahi-daemon.socket", "avahi-daemon.service")
 """avahi-daemon, which answers for a .local name."""
 WAKING_UNITS = tuple(unit for _, units in _WAKING_BY_PACKAGE for unit in units)
@@ -96,7 +100,7 @@ def plan_preparation(
         remote: False if this computer is the board.
         found_by_mdns: the connection needs the board to answer for its .local name.
         gpio_denied: the user may not open the GPIO chips of the sync line.
-    Raises: BadInput: the medium may not be written to as requested.
+    Raises: BadInput: the medium may not be written to as requested. DeviceFault: packages are being upgraded.
     """
     plan = PreparePlan()
     medium_steps = list(plan_medium(state, wanted, medium, user))
@@ -185,7 +189,7 @@ def _radios(
                 changes.append(_radio_off(switch, kind, name, "Wi-Fi off"))
         if kind == "bluetooth" and wanted.bluetooth == "off":
             changes.append(_radio_off(switch, kind, name, "Bluetooth off"))
-    saver = {unit for (unit,) in state.of("unit")}.intersection(_RADIO_SAVER)
+    saver = state.units("active").intersection(_RADIO_SAVER)
     if changes and saver:
         about = "systemd-rfkill stopped, so that a power cut brings the radios back"
         yield Change(about, ("systemctl", "stop", *_RADIO_SAVER), ("systemctl", "start", _RADIO_SAVER[0]))
@@ -237,11 +241,14 @@ def _lights(state: BoardState, wanted: StateSettings) -> Iterator[Change]:
 def _sleepers(
     state: BoardState, wanted: StateSettings, plan: PreparePlan, found_by_mdns: bool
 ) -> Iterator[Change]:
+    for unit in _UPGRADES if wanted.services == "stop" else ():
+        if unit in state.units("activating"):
+            raise DeviceFault(f"{unit} is at work: wait until it has ended")
     if wanted.swap == "off":
         for name, _, priority in state.of("swap"):
             back = ("swap_on", name, priority if int(priority) >= 0 else "")
             yield Change(f"swap {name} off", ("swapoff", name), back)
-    active = {unit for (unit,) in state.of("unit")}
+    active = state.units("active")
     units = WAKING_UNITS if wanted.services == "stop" else ()
     if wanted.services == "stop" and found_by_mdns and active.intersection(MDNS_UNITS):
         plan.kept.append(

@@ -35,6 +35,7 @@ def plan_for(
     """Reads the board's settings and plans the changes to the wanted state; returns the plan and the block devices.
 
     Raises: BadInput: the medium may not be written to as requested, or a setting that the board does not support.
+        DeviceFault: packages are being upgraded.
     """
     state = read_state(shell, board.rights, cpufreq=cpufreq, device=medium.device, path=medium.path)
     plan = plan_preparation(

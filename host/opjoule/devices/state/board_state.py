@@ -32,6 +32,10 @@ class BoardState:
         """wired, wifi, or virtual without a device of its own; empty if there is no such interface."""
         return next((kind for interface, kind in self.of("interface") if interface == name), "")
 
+    def units(self, state: str) -> set[str]:
+        """Names of the systemd units that are active, or activating, as a oneshot service is while it works."""
+        return {unit for unit, now in self.of("unit") if now == state}
+
     @property
     def medium_number(self) -> str:
         """MAJOR:MINOR of the medium's device node itself, whatever its name; empty if there is none."""
