@@ -13,6 +13,7 @@ import platform
 import socket
 import struct
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -34,6 +35,7 @@ from opjoule.databases.registry import (
 )
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.ssh import SshConnection
+from opjoule.devices.on_board import script
 from opjoule.devices.programs.binaries import find_program
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER, Runner
@@ -199,6 +201,31 @@ def test_a_port_that_is_taken_is_named_before_anything_is_made(shell, probe, tmp
     with socket.create_server(("127.0.0.1", PORT)), pytest.raises(DeviceFault, match=f"port {PORT} .* taken"):
         start(shell, Path("/bin/true"), tmp_path)
     assert not (tmp_path / DATA).exists()
+
+
+POSTMASTER = """
+import subprocess, sys
+subprocess.run([sys.executable, "-c", "taken = bytearray(64 << 20); print('up', flush=True); input()"])
+"""
+
+
+@pytest.mark.parametrize("listed", [True, False], ids=["PROC_CHILDREN", "no PROC_CHILDREN"])
+def test_the_processes_that_a_server_has_started_are_counted_on_every_kernel(tmp_path, listed):
+    """Raspberry Pi OS and others have kernels without /proc/PID/task/TID/children."""
+    watch = (
+        script("server_watch.sh") if listed else script("server_watch.sh").replace("/children", "/missing")
+    )
+    command = [sys.executable, "-c", POSTMASTER]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as server:
+        assert server.stdout and server.stdout.readline() == b"up\n"
+        (tmp_path / "pid").write_text(f"{server.pid} boot\n")
+        ran = subprocess.run(
+            ["sh", "-c", watch, "sh", str(tmp_path)], input="\n\n", capture_output=True, text=True, check=True
+        )
+        server.communicate(b"\n")
+    answers = [[int(word) for word in line.split()] for line in ran.stdout.splitlines()]
+    assert [len(answer) for answer in answers] == [5, 5]
+    assert all(kib > 64 << 10 for _, _, kib, _, _ in answers)
 
 
 def test_a_program_that_the_board_lacks_is_named_with_how_to_get_it(shell):

@@ -1,5 +1,6 @@
 # shellcheck shell=sh
-# Answers each line with a server's counters: sh server_watch.sh FOLDER. Read from files without starting a process (proc(5)).
+# Answers each line with a server's counters: sh server_watch.sh FOLDER. Read from files without starting a process (proc(5)),
+# but for one sed where the kernel lists no children (built without PROC_CHILDREN).
 #   uptime in hundredths, processor ticks, resident KiB, bytes read and written
 # Of the server and the processes that it has started: those that have ended are in its own counters (cutime, cstime, io).
 # Memory that they share counts once, as the most that one of them has of it.
@@ -7,7 +8,8 @@ read -r pid _ < "$1/pid" || exit
 while read -r _; do
   read -r up _ < /proc/uptime
   read=0 written=0 anon=0 shared=0 ticks=0 children=
-  { read -r children < "/proc/$pid/task/$pid/children"; } 2>/dev/null
+  if [ -e "/proc/$$/task/$$/children" ]; then { read -r children < "/proc/$pid/task/$pid/children"; } 2>/dev/null
+  else children=$(sed -n "s/ (.*) . $pid .*//p" /proc/[0-9]*/stat 2>/dev/null); fi
   for each in $pid $children; do
     rss=0 own=0
     { while read -r name value _; do
