@@ -29,9 +29,13 @@ MODELS: Final = {(model.vendor, model.product): model for model in (FNB58, FNB48
 INTERPOLATED: Final = frozenset({FNB48S.name})
 """Testers that measure only the first of a packet's four samples: 25 a second (issue 21 of baryluk's repository)."""
 LATER: Final = frozenset({FNB58.name, FNB48S.name})
-"""Testers that start on 81, 82, 82 and need a request once a second. Others start on 81, 82, 83 and need a request
-for each packet."""
+"""Testers that start on 81, 82, 82. Others start on 81, 82, 83."""
+ASKED_SELDOM: Final = frozenset({FNB48S.name})
+"""Testers that are asked once a second, others after each packet. An FNB58 with firmware 0.68 stalls if it is asked
+once a second (issue 19 of baryluk's repository)."""
 ASK_ON_NS: Final = 1_000_000_000
+ASK_AGAIN_NS: Final = 3 * PACKET_NS
+"""Silence after which any tester is asked again."""
 DELIVERY_NS: Final = 60_000_000
 """Longest time from a sample's end to its arrival without waiting: the packet's 40 ms and its transfer."""
 LATE_NS: Final = PACKET_NS // 2
@@ -122,8 +126,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         super().__init__("fnirsi", fnirsi_sensor)
         self._wanted = serial_number
         self._model = ""
-        self._ask_on_ns = 0
-        self._heard_s = 0.0
+        self._asked_ns = self._heard_ns = 0
 
     def _connect(self) -> MeterIdentity:
         model, self._device = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
@@ -155,7 +158,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         while link.read(0.001):
             pass
         self._assembler = FnirsiAssembler(self._model)
-        self._heard_s = time.monotonic()
+        self._heard_ns = time.monotonic_ns()
         self._ask_on(link)
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
@@ -165,13 +168,16 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         packet = link.read(timeout_s)
         while packet:
             arrival_ns = time.monotonic_ns()
-            self._heard_s = arrival_ns * 1e-9
+            self._heard_ns = arrival_ns
             events += assembler.take(packet, arrival_ns)
-            if self._model not in LATER or arrival_ns >= self._ask_on_ns:
+            if self._model not in ASKED_SELDOM or arrival_ns - self._asked_ns >= ASK_ON_NS:
                 self._ask_on(link)
             packet = link.read(0.001)
-        if not events and time.monotonic() - self._heard_s > SILENCE_S:
+        now_ns = time.monotonic_ns()
+        if not events and now_ns - self._heard_ns > SILENCE_S * 1e9:
             raise MeterGone(f"fnirsi: {link.place} has stopped sending: plug it in again")
+        if now_ns - max(self._heard_ns, self._asked_ns) > ASK_AGAIN_NS:
+            self._ask_on(link)
         return events
 
     def stop(self) -> list[MeterEvent]:
@@ -185,7 +191,7 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
 
     def _ask_on(self, link: UsbLink) -> None:
         link.write(command(0x83))
-        self._ask_on_ns = time.monotonic_ns() + ASK_ON_NS
+        self._asked_ns = time.monotonic_ns()
 
     def _await_first(self, link: UsbLink) -> None:
         """Waits for the first measurement. Raises: MeterFault: the tester sends none."""

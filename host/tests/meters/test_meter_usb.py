@@ -230,6 +230,17 @@ def test_each_model_is_begun_in_its_way_and_asked_on(monkeypatch, tmp_path, ids,
     assert device.commands[:3] == begun and 0x83 in device.commands[3:]
 
 
+@pytest.mark.parametrize("ids", [(0x2E3C, 0x5558), (0x2E3C, 0x0049)])
+def test_a_tester_that_stops_after_a_few_packets_is_asked_again(monkeypatch, tmp_path, ids):
+    """An FNB58 with firmware 0.68 stalls if it is asked once a second (issue 19 of baryluk's repository)."""
+    device = SoftwareFnirsi(per_request=3)
+    device.ids = ids
+    plug_in(monkeypatch, device)
+    _, _, summary = recorded("fnirsi", tmp_path, 24)
+    if ids == (0x2E3C, 0x5558):
+        assert summary.losses.lost_samples == 0
+
+
 def run(model="FNB58", amperes=lambda s: 0.5 + s, seconds=6.0, lose=(), drift=0.0, late_ns=None):
     """Packets of a current over time, each arriving a little after its end; `lose`: those that never come."""
     taker = FnirsiAssembler(model)

@@ -214,13 +214,16 @@ def fnirsi_packet(samples, kind=0x04):
 
 
 class SoftwareFnirsi(SoftwareDevice):
-    """Sends a packet every 40 ms after its start, as long as the host asks for more."""
+    """Sends a packet every 40 ms after its start; with `per_request`, so many for its start and each request."""
 
     ids = (0x2E3C, 0x5558)
     interfaces = ((0, STORAGE, BULK, 0x04, 0x84), (3, HID, INTERRUPT, 0x03, 0x83))
 
-    def __init__(self, supply=None, *, mute=False, silent_after=None, first=(), spoil=(), **what):
+    def __init__(
+        self, supply=None, *, mute=False, silent_after=None, first=(), spoil=(), per_request=None, **what
+    ):
         super().__init__(**what)
+        self.per_request = self._left = per_request
         self.supply = supply or Supply()
         self.mute, self.silent_after, self._first, self.spoil = mute, silent_after, list(first), set(spoil)
         self.commands = []
@@ -230,13 +233,15 @@ class SoftwareFnirsi(SoftwareDevice):
     def take(self, data):
         assert len(data) == 64 and data[0] == 0xAA and data[-1] == fnirsi_sum(data[1:-1])
         self.commands.append(data[1])
-        if self.commands[-3:-1] == [0x81, 0x82] and self._due_s is None:
+        waited, self._left = self._left == 0, self.per_request
+        if waited or (self.commands[-3:-1] == [0x81, 0x82] and self._due_s is None):
             self._due_s = time.monotonic() + 0.04
 
     def give(self, timeout_s):
         if (
             self.mute
             or self._due_s is None
+            or self._left == 0
             or (self.silent_after is not None and self.sent >= self.silent_after)
         ):
             time.sleep(min(timeout_s, 0.05))  # the host's read waits
@@ -247,6 +252,7 @@ class SoftwareFnirsi(SoftwareDevice):
             return b""
         time.sleep(max(wait_s, 0))
         self._due_s += 0.04
+        self._left = None if self._left is None else self._left - 1
         self.sent += 1
         packet = self._first.pop(0) if self._first else fnirsi_packet([self.supply.now()] * 4)
         return packet[:5] + b"\x55" + packet[6:] if self.sent in self.spoil else packet
