@@ -20,6 +20,9 @@ from msgspec import Struct
 
 COVERAGE_FACTOR: Final = 2.0
 """k of a normal error for 95.45 %: expanded uncertainty u = k * standard uncertainty."""
+AT_LEAST: Final = "at least this"
+"""Last words of the reason of a value that is a lower bound."""
+NOT_STATED: Final = "uncertainty not stated"
 RECTANGULAR: Final = -1.2
 """Excess kurtosis of an error for which only a bound is known; a normal error has 0."""
 _EXCESS: Final = tuple(-number / 10 for number in range(12, -1, -1))
@@ -113,6 +116,11 @@ class Unstated:
     unit: str
     reason: str
 
+    @property
+    def is_least(self) -> bool:
+        """Whether it is a lower bound: samples were at the end of the meter's range."""
+        return self.reason.endswith(AT_LEAST)
+
     def scale(self, factor: float, unit: str | None = None) -> Unstated:
         """The value times an exact factor."""
         return Unstated(self.value * factor, unit or self.unit, self.reason)
@@ -170,9 +178,9 @@ def from_json(entry: Mapping[str, Any]) -> Quantity:
 
 
 def k_words(numbers: Iterable[Quantity]) -> str:
-    """The coverage factors of the stated numbers as text: "k = 2", or "k = 1.93 to 2"."""
-    known = sorted({f"{number.k:.3g}" for number in numbers if isinstance(number, Measured)}) or ["2"]
-    return f"k = {' to '.join(dict.fromkeys((known[0], known[-1])))}"
+    """The coverage factors of the stated uncertainties as text: "k = 2", "k = 1.93 to 2", or that none is stated."""
+    known = sorted({f"{number.k:.3g}" for number in numbers if isinstance(number, Measured)})
+    return f"k = {' to '.join(dict.fromkeys((known[0], known[-1])))}" if known else NOT_STATED
 
 
 def k_of(entry: Mapping[str, Any]) -> float:

@@ -18,7 +18,7 @@ from opjoule.energy.uncertainty import sampling_u_j, seen_share, steps_u_w
 from opjoule.energy.window_edges import alignment_u_j
 from opjoule.errors import GapError, WindowError
 from opjoule.trace.power_trace import PowerTrace
-from opjoule.units import Measured, Unstated
+from opjoule.units import AT_LEAST, Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
 """Default limit for the part of a window that may be lost without its charge; above it there is no energy."""
@@ -165,7 +165,7 @@ def stated_energy(budget: Budget, energy_j: float, clipped_samples: int) -> Meas
     """
     if not clipped_samples:
         return budget.energy(energy_j)
-    reason = f"{clipped_samples} samples at the end of the meter's range: at least this"
+    reason = f"{clipped_samples} samples at the end of the meter's range: {AT_LEAST}"
     return Unstated(energy_j, "J", reason)
 
 

@@ -116,9 +116,9 @@ def mean_power(result: EnergyResult) -> Quantity:
 
 def no_uncertainty(record: RunRecord, sensor: ErrorBounds | None) -> str:
     """Reason why no uncertainty of a record's energies can be stated; empty if it can."""
-    if sensor is None:
-        return NO_BOUNDS
-    return STATED_VOLTAGE if record.run.found.imported.voltage_stated else ""
+    if record.run.found.imported.voltage_stated:
+        return STATED_VOLTAGE
+    return NO_BOUNDS if sensor is None else ""
 
 
 def unstated(value: Any, reason: str) -> Any:

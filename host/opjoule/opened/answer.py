@@ -16,7 +16,7 @@ from opjoule.opened.rounding import with_unit
 from opjoule.record.result import Conclusion, read_result
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
-from opjoule.units import Measured, Missing, Quantity, Unstated, k_words
+from opjoule.units import NOT_STATED, Measured, Missing, Quantity, Unstated, counted, k_words
 
 TRACE_ONLY = "no workload was run, so there is no energy per operation."
 
@@ -118,9 +118,9 @@ class Answer:
         """Coverage factors and number of runs behind the stated intervals."""
         runs = self.concluded.repeats
         k = k_words([self.quantity(definition.key) for definition in self.quantities.shown("headline")])
-        if runs == 1:
+        if runs == 1 and k != NOT_STATED:
             return f"{k}; one run, so the spread between runs is not included"
-        return f"{k}, {runs} runs" if runs else k
+        return f"{k}, {counted(runs, 'run')}" if runs else k
 
     @property
     def banners(self) -> list[Banner]:
@@ -179,12 +179,13 @@ def open_answer(of: Path | RunRecord) -> Answer:
 
 
 def in_words(of: Measured | Unstated, what: str) -> str:
-    """Text such as "1.235 ± 0.051 mJ per operation"; an energy without an uncertainty is a lower bound."""
+    """Text such as "1.235 ± 0.051 mJ per operation"; a lower bound has "at least"."""
     shown = rounded_quantity(of)
     assert shown is not None
     unit = shown.unit.removesuffix("/operation")
     if shown.u is None:
-        return f"at least {with_unit(shown.value, unit)} {what}"
+        least = "at least " if isinstance(of, Unstated) and of.is_least else ""
+        return f"{least}{with_unit(shown.value, unit)} {what}"
     return f"{with_unit(f'{shown.value} ± {shown.u}', unit)} {what}"
 
 

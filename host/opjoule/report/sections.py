@@ -16,7 +16,7 @@ from opjoule.record.result import RepeatValues
 from opjoule.report.advice import shares
 from opjoule.report.head import head_lines
 from opjoule.report.page import banner
-from opjoule.units import Missing, from_json
+from opjoule.units import NOT_STATED, Missing, from_json
 
 
 def banners(answer: Answer) -> Element:
@@ -59,7 +59,7 @@ def _big(answer: Answer, path: str, what: str) -> Element:
         number.append(element("span", f" ± {shown.u}", class_="u"))
     number.append(element("span", f" {shown.unit.removesuffix('/operation')}", class_="unit"))
     simulated = "SIMULATED, " if answer.record.simulated else ""
-    covers = answer.covers if shown.u is not None else "uncertainty not stated"
+    covers = answer.covers if shown.u is not None else NOT_STATED
     meaning = element("p", f"{what} ({simulated}{covers})", class_="what")
     return element("div", number, meaning, aria_label=in_words(quantity, what))
 

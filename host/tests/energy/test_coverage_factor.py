@@ -21,6 +21,7 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import (
     RECTANGULAR,
     Measured,
+    Unstated,
     add,
     coverage_factor,
     excess_kurtosis,
@@ -119,8 +120,9 @@ def test_a_number_without_k_in_an_older_file_has_2():
 
 def test_words_name_one_factor_or_the_least_and_the_greatest():
     normal, bounded = Measured(1.0, 0.1, "J"), Measured(1.0, 0.1, "J", 1.653)
-    assert k_words([normal]) == k_words([]) == "k = 2"
+    assert k_words([normal]) == "k = 2"
     assert k_words([normal, bounded]) == "k = 1.65 to 2"
+    assert k_words([Unstated(1.0, "J", "a stated voltage")]) == k_words([]) == "uncertainty not stated"
 
 
 def test_energy_power_and_energy_above_idle_of_an_unmarked_shunt_say_their_k():

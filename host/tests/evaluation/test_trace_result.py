@@ -11,6 +11,7 @@ from opjoule.cli.report.command import run_report
 from opjoule.cli.short_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.trace_result import STATED_VOLTAGE, conclude_trace
+from opjoule.opened.answer import open_answer
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
 from recorded_traces import SLOW, recorded
@@ -106,6 +107,11 @@ def test_a_recording_as_json_lists_the_faults_of_its_record(tmp_path, capsys):
     assert "smaller shunt" in told["faults"][0] and told["meter_faults"] == []
 
 
+def sentence(options):
+    """The answer of an imported trace, with ordinary spaces."""
+    return open_answer(options.out).sentence.replace("\N{NO-BREAK SPACE}", " ")
+
+
 CSV = "time (s),current (mA)\n" + "".join(f"{number / 1000},{500}\n" for number in range(2000))
 
 
@@ -117,5 +123,14 @@ def test_an_imported_trace_states_no_interval_that_it_cannot_have(tmp_path, caps
     assert run_import(options) == 0
     result, said = read_result(options.out).numbers, capsys.readouterr().out
     assert result["energy_j"]["value"] == pytest.approx(5.0, rel=1e-3) and result["energy_j"]["u"] is None
-    assert (STATED_VOLTAGE in result["energy_j"]["reason"]) == (sensor is not None)
-    assert "mean power" in said and "energy" in said
+    assert result["energy_j"]["reason"] == STATED_VOLTAGE
+    assert "mean power" in said and "energy" in said and "--sensor" not in said
+    assert "2.500 W in the mean (uncertainty not stated)" in sentence(options)
+
+
+def test_an_imported_trace_at_the_end_of_the_range_is_a_lower_bound(tmp_path):
+    file = tmp_path / "trace.csv"
+    file.write_text("time (s),current (A),voltage (V)\n" + "".join(f"{n / 1000},{4},5\n" for n in range(2000)))
+    options = ImportOptions(file=file, out=tmp_path / "bench", columns=[], sensor="ina219")
+    run_import(options)
+    assert "at least 20.00 W in the mean (uncertainty not stated)" in sentence(options)

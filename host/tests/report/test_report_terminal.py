@@ -29,7 +29,8 @@ def test_the_answer_comes_first(tmp_path: Path) -> None:
     first = " ".join(summary(tmp_path).split())
     assert first.startswith(
         "LevelDB on rpi4 (SIMULATED), sd: 861 ± 52 µJ above idle per operation; 2.874 ± 0.043 mJ in all per operation; "
-        "1.040 ± 0.050 J of it after the last operation (k = 2; one run, so the spread between runs is not included)."
+        "1.040 ± 0.050 J in total above idle after the last operation (k = 2; one run, so the spread between runs is "
+        "not included)."
     )
 
 

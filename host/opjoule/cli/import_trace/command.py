@@ -32,7 +32,7 @@ def run_import(options: ImportOptions) -> int:
         raise BadInput(f"--sensor {options.sensor} is unknown: use one of {', '.join(sensors)}")
     trace = import_csv(options.file, _mapping(options.columns), options.voltage)
     sensor = options.sensor or usual_sensors().get(trace.layout.kind)
-    if sensor is None:
+    if sensor is None and not trace.voltage_stated:
         trace.notes.append("error bounds unknown: name the meter with --sensor to get an uncertainty")
     record = RunRecord.create(
         options.out, {"import": str(options.file), "columns": options.columns}, simulated=False

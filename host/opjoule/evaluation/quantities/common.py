@@ -121,7 +121,7 @@ COMMON: Final = (
         "write_back_energy_j", "J", Topic.ENERGY, "… after the last operation",
         "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
         lambda repeat: above_idle("write_back", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
-        headline="of it after the last operation", column="after the last operation",
+        headline="in total above idle after the last operation", column="after the last operation",
         line=("write-back", "above idle, {settle_s} from the last operation to rest"),
     ),
     Definition(
