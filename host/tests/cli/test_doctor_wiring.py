@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from opjoule.cli.commands import main
 from opjoule.cli.doctor import command as doctor
 from opjoule.cli.doctor.command import Listener, examine, flow_finding, listening
 from opjoule.devices.profiles import find_profile, known_profiles
@@ -136,6 +137,47 @@ def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
     found = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
     assert [each.well for each in found] == [True, False]
     assert "0 of 6 edges" in found[1].detail
+
+
+def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
+    findings = [
+        Finding("disk", True, "free"),
+        Finding.note("study s1", "lacks one"),
+        Finding("pin", False, "dead", "solder"),
+    ]
+    monkeypatch.setattr(doctor, "examine", lambda *_, **__: iter(findings))
+    assert main(["doctor"]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said == [
+        "ok   disk: free",
+        "note study s1: lacks one",
+        "MEND pin: dead",
+        "       -> solder",
+        "1 thing to mend.",
+    ]
+
+
+def test_what_is_missing_or_tested_otherwise_is_a_note(tmp_path, monkeypatch):
+    monkeypatch.setattr(doctor, "missing", lambda study: {"mongodb": "missing"} if study.name == "s1" else {})
+    found = {each.about: each for each in examine(tmp_path / "rig.toml", simulate=True)}
+    assert [found[about].is_note for about in ("study s1", "study s2", "tested otherwise")] == [
+        True,
+        False,
+        True,
+    ]
+
+
+def test_the_remedy_of_a_fault_in_rig_toml_is_a_page_on_hardware(tmp_path):
+    path = tmp_path / "rig.toml"
+    path.write_text(
+        '[meter]\nport = "serial:/dev/no-such-port"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
+    )
+    found = {each.about: each for each in examine(path, simulate=False)}
+    assert found["meter"].remedy == "see docs/how-to/wire-the-rig.md"
+    assert found["rpi4 supply"].is_note  # the last of the two: the board reads its own meter
+    path.write_text("[meter]\n")
+    *_, last = examine(path, simulate=False)
+    assert last.remedy == "see docs/how-to/connect-a-board.md"
 
 
 ADVISED = RigSupply(voltage_v=5.2, cable_ohm=0.08)

@@ -39,6 +39,8 @@ from opjoule.units import counted
 LEAST_BOARD_W: Final = 0.25
 """Power below that of every board in the profiles; a Raspberry Pi Zero 2 W idles at about 0.4 W."""
 LEAST_SUPPLY_V: Final = 2.0
+_BOARD_PAGE: Final = "docs/how-to/connect-a-board.md"
+_METER_PAGE: Final = "docs/how-to/wire-the-rig.md"
 _FLOW_S: Final = 3.0
 _FLOW_SAMPLES: Final = 200
 _FREE_BYTES_MIN = 2 << 30
@@ -164,7 +166,10 @@ def run_doctor(options: DoctorOptions) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     bad = 0
     for finding in examine(options.rig, simulate=options.simulate, pulses=options.pulses):
-        mark = Text("ok  ", "green") if finding.well else Text("MEND", "red")
+        if finding.is_note:
+            mark = Text("note", "yellow")
+        else:
+            mark = Text("ok  ", "green") if finding.well else Text("MEND", "red")
         console.print(mark.append(f" {finding.about}: {finding.detail}", "default"))
         if not finding.well:
             bad += 1
@@ -188,19 +193,20 @@ def examine(rig_path: Path, *, simulate: bool, pulses: int | None = None) -> Ite
     stand_ins = [
         f"{database.title} ({database.stand_in})" for database in known_databases() if database.stand_in
     ]
-    yield Finding("tested otherwise", True, "; ".join(stand_ins))
+    yield Finding.note("tested otherwise", "; ".join(stand_ins))
     there = rig_path.exists()
     if simulate or not there:
         yield from _simulated_rig()
     if there or not simulate:
-        yield from _guarded("rig", _rig(rig_path, pulses))
+        yield from _guarded("rig", _BOARD_PAGE, _rig(rig_path, pulses))
 
 
-def _guarded(about: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+def _guarded(about: str, page: str, findings: Iterator[Finding]) -> Iterator[Finding]:
+    """The findings; an error ends them and is a finding of its own, whose remedy is a page of the documentation."""
     try:
         yield from findings
     except OpJouleError as error:
-        yield Finding(about, False, str(error), "see docs/tutorial/first-joule.md")
+        yield Finding(about, False, str(error), f"see {page}")
 
 
 def _loader() -> Finding:
@@ -228,18 +234,21 @@ def _simulated_rig() -> Iterator[Finding]:
         yield Finding(about, path.exists(), f"{path.relative_to(ROOT)} {there}", remedy)
     for study in known_studies():
         lacking = "; ".join(f"{name}: {words}" for name, words in missing(study).items())
-        yield Finding(f"study {study.name}", True, lacking or "all its systems are available")
+        about = f"study {study.name}"
+        yield (
+            Finding.note(about, lacking) if lacking else Finding(about, True, "all its systems are available")
+        )
 
 
 def _rig(path: Path, pulses: int | None) -> Iterator[Finding]:
     rig = read_rig(path)
     yield Finding("rig description", True, f"{path}: {', '.join(sorted(rig.devices)) or 'no board yet'}")
-    yield from _guarded("meter port", _port(rig))
-    yield from _guarded("meter", _meter(rig))
+    yield from _guarded("meter port", _METER_PAGE, _port(rig))
+    yield from _guarded("meter", _METER_PAGE, _meter(rig))
     with listening(rig.meter) as heard:
         for name, device in sorted(rig.devices.items()):
-            yield from _guarded(f"{name} supply", _supply(name, rig))
-            yield from _guarded(name, _board(name, device, pulses, heard))
+            yield from _guarded(f"{name} supply", _BOARD_PAGE, _supply(name, rig))
+            yield from _guarded(name, _BOARD_PAGE, _board(name, device, pulses, heard))
 
 
 def _port(rig: Rig) -> Iterator[Finding]:
@@ -274,7 +283,8 @@ def _meter(rig: Rig) -> Iterator[Finding]:
         yield kinds_finding(period_s)
     for note in identity.notes:
         warns = note.startswith("WARNING")
-        yield Finding("meter", not warns, note, "name the shunt that is soldered in" if warns else "")
+        remedy = "name the shunt that is soldered in"
+        yield Finding("meter", False, note, remedy) if warns else Finding.note("meter", note)
     if on_bus and identity.sensors:
         yield from _ready_flags(rig)
 
@@ -306,17 +316,18 @@ def kinds_finding(period_s: float) -> Finding:
 def calibration_findings(known: KnownSensors) -> Iterator[Finding]:
     """One finding per sensor: its calibration, or how to calibrate it."""
     for number, bounds in known.bounds.items():
+        if calibration := known.found.get(number):
+            yield Finding("calibration", True, calibration.file.title)
+            continue
         words = (
             "none; the sensor has no name under which one could be found: add label=NAME to the "
             f"meter's port, for example serial:/dev/ttyACM0,label=bench-1; {_AS_DELIVERED}"
         )
-        if calibration := known.found.get(number):
-            words = calibration.file.title
-        elif bounds.sensor_id:
+        if bounds.sensor_id:
             words = f"sensor {bounds.sensor_id} has none: {_AS_DELIVERED}"
-        yield Finding("calibration", True, words)
+        yield Finding.note("calibration", words)
     for line in known.warnings:
-        yield Finding("calibration", True, line)
+        yield Finding.note("calibration", line)
 
 
 def _ready_flags(rig: Rig) -> Iterator[Finding]:
@@ -332,7 +343,7 @@ def _supply(name: str, rig: Rig) -> Iterator[Finding]:
     path = supply_path(find_profile(name), rig.meter, RIG_FILE, rig.supply)
     yield Finding(f"{name} supply", not path.warning, path.supply_words, path.remedy)
     if warning := local_meter_warning(rig.device(name).connection, rig.meter):
-        yield Finding(f"{name} supply", True, warning)
+        yield Finding.note(f"{name} supply", warning)
 
 
 def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | None) -> Iterator[Finding]:
@@ -344,7 +355,7 @@ def _board(name: str, device: RigDevice, pulses: int | None, heard: Listener | N
             remedy = f"use one of {', '.join(profile.media)}"
             yield Finding(f"{name} {medium}", False, "the board has no such medium", remedy)
         elif medium.startswith("ssd-usb") and profile.supply_note:
-            yield Finding(f"{name} {medium}", True, profile.supply_note)
+            yield Finding.note(f"{name} {medium}", profile.supply_note)
     edges = heard.wait_for_edges if heard and heard.has_sync_input else None
     played = pulses if pulses is not None else PULSES if edges else 0
     answered = False

@@ -38,6 +38,13 @@ class Finding:
     well: bool
     detail: str
     remedy: str = ""
+    is_note: bool = False
+    """Whether it is neither sound nor a fault: a warning, or something that only some measurements need."""
+
+    @classmethod
+    def note(cls, about: str, detail: str) -> Finding:
+        """A finding that needs no remedy, but is not sound either."""
+        return cls(about, True, detail, is_note=True)
 
 
 def examine_board(
@@ -161,8 +168,10 @@ def edges_finding(name: str, played: int, arrived: int) -> Finding:
 def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
     """Reports under-voltage if the board detects it; a kernel without detection is not a fault of the rig."""
     flags = shell.run(["sh", "-c", _FLAGS, "sh", profile.throttled, HWMON]).text().split()
-    words = ", ".join(flags) or "the board does not report it: watch the voltage in the trace"
-    return Finding(f"{name} under-voltage", True, words)
+    about = f"{name} under-voltage"
+    if not flags:
+        return Finding.note(about, "the board does not report it: watch the voltage in the trace")
+    return Finding(about, True, ", ".join(flags))
 
 
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
