@@ -130,7 +130,9 @@ def test_an_imported_trace_states_no_interval_that_it_cannot_have(tmp_path, caps
 
 def test_an_imported_trace_at_the_end_of_the_range_is_a_lower_bound(tmp_path):
     file = tmp_path / "trace.csv"
-    file.write_text("time (s),current (A),voltage (V)\n" + "".join(f"{n / 1000},{4},5\n" for n in range(2000)))
+    file.write_text(
+        "time (s),current (A),voltage (V)\n" + "".join(f"{n / 1000},{4},5\n" for n in range(2000))
+    )
     options = ImportOptions(file=file, out=tmp_path / "bench", columns=[], sensor="ina219")
     run_import(options)
     assert "at least 20.00 W in the mean (uncertainty not stated)" in sentence(options)
