@@ -83,7 +83,8 @@ class Board:
         self.medium = medium
         self.preparation = preparation
         self.kept = KeptDatabases(shell, kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
-        self.runner = Runner(shell, programs.probe, session, pin=pin, under=probe.under)
+        boot_id = str(facts.get("boot_id", ""))
+        self.runner = Runner(shell, programs.probe, session, pin=pin, under=probe.under, boot_id=boot_id)
         self._session = session.rpartition("/")[2]
         self._options = probe
         self._probe: Probe | None = None

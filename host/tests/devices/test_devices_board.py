@@ -284,6 +284,44 @@ def test_a_cut_link_ends_the_run_and_its_files_are_fetched_when_it_is_back(sshd,
         device.close()
 
 
+class LostShell(LocalShell):
+    """A board that is back after a lost link."""
+
+    def is_up(self) -> bool:
+        return False
+
+    def is_still_up(self) -> bool:
+        return False
+
+
+@pytest.mark.parametrize(
+    ("boot", "folder", "reason"),
+    [
+        ("another", "/dev/shm/none/run-1", "but has restarted and kept no files of this phase$"),
+        (
+            "same",
+            "/dev/shm/none/run-1",
+            r"without files of this phase: .*RemoveIPC.*loginctl enable-linger",
+        ),
+        ("same", "/var/tmp/none/run-1", "but without files of this phase$"),
+        ("same", "/dev/shm/./run-1", "but without files of this phase$"),
+        ("", "/var/tmp/none/run-1", "but without files of this phase$"),
+    ],
+)
+def test_files_that_are_gone_after_a_lost_link_have_the_reason(tmp_path, boot, folder, reason):
+    """systemd-logind removes what a user has in /dev/shm when the last session has ended."""
+    now = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    run = WorkloadRun(LostShell(), ["true"], folder, tmp_path, boot_id=now if boot == "same" else boot)
+    with pytest.raises(LinkFault, match=reason):
+        run.wait()
+
+
+def test_a_lost_link_without_files_to_fetch_claims_no_restart():
+    run = WorkloadRun(LostShell(), ["true"], "/dev/shm/none/run-1", None)
+    with pytest.raises(LinkFault, match=r"the board is back$"):
+        run.wait()
+
+
 TESTS = Path(__file__).resolve().parents[1]
 PLACES = TESTS.parent, TESTS / "support", TESTS / "devices"
 HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES))}

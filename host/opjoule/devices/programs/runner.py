@@ -28,6 +28,8 @@ class Runner:
     """Processors that programs are restricted to, as taskset -c takes them; empty for all."""
     under: Sequence[str] = ()
     """A command of the board that starts each program, followed by the program's command line."""
+    boot_id: str = ""
+    """Identifier of the board's present boot; empty if unknown."""
     _copied: dict[Path, str] = field(default_factory=dict)
 
     def start(
@@ -61,14 +63,17 @@ class Runner:
         keeper = [self.probe, "run", "--dir", self.folder, "--tag", tag, "--serve", marks]
         keeper += ["--silence-s", str(SILENCE_S), *pin, *marked, "--", *self.under]
         if not stream:
-            return WorkloadRun(self.shell, [*keeper, *command, *options], folder, raw)
+            return self._run([*keeper, *command, *options], folder, raw)
         fifo = f"{folder}/operations"
         made = self.shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
         made.checked(f"cannot make {fifo} on the board")
-        run = WorkloadRun(self.shell, [*keeper, *command, *options, "--trace", fifo], folder, raw)
+        run = self._run([*keeper, *command, *options, "--trace", fifo], folder, raw)
         assert raw
         run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
         return run
+
+    def _run(self, command: list[str], folder: str, raw: Path | None) -> WorkloadRun:
+        return WorkloadRun(self.shell, command, folder, raw, boot_id=self.boot_id)
 
     @property
     def files_folder(self) -> str:

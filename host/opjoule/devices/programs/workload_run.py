@@ -22,6 +22,7 @@ RECONNECT_S = 120.0
 INTERRUPT_S = 30.0
 """Time limit from the request to the end: the probe kills a workload after 10 s."""
 _SSH_LOST = 255
+_BOOT_AND_FOLDER = 'cat /proc/sys/kernel/random/boot_id; [ -d "$1" ]'
 
 
 class OperationStream:
@@ -70,15 +71,19 @@ class OperationStream:
 class WorkloadRun(LineProcess):
     """One run; `folder` on the board receives its files, `raw` on the host their copies."""
 
-    def __init__(self, shell: Shell, command: list[str], folder: str, raw: Path | None) -> None:
+    def __init__(
+        self, shell: Shell, command: list[str], folder: str, raw: Path | None, *, boot_id: str = ""
+    ) -> None:
         """Starts `probe run`.
 
         Args:
             command: the probe's command line, followed by the workload's.
             folder: on the board, directly in a session's; its name is that of the run's files.
             raw: None for a program whose files are not needed.
+            boot_id: of the board's present boot; empty if unknown.
         """
         self._shell = shell
+        self._boot_id = boot_id
         self._folder = folder
         self._raw = raw
         self._ended = threading.Event()
@@ -138,7 +143,21 @@ class WorkloadRun(LineProcess):
         why = f"the link to {self._shell.target} was lost ({self._shell.why_down()})"
         if not self._shell.reconnect(RECONNECT_S):
             return f"{why} and is not back after {RECONNECT_S:g} s; when it is, run measure.py restore"
-        arrived = stop_and_fetch(self._shell, self._folder, self._raw) if self._raw else []
-        if not arrived:
-            return f"{why}; the board is back, but has restarted and kept no files of this phase"
-        return f"{why}; the board is back and its files were fetched"
+        if not self._raw:
+            return f"{why}; the board is back"
+        if stop_and_fetch(self._shell, self._folder, self._raw):
+            return f"{why}; the board is back and its files were fetched"
+        return f"{why}; the board is back, but {self._why_no_files()}"
+
+    def _why_no_files(self) -> str:
+        """Why the board no longer has the files of this phase: a restart, or the end of the user's last session."""
+        session = self._folder.rpartition("/")[0]
+        now = self._shell.run(["sh", "-c", _BOOT_AND_FOLDER, "sh", session])
+        if self._boot_id and now.text().strip() != self._boot_id:
+            return "has restarted and kept no files of this phase"
+        if now.status == 0 or not session.startswith("/dev/shm/"):
+            return "without files of this phase"
+        return (
+            "without files of this phase: systemd-logind removes a user's files from /dev/shm after the last session "
+            "(RemoveIPC); run 'loginctl enable-linger USER' there once, as root"
+        )
