@@ -10,6 +10,17 @@ seed. The energy of each kind of operation and each activity is known exactly; t
 loads: steady, steps, bursts of 100 us to 1 s, a changing frequency, operations in step with the meter's samples, and a
 client that paces them. All loads have bursts of other programs of 20 us to 1 s, humps of compaction, lagging write-back
 and tails of the medium.
+
+Scenarios:
+    everything at random
+    50/50, an update costs 3 reads
+    95/5, an update costs 3 reads
+    kinds that cannot be told apart
+    the same in randomised blocks
+    writes on one background thread
+    writes on two background threads
+    a client that paces its operations
+
 Nothing here is a measurement of a board. docs/method/validation.md reports the results.
 """
 
@@ -40,7 +51,9 @@ class ValidateOptions(Options):
 
     trials: int | None = option(positive, "N", "experiments of each scenario")
     seed: int = option(int, "SEED", "seed of the first experiment (default: 1)", 1)
-    only: tuple[str, ...] = repeated(str, "SCENARIO", "one scenario; may be given again")
+    only: tuple[str, ...] = repeated(
+        str, "SCENARIO", "one scenario of those listed below; may be given again"
+    )
     jobs: int = option(positive, "N", "processes (default: all processors)", os.cpu_count() or 1)
     plot: Path | None = option(directory, "FILE", "SVG file for a plot of errors over their intervals")
 

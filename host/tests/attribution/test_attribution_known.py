@@ -3,6 +3,7 @@
 Many more, of every kind: host/validate.py.
 """
 
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from known_meter import experiment
 from known_work import Choice
 from opjoule.attribution.attribute import attribute_runs
 
+HOST = Path(__file__).resolve().parents[2]
 SEEDS = range(5)
 
 
@@ -128,6 +130,12 @@ def test_the_same_data_give_the_same_answer():
     made = experiment(4, Choice(seconds=10.0))
     one, other = attribute_runs([made.work])[0], attribute_runs([made.work])[0]
     assert (one.operations, one.activities) == (other.operations, other.activities)
+
+
+def test_the_help_of_validate_lists_every_scenario():
+    said = subprocess.run([HOST / "validate.py", "--help"], capture_output=True, text=True, check=True).stdout
+    listed = said.partition("\nScenarios:\n")[2].partition("\n\n")[0]
+    assert [line.strip() for line in listed.splitlines()] == list(SCENARIOS)
 
 
 def test_every_scenario_can_be_drawn():

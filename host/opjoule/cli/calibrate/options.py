@@ -15,7 +15,7 @@ SECONDS: Final = 60.0
 _EPILOG: Final = """\
 Give accuracies as the maker states them: 0.05%+2mV (bounds), or "0.03% k=2" (a certificate).
 
-To try it without hardware (one minute, simulated sensor and multimeter):
+To try it without hardware (about a minute, simulated sensor and multimeter):
   host/calibrate.py --simulate
 
 With a multimeter that reads the voltage over a 0.1 ohm 0.1 % resistor in series,

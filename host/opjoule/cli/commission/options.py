@@ -71,8 +71,8 @@ COMMISSION: Final = Command(
     "commission",
     CommissionOptions,
     "opjoule.cli.commission.command:run_commission",
-    "Checks a rig before its first measurement: twelve steps, about 15 minutes without the time for rewiring. Exit "
-    "status: 0 if every step passed or was left out with a reason, 6 if one failed, 1 if some are still to do.",
+    "Checks a rig before its first measurement: twelve steps, half an hour with the rewiring. Exit status: "
+    "0 if every step passed or was left out with a reason, 6 if one failed, 1 if some are still to do.",
     _EPILOG,
     checked=_checked,
     needs=lambda options: Needs(
