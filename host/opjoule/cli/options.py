@@ -190,6 +190,12 @@ class Parser(argparse.ArgumentParser):
                     action.help = action.help.replace(mark, text.replace("%", "%%"))
         return super().format_help()
 
+    @property
+    def option_names(self) -> list[str]:
+        """Names of the options as a file has them: without dashes at the front, with underscores inside."""
+        written = [word for action in self._actions for word in action.option_strings]
+        return sorted({word.lstrip("-").replace("-", "_") for word in written})
+
     def error(self, message: str) -> NoReturn:
         """Reports the mistake and points to --help; exit status 2."""
         self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")

@@ -320,6 +320,33 @@ def test_a_mistake_in_the_file_is_one_line(tmp_path, capsys, text):
     assert len(str(wrong.value)) > 30
 
 
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        (
+            'db = "leveldb"\noperatoins = 9',
+            "[constants] unknown option 'operatoins': did you mean 'operations'?",
+        ),
+        (
+            'db = "leveldb"\noperations = "many"',
+            "the cell storage sd: operations: 'many' is not a whole number",
+        ),
+        ('db = "leveldb"\nvalue-size = 0', "the cell storage sd: value_size: "),
+        ("", 'db is missing: give it under [constants], for example db = "leveldb"'),
+        (
+            'db = "leveldb"\n[[where]]\nwhen = { storage = "sd" }\nthread = 4',
+            "[[where]] unknown option 'thread': did you mean 'threads'?",
+        ),
+    ],
+)
+def test_a_mistake_in_the_file_has_the_names_of_the_file(tmp_path, tables, says):
+    path = tmp_path / "wrong.toml"
+    path.write_text(f'axes.storage = ["sd"]\n[constants]\ndevice = "rpi4"\nsimulate = true\n{tables}\n')
+    with pytest.raises(BadInput) as wrong:
+        CampaignFile.read(path)
+    assert str(wrong.value).startswith(f"{path}: {says}") and "--operat" not in str(wrong.value)
+
+
 def started(argv: list[str], log: Path) -> subprocess.Popen:
     with log.open("a") as out:
         return subprocess.Popen(argv, stdout=out, stderr=out, cwd=ROOT, start_new_session=True)

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
-from opjoule.campaign.axes import axis, words_of
+from opjoule.campaign.axes import AXES, axis, words_of
 from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
 from opjoule.cli.command import Needs
 from opjoule.cli.measure.options import (
@@ -24,6 +24,7 @@ from opjoule.cli.measure.options import (
 )
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study
+from opjoule.suggestion import suggestion
 from opjoule.toml_entry import (
     axis_values,
     check_keys,
@@ -41,6 +42,11 @@ NOT_OF_A_CELL: Final = (
     *("out", "json", "dry_run", "repeats", "seed", "until_u", "repeats_limit", "help", "version"),
 )
 """Options that the campaign sets itself, or that have no meaning in a campaign."""
+_NEEDED: Final = {"db": "leveldb", "device": "rpi4"}
+"""Options that every cell needs, with an example each."""
+_LISTED: Final = "host/measure.py --help lists the options"
+_OPTION: Final = re.compile(r"argument --?([\w-]+)(?=:)")
+"""An option in a message of the parser."""
 CELLS_MAX: Final = 10_000
 """Most measurements of one campaign, over all blocks; even the shortest take more than a month."""
 RETRIES_MAX: Final = 1000
@@ -171,6 +177,22 @@ def check_size(cells: int, blocks: int) -> None:
         )
 
 
+def _check_options(where: str, names: Iterable[str]) -> None:
+    """Raises: BadInput: a name is neither an option of measure.py, nor an axis, nor a property."""
+    known = [*dict.fromkeys((*MEASURE.parser().option_names, *AXES, "properties"))]
+    for name in names:
+        if name.replace("-", "_") not in known and "." not in name:
+            raise BadInput(f"{where} unknown option '{name}': {suggestion(name, known)}{_LISTED}")
+
+
+def _read_cell(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOptions:
+    """The options of a cell; errors have their names as in the file, without dashes."""
+    try:
+        return cell_options(words, condition)
+    except BadInput as error:
+        raise BadInput(_OPTION.sub(lambda found: found[1].replace("-", "_"), str(error))) from None
+
+
 def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
     for name in table(entry, "axes"):
         axis(name)
@@ -187,6 +209,9 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         if name in axes:
             raise BadInput(f"{name} is a constant and an axis: leave one out")
     excluded, special = tables(entry, "exclude"), tables(entry, "where")
+    _check_options("[constants]", constants)
+    for one in special:
+        _check_options("[[where]]", [name for name in one if name != "when"])
     for match in (*excluded, *(one.get("when", {}) for one in special)):
         check_match(match, axes)
     cells: list[PlannedCell] = []
@@ -194,8 +219,14 @@ def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:
         if any(matches(exclusion, condition) for exclusion in excluded):
             continue
         cell_settings = where_values(special, condition)
-        words = (*words_of({**constants, **condition, **cell_settings}), "--seed", str(seed))
-        cells.append(PlannedCell(condition, cell_options(words, condition), len(cells)))
+        settings = {**constants, **condition, **cell_settings}
+        for name, example in _NEEDED.items():
+            if name not in settings:
+                raise BadInput(
+                    f'{name} is missing: give it under [constants], for example {name} = "{example}"'
+                )
+        words = (*words_of(settings), "--seed", str(seed))
+        cells.append(PlannedCell(condition, _read_cell(words, condition), len(cells)))
     if not cells:
         raise BadInput("[[exclude]] removes every cell")
     return tuple(cells)
