@@ -39,6 +39,20 @@ TEST_CASE("INA226: averaging multiplies both conversions") {
   for (uint8_t code = 0; code < 8; ++code) CHECK(averages(code) == expected[code]);
 }
 
+TEST_CASE("INA226: a mean stays readable until the next one's last shunt conversion has ended") {
+  SensorPlan plan;
+  uint16_t detail;
+  for (uint8_t code = 0; code < 8; ++code) {
+    const uint8_t adc = static_cast<uint8_t>(code << 3 | 3);
+    REQUIRE(ina226::plan(wanted(Mode::pairs, adc, 3), 0x44, &plan, &detail) == Result::ok);
+    const uint32_t valid_ticks = plan.sample_ticks / 256 * plan.shunt_share_q8;
+    CHECK(valid_ticks <= plan.sample_ticks - 588 * kTicksPerUs);
+    CHECK(plan.shunt_share_q8 >= 255 - 128 / averages(code));
+    REQUIRE(ina226::plan(wanted(Mode::shunts, adc, 3), 0x44, &plan, &detail) == Result::ok);
+    CHECK(plan.shunt_share_q8 == 256);
+  }
+}
+
 TEST_CASE("INA234: codes of 12 bits in the upper bits, and its range in the configuration") {
   SensorPlan plan;
   uint16_t detail;

@@ -5,6 +5,7 @@ from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
 from opjoule.meters.messages import Mode
 from opjoule.meters.serial.options import setting_changes, shunts, split_options
@@ -27,9 +28,29 @@ def test_every_option_reaches_the_settings():
     }
 
 
-def test_the_code_of_another_chip_is_passed_on():
-    _, options = split_options("/dev/x,adc_code=42")
-    assert setting_changes(options) == {"shunt_adc": 42, "bus_adc": 42}
+@pytest.mark.parametrize(
+    ("chip", "code", "codes"),
+    [(INA226, 42, (42, 2)), (INA228, 63, (63, 7)), (INA226, 4, (4, 4)), (INA219, 12, (12, 12))],
+)
+def test_the_code_of_a_chip_sets_both_conversions(chip, code, codes):
+    """The averages of an INA226 or INA228 stand in the shunt's code alone."""
+    _, options = split_options(f"/dev/x,adc_code={code}")
+    assert setting_changes(options) == {"adc_code": code}
+    assert (chip.adc_codes(code)["shunt_adc"], chip.adc_codes(code)["bus_adc"]) == codes
+
+
+@pytest.mark.parametrize(
+    ("chip", "shunt_adc", "bus_adc", "share"),
+    [
+        (INA219, 12, 12, 0.75),  # all conversions of the shunt, then all of the bus
+        (INA226, 4, 4, 0.75),  # one of each
+        (INA226, 2 << 3 | 4, 4, 33 / 64),  # 16 times the shunt, then the bus
+        (INA226, 2 << 3 | 4, 3, (16 * 1688 + 588) / (32 * 1688)),
+    ],
+)
+def test_the_centre_of_the_shunt_s_mean_lies_where_the_chip_converts_it(chip, shunt_adc, bus_adc, share):
+    settings = SensorSettings(mode=Mode.PAIRS, shunt_adc=shunt_adc, bus_adc=bus_adc)
+    assert chip.times(settings).centre_share == pytest.approx(share)
 
 
 def test_a_voltage_that_would_never_be_read_again_is_refused():

@@ -80,7 +80,13 @@ def test_a_list_of_sensors_that_is_none_is_refused(text):
 
 
 @pytest.mark.parametrize(
-    "chip, options, per_s", [("ina226", "adc_code=4", 909.1), ("ina219", "adc=mean4", 469.9)]
+    "chip, options, per_s",
+    [
+        ("ina226", "adc_code=4", 909.1),
+        ("ina226", "adc_code=12", 227.3),  # 4 averages
+        ("ina226", "mode=pairs,adc_code=43", 3.32),  # 256 averages
+        ("ina219", "adc=mean4", 469.9),
+    ],
 )
 def test_what_is_not_asked_for_is_left_to_the_chip(tmp_path, chip, options, per_s):
     """The INA226 has one range; the others' default would be refused."""

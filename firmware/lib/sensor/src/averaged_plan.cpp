@@ -43,7 +43,11 @@ Result plan_averaged(const Configure& wanted, uint8_t address, const AveragedChi
   plan->address = address;
   plan->bus_every = wanted.bus_every;
   plan->sample_ticks = pairs ? shunts_ticks + bus_ticks : shunts_ticks;
-  plan->shunt_share_q8 = static_cast<uint16_t>((chip.shunt_ticks << 8) / plan->sample_ticks);
+  // The results are replaced when the next averages are complete: with the last shunt conversion at
+  // the earliest, which one bus conversion follows (SBOS547B, 6.3.1).
+  const uint32_t bus_share_q8 =
+      pairs ? ((chip.bus_ticks << 8) + plan->sample_ticks - 1) / plan->sample_ticks : 0;
+  plan->shunt_share_q8 = static_cast<uint16_t>(256 - bus_share_q8);
   plan->bus_ticks = bus_ticks;
   *detail = 0;
   return Result::ok;

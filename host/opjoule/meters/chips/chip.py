@@ -55,6 +55,8 @@ class ConversionTimes:
     """0 if the sample has no bus conversion of its own"""
     unread_us: float = 0.0
     """time of conversions that are never read, because the firmware cannot ask the chip whether it is ready"""
+    rounds: int = 1
+    """number of times that the chip converts the shunt and then the bus for one sample"""
 
     @property
     def period_us(self) -> float:
@@ -63,11 +65,12 @@ class ConversionTimes:
 
     @property
     def centre_share(self) -> float:
-        """Part of the period from the centre of the shunt conversion to the end of the sample.
+        """Part of the period from the centre of the shunt conversions to the end of the sample.
 
-        The shunt is converted first, then the bus (SBOS448G, 8.4.1); a sample ends with its last conversion.
+        The shunt is converted first, then the bus; a sample ends with its last conversion. An INA219 averages each of
+        them apart (SBOS448G, 8.4.1), an INA226 repeats both until it has all averages (SBOS547B, 6.3.1).
         """
-        return (self.bus_us + self.shunt_us / 2) / self.period_us
+        return (self.shunt_us + self.bus_us + self.bus_us / self.rounds) / 2 / self.period_us
 
     @property
     def seen_fraction(self) -> float:
@@ -165,6 +168,13 @@ class Chip:
         most_mv = self.ranges[-1].max_v * 1e3
         raise BadInput(f"meter option range={wanted_mv}: the {self.name} measures up to {most_mv:g} mV")
 
+    def adc_codes(self, code: int) -> dict[str, int]:
+        """The settings `shunt_adc` and `bus_adc` for this code of both conversions.
+
+        An averaging chip has its averages in the shunt's code, and only a conversion time in the bus's.
+        """
+        return {"shunt_adc": code, "bus_adc": code & 7 if self.averages else code}
+
     def code_ends(self, range_code: int, *, by_library: bool = False) -> CodeEnds:
         """The ends of its ranges as set by the firmware (SensorPlan's full scales) or by the Arduino library."""
         chosen = self.range_of(range_code)
@@ -190,7 +200,7 @@ class Chip:
             return ConversionTimes(shunt_us, 0.0)
         # The chip uses the same averaging for both: the shunt's code decides, unless it sets none.
         averages = self.averages[settings.shunt_adc >> 3] if self.averages else 1
-        return ConversionTimes(shunt_us, self._time_us(settings.bus_adc, averages))
+        return ConversionTimes(shunt_us, self._time_us(settings.bus_adc, averages), rounds=averages)
 
     def _time_us(self, code: int, averages: int = 1) -> float:
         if self.averages is None:

@@ -230,6 +230,8 @@ class SerialMeter:
         changes = dict(self.changes)
         if "range_mv" in changes:
             changes["shunt_range"] = chip.range_code(changes.pop("range_mv"))
+        if "adc_code" in changes:
+            changes |= chip.adc_codes(changes.pop("adc_code"))
         settings = replace(settings, **changes)
         shunt = chip.own_shunt or self.shunts[min(self.sensors.index(place), len(self.shunts) - 1)]
         return _Sensor(chip, settings, read_times(identity.controller, chip, settings), shunt)

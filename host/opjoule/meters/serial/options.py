@@ -19,7 +19,7 @@ _CHOICES: dict[str, dict[str, int]] = {
     "adc": ADC_CODES,
     "range": _RANGES_MV,  # shunt voltage [mV]; the chip's narrowest range that covers it is used
 }
-_CODES = {"adc_code": ("shunt_adc", "bus_adc"), "bus_every": ("bus_every",)}
+_CODES = {"adc_code": ("adc_code",), "bus_every": ("bus_every",)}
 _FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
 SENSORS = "sensors"
 SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
@@ -125,7 +125,9 @@ def _number(key: str, text: str) -> float:
 def setting_changes(options: dict[str, str]) -> dict[str, Any]:
     """The requested settings, by the names of SensorSettings; the others keep the defaults of board and chip.
 
-    Takes them out of the options. Raises: BadInput: a value does not exist.
+    `range_mv` and `adc_code` become settings once the chip is known. Takes them out of the options.
+
+    Raises: BadInput: a value does not exist.
     """
     changes: dict[str, Any] = {}
     for key in list(options):
