@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -41,6 +41,8 @@ class IdlePower:
     windows: tuple[Window, ...]
     clipped_samples: int = 0
     """Samples of the windows at the end of the meter's range; if there are any, the power is a lower bound."""
+    shared: Mapping[str, float] = field(default_factory=dict)
+    """Contributions to the power that other figures share [W], as in `Budget.shared`."""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,7 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
         watt_per_ohm=watt_per_ohm,
         windows=tuple(windows),
         clipped_samples=sum(result.clipped_samples for result in results),
+        shared=shared.shared,
     )
 
 

@@ -113,6 +113,11 @@ def by_phase(repeats: Sequence[Mapping[str, Figures]]) -> dict[str, dict[str, Qu
     return made
 
 
+def by_path(phases: Mapping[str, Figures]) -> Figures:
+    """Figures of one repeat's marked phases, by their paths in result.json."""
+    return {f"by_phase.{name}.{key}": figure for name, of in phases.items() for key, figure in of.items()}
+
+
 def _one(
     aligned: AlignedTrace, phase: Phase, idle: IdlePower | None, operations: OperationTable
 ) -> dict[str, Figure | Missing]:
@@ -130,15 +135,18 @@ def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> di
         energy = aligned.energy(phase, phase)
     except DataFault as fault:
         return dict.fromkeys(("energy_j", "marginal_energy_j"), Missing(str(fault), "J"))
-    above = marginal_energy(energy, idle, aligned.sensor).energy if idle else None
+    above = marginal_energy(energy, idle, aligned.sensor) if idle else None
     return {
-        "energy_j": Figure.energy(energy.energy),
-        "marginal_energy_j": Figure.energy(above) if above else Missing(NO_IDLE, "J"),
+        "energy_j": Figure.energy(energy.energy, energy.budget.shared),
+        "marginal_energy_j": Figure.energy(above.energy, above.budget.shared)
+        if above
+        else Missing(NO_IDLE, "J"),
     }
 
 
 def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | Missing]:
-    """Sum of figures whose systematic errors are common: the standard uncertainties add up."""
+    """Sum of figures whose systematic errors are common: the standard uncertainties add up, and so do the contributions
+    that figures of other runs share, with their signs."""
     total: dict[str, Figure | Missing] = {}
     for key in parts[0]:
         figures = [figures[key] for figures in parts]
@@ -151,7 +159,9 @@ def _sum(parts: Sequence[Mapping[str, Figure | Missing]]) -> dict[str, Figure | 
         bound = next((figure for figure in known if figure.lower_bound), known[0])
         value, u = sum(figure.value for figure in known), sum(us) if len(us) == len(known) else None
         excess = max(figure.excess for figure in known)
-        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, excess=excess)
+        names = dict.fromkeys(name for figure in known for name in figure.shared)
+        shared = {name: sum(figure.shared.get(name, 0.0) for figure in known) for name in names}
+        total[key] = Figure(value, bound.unit, u, bound.reason, bound.lower_bound, shared, excess)
     count = total["operations"]
     for key, energy_key in (
         ("energy_per_operation_j", "energy_j"),

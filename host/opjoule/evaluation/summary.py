@@ -20,7 +20,7 @@ from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
 from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed, by_operation, course_table
 from opjoule.evaluation.faults import TraceFault, short_run_warnings, trace_faults
-from opjoule.evaluation.marked_phases import by_phase, phase_figures
+from opjoule.evaluation.marked_phases import by_path, by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
 from opjoule.evaluation.quantities.definition import Quantities
 from opjoule.evaluation.quantities.figures import Figure, Figures, by_repeat, mean_budget, mean_shared
@@ -80,13 +80,15 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
         idle = repeats[0].energy.idle
         harness[HARNESS_ENERGY] = harness_energy(aligned, phases, idle, mean_operations)
     made = {**budgets([repeat.energy for repeat in repeats]), "headline_budget": headline_budget(repeats)}
+    marked = _marked(record, aligned, repeats)
+    common = shared_with_others(made, quantities, figures) | _shared_by_path(list(map(by_path, marked)))
     result = {
         "repeats": len(repeats),
         **entries,
         **made,
-        **({"shared": common} if (common := shared_with_others(made, quantities, figures)) else {}),
+        **({"shared": common} if common else {}),
         "by_repeat": by_repeat(figures),
-        **_by_phase(record, aligned, repeats),
+        **({"by_phase": by_phase(marked)} if any(marked) else {}),
         **harness,
         "alignment": parts.alignment.stated(),
         "timebase": repeats[0].energy.run.timebase.stated(),
@@ -195,13 +197,15 @@ def _repeat(
     )
 
 
-def _by_phase(record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]) -> dict[str, Any]:
-    """`by_phase`, if the work has marked phases of its own."""
-    by_repeat = []
+def _marked(
+    record: RunRecord, aligned: AlignedTrace, repeats: Sequence[Repeat]
+) -> list[Mapping[str, Figures]]:
+    """Figures of each repeat's marked phases, by the phase's name."""
+    by_repeat: list[Mapping[str, Figures]] = []
     for repeat in repeats:
         marked = [phase for phase in record.run.marked_phases if phase.repeat == repeat.number]
         by_repeat.append(phase_figures(aligned, marked, repeat.energy.idle, repeat.operations))
-    return {"by_phase": by_phase(by_repeat)} if any(by_repeat) else {}
+    return by_repeat
 
 
 def _samples(record: RunRecord, cycle: Cycle, cores: int) -> SystemSamples | Missing:
@@ -222,11 +226,18 @@ def shared_with_others(
     shared_by_key = {
         key: budget.shared for key, budget in budgets.items() if isinstance(budget, Budget) and budget.shared
     }
-    for path in (quantity.key for quantity in quantities if quantity.formula and not quantity.budget):
-        figures = [figure for repeat_figures in repeats if isinstance(figure := repeat_figures[path], Figure)]
-        if len(figures) == len(repeats) and (shared := mean_shared(figures)):
-            shared_by_key[path] = shared
-    return shared_by_key
+    paths = [quantity.key for quantity in quantities if quantity.formula and not quantity.budget]
+    return shared_by_key | _shared_by_path([{path: figures[path] for path in paths} for figures in repeats])
+
+
+def _shared_by_path(repeats: Sequence[Figures]) -> dict[str, Mapping[str, float]]:
+    """Contributions that other results share, for each figure that all repeats have (k = 1, signed)."""
+    shared_by_path: dict[str, Mapping[str, float]] = {}
+    for path in dict.fromkeys(path for figures in repeats for path in figures):
+        known = [figure for figures in repeats if isinstance(figure := figures.get(path), Figure)]
+        if len(known) == len(repeats) and (shared := mean_shared(known)):
+            shared_by_path[path] = shared
+    return shared_by_path
 
 
 def budgets(repeats: Sequence[RepeatEnergy]) -> dict[str, Any]:

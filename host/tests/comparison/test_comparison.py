@@ -9,10 +9,16 @@ from calibrated_sensor import TrueReference, TrueSensor, bench_reference, points
 from hypothesis import given
 from hypothesis import strategies as st
 from opjoule.calibration.fitting import calibrate
+from opjoule.energy.baseline import idle_power as energy_idle_power
+from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import Side, correlation, differ, difference, ratio, ratio_limits
 from opjoule.energy.repeats import repeat_standard_u, student_t
 from opjoule.energy.systematic import Integrals, systematic
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.evaluation.quantities.common import idle_power, power
+from opjoule.evaluation.quantities.repeat import Repeat, RepeatEnergy
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.trace.power_trace import PowerTrace
 
 BOUNDS = replace(ina219_breakout(), sensor_id="bench-1@0x40", heating_max_per_a2=0.0)
 
@@ -214,3 +220,20 @@ def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
         low, high = ratio_limits(a, b) if min(a.value, b.value) > 0 else (0.0, math.inf)
         held += low <= 2.0 <= high
     assert 0.94 < held / 2_000 < 0.975
+
+
+@pytest.mark.parametrize("figure", [idle_power, power])
+def test_the_gain_of_one_sensor_cancels_in_a_difference_of_powers(figure):
+    """A gain of 1.5 % is 23 mW of each power, and 1 mW of a difference of 150 mW."""
+    sides = []
+    for power_w in (3.0, 3.15):
+        current_a = np.random.default_rng(1).normal(power_w / 5.0, 1e-3, 20_000)
+        cells = Cells.of(PowerTrace.of(np.arange(20_000) * 2_000_000, current_a, np.full(20_000, 5.0)))
+        before, run, after = (Window(round(at * 1e9), round((at + 9) * 1e9), 0.0) for at in (1, 11, 21))
+        energy = window_energy_j(cells, run, BOUNDS)
+        idle = energy_idle_power(cells, [before, after], BOUNDS)
+        found = figure(Repeat(1, RepeatEnergy(energy, energy, idle, None, None, None), 9.0))
+        sides.append(Side(found.value, found.standard_u, found.unit, found.shared))
+    apart = difference(*sides)
+    assert min(side.standard_u for side in sides) > 0.02
+    assert apart.value == pytest.approx(-0.15, abs=1e-3) and apart.u < 0.01

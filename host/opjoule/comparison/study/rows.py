@@ -53,6 +53,8 @@ class PhaseRow:
     """Expanded uncertainty of the measures that have one."""
     k: Mapping[str, float] = field(default_factory=dict)
     """Coverage factor of the measures for which it is not 2."""
+    shared: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Contributions to the measures that other rows share, as in `Side.shared`; empty for a sensor without a name."""
     answer: Any = None
     not_supported: str = ""
     why: str = ""
@@ -72,7 +74,8 @@ class PhaseRow:
     def side(self, measure: str) -> Side:
         """One measure as a side of a comparison; exact if it has no uncertainty."""
         k = self.k.get(measure, COVERAGE_FACTOR)
-        return Side(self.measures[measure], self.u.get(measure, 0.0) / k, "", excess=excess_of(k))
+        standard_u, shared = self.u.get(measure, 0.0) / k, self.shared.get(measure, {})
+        return Side(self.measures[measure], standard_u, "", shared, excess=excess_of(k))
 
     @property
     def place(self) -> Place:
@@ -238,6 +241,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     if not of.answer.result:
         raise RecordFault(of.answer.problem)
     by_phase = of.answer.result.get("by_phase") or {}
+    common = of.answer.result.get("shared") or {}
     marks = tuple(marks_of([of.answer]))
     shortest_s = SAMPLES_MIN * _period_s(record)
     lengths: dict[str, list[float]] = {}
@@ -255,7 +259,10 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
         if is_short:
             why = f"shorter than {SAMPLES_MIN} samples of the meter"
             energies = {name: energies[name] for name in TIMES}
-        measures, u, k = _measures(energies, line)
+        measured = _measured(energies, line)
+        measures = {key: float(energies[name]["value"]) * factor for key, (name, factor) in measured.items()}
+        stated = {key: of for key, of in measured.items() if energies[of[0]].get("u") is not None}
+        own = {name: float(value) for name, value in line["figures"].items() if value is not None}
         varied = {axis: str(value) for axis, value in line["cell"].items()}
         rows.append(
             PhaseRow(
@@ -266,9 +273,14 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 record=path,
                 simulated=record.run.simulated,
                 operations=int(line["operations"]),
-                measures={} if line["not_supported"] else measures,
-                u=u,
-                k=k,
+                measures={} if line["not_supported"] else measures | own,
+                u={key: float(energies[name]["u"]) * factor for key, (name, factor) in stated.items()},
+                k={key: k_of(energies[name]) for key, (name, _) in stated.items()},
+                shared={
+                    key: {source: part * factor for source, part in found.items()}
+                    for key, (name, factor) in stated.items()
+                    if (found := common.get(f"by_phase.{line['mark']}.{name}"))
+                },
                 answer=line["answer"],
                 not_supported=str(line["not_supported"]),
                 why=why,
@@ -287,32 +299,20 @@ def _period_s(record: RunRecord) -> float:
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
 
 
-def _measures(
-    energies: Mapping[str, Any], line: Mapping[str, Any]
-) -> tuple[dict[str, float], dict[str, float], dict[str, float]]:
-    """Joules and time of the marked phase, also per operation, and the job's own figures; with their u and k."""
-    values: dict[str, float] = {}
-    u: dict[str, float] = {}
-    k: dict[str, float] = {}
+def _measured(energies: Mapping[str, Any], line: Mapping[str, Any]) -> dict[str, tuple[str, float]]:
+    """Joules and time of the marked phase, also per operation: measure -> its figure of `by_phase`, and a factor."""
+    measured: dict[str, tuple[str, float]] = {}
     for name in (*ENERGIES, *TIMES):
-        number = energies.get(name, {})
-        if number.get("value") is None:
+        if energies.get(name, {}).get("value") is None:
             continue
-        known = [(name, 1)]
+        measured[name] = name, 1.0
         if line["operations"] and name in ENERGIES:
-            known.append((name.replace("_j", "_per_operation_j"), line["operations"]))
-        for key, parts in known:
-            values[key] = float(number["value"]) / parts
-            if number.get("u") is not None:
-                u[key] = float(number["u"]) / parts
-                k[key] = k_of(number)
+            measured[name.replace("_j", "_per_operation_j")] = name, 1.0 / line["operations"]
     calls = line["figures"].get("calls")
-    if calls and "energy_per_operation_j" in values:  # energy of one execution of the phase
-        values["phase_energy_j"] = values["energy_per_operation_j"] * calls
-        if "energy_per_operation_j" in u:
-            u["phase_energy_j"] = u["energy_per_operation_j"] * calls
-            k["phase_energy_j"] = k["energy_per_operation_j"]
-    return values | {name: float(value) for name, value in line["figures"].items() if value is not None}, u, k
+    if calls and "energy_per_operation_j" in measured:  # energy of one execution of the phase
+        name, factor = measured["energy_per_operation_j"]
+        measured["phase_energy_j"] = name, factor * calls
+    return measured
 
 
 _CLOSE: Final = 1e-6

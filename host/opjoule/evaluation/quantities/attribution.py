@@ -34,7 +34,9 @@ def share_figure(share: Share) -> Figure | Missing:
 def idle(repeat: Repeat) -> Figure | Missing:
     """Idle power times the run's duration [J]."""
     known = repeat.energy.idle
-    return Figure.measured(known.power).scale(repeat.run_s, "J") if known else Missing(NO_IDLE, "J")
+    if known is None:
+        return Missing(NO_IDLE, "J")
+    return Figure.measured(known.power, known.shared).scale(repeat.run_s, "J")
 
 
 def foreground(repeat: Repeat) -> Figure | Missing:

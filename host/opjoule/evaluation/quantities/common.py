@@ -44,7 +44,7 @@ def power(repeat: Repeat) -> Figure:
 def idle_power(repeat: Repeat) -> Figure | Missing:
     """Mean power of the idle phases [W]."""
     idle = repeat.energy.idle
-    return Figure.measured(idle.power) if idle else Missing(NO_IDLE, "W")
+    return Figure.measured(idle.power, idle.shared) if idle else Missing(NO_IDLE, "W")
 
 
 def seconds(repeat: Repeat, length_s: float | None) -> Figure | Missing:

@@ -39,13 +39,13 @@ class Figure:
     def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
         """An energy [J]; one without an uncertainty is a lower bound."""
         if isinstance(energy, Measured):
-            return replace(cls.measured(energy), shared=shared or {})
+            return cls.measured(energy, shared)
         return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
 
     @classmethod
-    def measured(cls, number: Measured) -> Figure:
+    def measured(cls, number: Measured, shared: Mapping[str, float] | None = None) -> Figure:
         """A number with its uncertainty."""
-        return cls(number.value, number.unit, number.standard_u, excess=number.excess)
+        return cls(number.value, number.unit, number.standard_u, shared=shared or {}, excess=number.excess)
 
     def scale(self, factor: float, unit: str | None = None) -> Figure:
         """The figure times an exact factor."""
