@@ -13,6 +13,8 @@ from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured
 
+REPEATS_MIN: Final = 8
+"""Default for the fewest repeats with a narrow interval that end a measurement; fewer may agree by chance."""
 _FLUSHED_S: Final = 1.5
 """Wait until the trace of the last repeat is on disk (trace/journal.py flushes once a second) [s]."""
 
@@ -35,25 +37,49 @@ class Until:
         """Whether `repeats` are enough."""
         time.sleep(_FLUSHED_S)
         try:
-            result = self.result()
+            result: Mapping[str, Any] | None = self.result()
         except OpJouleError:
-            return self._ended(repeats, None, "the limit of repeats") if repeats >= self.limit else False
-        headline, budget = result.get(self.headline), result.get("marginal_budget")
+            result = None
+        found = outcome(result, self.headline, self.wanted, repeats, self.limit)
+        if found is not None:
+            self.record.update(until_u=found)
+        return found is not None
+
+
+def outcome(
+    result: Mapping[str, Any] | None,
+    headline_key: str,
+    wanted: float,
+    repeats: int,
+    limit: int,
+    least: int = REPEATS_MIN,
+) -> UntilOutcome | None:
+    """Outcome if the repeats so far are enough, or if more cannot help; None if another one is needed.
+
+    Args:
+        result: numbers of all repeats so far; None if there are none yet.
+        headline_key: key of the study's headline.
+        wanted: target for the headline's relative expanded uncertainty.
+        repeats: number of repeats so far.
+        limit: greatest number of repeats.
+        least: fewest repeats with a narrow interval that end the measurement.
+    """
+    reached = None
+    if result is not None:
+        headline, budget = result.get(headline_key), result.get("marginal_budget")
         if not isinstance(headline, Measured):
-            return self._ended(repeats, None, str(getattr(headline, "reason", "there is no such figure")))
+            return UntilOutcome(wanted, None, repeats, getattr(headline, "reason", "there is no such figure"))
         reached = headline.relative_u
-        if reached <= self.wanted:
-            return self._ended(repeats, reached, "")
+        if reached <= wanted:
+            return UntilOutcome(wanted, reached, repeats) if repeats >= min(least, limit) else None
         shared = shared_u(budget) if isinstance(budget, Budget) else 0.0
         energy_j = abs(result["marginal_energy_j"].value)
-        if shared > self.wanted * energy_j:
+        if shared > wanted * energy_j:
             why = f"the uncertainty that all repeats share is already ±{100 * shared / energy_j:.2g} %"
-            return self._ended(repeats, reached, f"{why}; calibrate the sensor, or measure more work")
-        return self._ended(repeats, reached, "the limit of repeats") if repeats >= self.limit else False
-
-    def _ended(self, repeats: int, reached: float | None, why: str) -> bool:
-        self.record.update(until_u=UntilOutcome(self.wanted, reached, repeats, why))
-        return True
+            return UntilOutcome(
+                wanted, reached, repeats, f"{why}; calibrate the sensor, or measure more work"
+            )
+    return UntilOutcome(wanted, reached, repeats, "the limit of repeats") if repeats >= limit else None
 
 
 def shared_u(budget: Budget) -> float:

@@ -1,17 +1,26 @@
 """--until-u ends when the headline is known well enough, or when repeats cannot help."""
 
+import sys
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
+from opjoule.cli.measure.options import JobOptions
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import AlignmentError
 from opjoule.evaluation import until
 from opjoule.evaluation.faults import short_run_warnings
-from opjoule.evaluation.until import Until, until_warnings
+from opjoule.evaluation.until import REPEATS_MIN, Until, until_warnings
 from opjoule.evaluation.wording.by_study import COMMAND, YCSB
 from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 from raw_record import run_json
 from usual_phases import usual_phase
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "validation"))
+
+from until_coverage import coverage  # path set above
 
 HEADLINE = YCSB.quantities.headline.key
 
@@ -34,9 +43,31 @@ def result(relative_u, shared=0.001):
 def test_it_ends_with_the_first_interval_that_is_narrow_enough(record):
     widths = iter([0.2, 0.05, 0.029])
     enough = Until(record, HEADLINE, 0.03, 30, lambda: result(next(widths)))
-    assert [enough(3), enough(4), enough(5)] == [False, False, True]
-    assert record.run.until_u == UntilOutcome(0.03, 0.029, 5, "")
+    assert [enough(8), enough(9), enough(10)] == [False, False, True]
+    assert record.run.until_u == UntilOutcome(0.03, 0.029, 10, "")
     assert until_warnings(record.run.until_u) == []
+
+
+def test_a_narrow_interval_of_few_repeats_does_not_end_it(record):
+    enough = Until(record, HEADLINE, 0.03, 30, lambda: result(0.02))
+    assert [enough(repeats) for repeats in range(3, 9)] == [False] * 5 + [True]
+
+
+def test_a_narrow_interval_at_a_limit_of_few_repeats_is_what_was_asked_for(record):
+    enough = Until(record, HEADLINE, 0.03, 4, lambda: result(0.02))
+    assert [enough(3), enough(4)] == [False, True]
+    assert until_warnings(record.run.until_u) == []
+
+
+def test_the_help_names_the_fewest_repeats():
+    (about,) = (line.metadata for line in fields(JobOptions) if line.name == "until_u")
+    assert f"at least {REPEATS_MIN} repeats" in str(about)
+
+
+def test_intervals_at_the_end_hold_the_true_value():
+    """If a narrow interval of three repeats ended it, 91 of 100 would hold."""
+    held, repeats = coverage(0.04, 0.03, 600, seed=1)
+    assert held > 0.94 and repeats < 11
 
 
 def test_it_ends_at_the_limit_and_says_what_was_reached(record):

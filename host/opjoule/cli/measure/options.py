@@ -140,7 +140,7 @@ class HowOptions(Options):
         percent,
         "P%",
         "repeat until the uncertainty of the energy above idle (for a database: per operation) is at most this, for "
-        "example 3%%",
+        "example 3%%; at least 8 repeats, fewer only if more cannot help",
     )
     repeats_limit: int = option(repeat_count, "N", "most repeats with --until-u (default: 30)", 30)
     settle_limit: float | None = option(

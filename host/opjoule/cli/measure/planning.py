@@ -18,6 +18,7 @@ from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.file import Rig, RigSupply
 from opjoule.errors import BadInput
+from opjoule.evaluation.until import REPEATS_MIN
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import IDLE_S, REPEATS, RUN_S, SETTLE_LIMIT_S, SIMULATED_IDLE_S, Plan, TwinProfile
 from opjoule.measuring.supply_path import (
@@ -247,6 +248,8 @@ def show_plan(
     ):
         console.print(f"  {name:<10} {about}")
     more = f", and more until the interval is within ±{100 * plan.until_u:g} %" if plan.until_u else ""
+    if plan.until_u and plan.repeats < (least := min(REPEATS_MIN, plan.repeats_limit)):
+        more += f" and there are {least}"
     title = f"{counted(plan.repeats, 'repeat')}{more}. Phases of each:"
     table = Table("phase", "what happens", title=title, title_justify="left")
     for name, about in plan.phases():
