@@ -74,9 +74,12 @@ class FitBudget:
 
     def standard_u_j(self, fit: Fit) -> Float64Array:
         """Standard uncertainty of each part, shape (q,): scatter, share of the whole's error, and scale."""
+        return np.hypot(fit.standard_u_j, np.hypot(*self.in_common_j(fit).values()))
+
+    def in_common_j(self, fit: Fit) -> dict[str, Float64Array]:
+        """Contributions of the errors that all parts have in common, with sign: source -> shape (q,)."""
         whole_u_j = math.hypot(self.board.whole_u_j, self.taken.whole_u_j if self.taken else 0.0)
-        of_whole_j = np.hypot(fit.shift_per_j * whole_u_j, self.board.scale_u * fit.energy_j)
-        return np.hypot(fit.standard_u_j, of_whole_j)
+        return {"whole": fit.shift_per_j * whole_u_j, "scale": self.board.scale_u * fit.energy_j}
 
 
 def sum_of_sensors(one: MarginalEnergy, other: MarginalEnergy) -> Share:

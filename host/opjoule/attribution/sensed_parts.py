@@ -39,8 +39,9 @@ class SensedParts:
         bound_u_j = math.hypot(waited_u_j, tail_u_j)
 
         def share(energy_j: float, own_u_j: float, part: float = 1.0) -> Share:
-            whole_u_j = math.hypot(budget.whole_u_j * part, budget.scale_u * energy_j)
-            return Share(energy_j * stated, math.hypot(own_u_j, whole_u_j))
+            scale_u_j = budget.scale_u * energy_j
+            u_j = math.hypot(own_u_j, budget.whole_u_j * part, scale_u_j)
+            return Share(energy_j * stated, u_j, in_common_j={"the medium's scale": scale_u_j})
 
         return cls(
             share(waited_j, waited_u_j, medium.waited_part),
@@ -73,8 +74,7 @@ class SensedParts:
         joined = dict(shares)
         if SYNC in joined:
             sync = joined[SYNC]
-            u_j = math.hypot(sync.standard_u_j, self.waited.standard_u_j)
-            joined[SYNC] = replace(sync, energy_j=sync.energy_j + self.waited.energy_j, standard_u_j=u_j)
+            joined[SYNC] = replace(Share.sum_of([sync, self.waited]), unidentified=sync.unidentified)
         medium = {WRITE_BACK: self.write_back, TAIL: self.tail}
         return joined | {name: replace(share, unidentified=reasons[name]) for name, share in medium.items()}
 

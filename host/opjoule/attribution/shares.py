@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
 from opjoule.attribution.columns import FOREGROUND
 from opjoule.trace.power_trace import Float64Array, Int64Array
@@ -19,6 +19,29 @@ class Share:
     """Standard uncertainty from all sources."""
     unidentified: str = ""
     """Reason why the energy is not identifiable; empty if it is."""
+    in_common_j: Mapping[str, float] = field(default_factory=dict)
+    """Contributions of errors that shares have in common, as a sensor's gain: source -> contribution of one standard
+    uncertainty [J], with sign."""
+
+    @classmethod
+    def sum_of(cls, shares: Iterable[Share]) -> Share:
+        """Sum of shares: common errors add up with their signs, the others in quadrature.
+
+        Source: JCGM 100:2008, 5.2.2.
+        """
+        listed = list(shares)
+        sources = sorted({source for share in listed for source in share.in_common_j})
+        in_common_j = {
+            source: math.fsum(share.in_common_j.get(source, 0.0) for share in listed) for source in sources
+        }
+        own_j2 = math.fsum(share._own_j2 for share in listed)
+        u_j = math.hypot(math.sqrt(own_j2), *in_common_j.values())
+        return cls(math.fsum(share.energy_j for share in listed), u_j, in_common_j=in_common_j)
+
+    @property
+    def _own_j2(self) -> float:
+        """Variance from errors of this share alone [J2]."""
+        return max(self.standard_u_j**2 - math.fsum(u_j**2 for u_j in self.in_common_j.values()), 0.0)
 
 
 @dataclass(frozen=True)

@@ -195,8 +195,8 @@ def _later(attribution: Attribution) -> Figure | Missing:
         parts["the medium"] = attribution.alone
     if names := [name for name, share in parts.items() if share.unidentified]:
         return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
-    u_j = float(np.hypot.reduce([0.0, *(share.standard_u_j for share in parts.values())]))
-    return Figure(sum(share.energy_j for share in parts.values()), "J", u_j)
+    whole = Share.sum_of(parts.values())
+    return Figure(whole.energy_j, "J", whole.standard_u_j)
 
 
 def course_table(repeats: Sequence[Repeat]) -> pa.Table:

@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import quantities_page
+from opjoule.attribution.shares import Attribution, Share
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation.faults import withhold
+from opjoule.evaluation.quantities.attribution import unseparated
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
 from opjoule.evaluation.quantities.definition import Definition, Quantities, Topic
 from opjoule.evaluation.quantities.figures import Figure, by_repeat
@@ -259,3 +261,13 @@ def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles,
     cycle = Cycle(usual_phase("run", 1, 5 * 10**9, 8 * 10**9), settle, ())
     repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
     assert counter(repeat, "written", "B").value == written
+
+
+@pytest.mark.parametrize(("harness_u_j", "u_j"), [(0.3, 0.5), (None, None)])
+def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtracted(harness_u_j, u_j):
+    share = Share(6.0, 3.0, "collinear")
+    found = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None)
+    harness = Figure(2.0, "J", harness_u_j, "clipped")
+    left = unseparated(SimpleNamespace(attribution=found, harness=harness))
+    assert left.value == pytest.approx(8.0)
+    assert left.standard_u == (None if u_j is None else pytest.approx(u_j))

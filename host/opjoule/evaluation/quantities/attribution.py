@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK
@@ -44,11 +43,16 @@ def foreground(repeat: Repeat) -> Figure | Missing:
     if isinstance(repeat.attribution, Missing):
         return Missing(repeat.attribution.reason, "J")
     energy = share_figure(repeat.attribution.foreground)
-    if isinstance(energy, Missing) or isinstance(repeat.harness, Missing):
+    return energy if isinstance(energy, Missing) else _without_harness(energy, repeat.harness)
+
+
+def _without_harness(energy: Figure, harness: Figure | Missing) -> Figure:
+    """An energy that includes the harness, less the harness if that is known."""
+    if isinstance(harness, Missing):
         return energy
-    us_j = energy.standard_u, repeat.harness.standard_u
+    us_j = energy.standard_u, harness.standard_u
     u_j = None if us_j[0] is None or us_j[1] is None else math.hypot(us_j[0], us_j[1])
-    return Figure(energy.value - repeat.harness.value, "J", u_j, repeat.harness.reason)
+    return Figure(energy.value - harness.value, "J", u_j, harness.reason)
 
 
 def activity(name: str) -> Callable[[Repeat], Figure | Missing]:
@@ -72,9 +76,9 @@ def unseparated(repeat: Repeat) -> Figure | Missing:
         return Missing(repeat.attribution.reason, "J")
     share = repeat.attribution.unseparated
     rest = Figure(share.energy_j, "J", share.standard_u_j)
-    if repeat.attribution.foreground.unidentified and isinstance(repeat.harness, Figure):
+    if repeat.attribution.foreground.unidentified:
         # The harness is identifiable, and part of the foreground.
-        return replace(rest, value=rest.value - repeat.harness.value)
+        return _without_harness(rest, repeat.harness)
     return rest
 
 
