@@ -32,8 +32,18 @@ def of_system(error: OSError) -> str:
     """An error of the operating system in one line: path, reason, what to do."""
     where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
     what = error.strerror or str(error) or type(error).__name__
-    remedy = _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
+    remedy = _no_folder(error) or _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
     return f"{where}: {what}: {remedy}" if where else f"{what}: {remedy}"
+
+
+def _no_folder(error: OSError) -> str:
+    """Remedy if the folder of a file does not exist; empty if it does, or if the error is another one."""
+    if error.errno != errno.ENOENT or not isinstance(error.filename, str | Path):
+        return ""
+    folder = Path(error.filename).absolute().parent
+    if folder.is_dir():
+        return ""
+    return f"the folder {folder} does not exist, or was removed while it was in use: make it, or name another"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ the first fault that withheld it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -102,6 +102,7 @@ def _phase(least: LeastVoltage, phases: Sequence[Phase], alignment: Alignment | 
 
 SHORTEST_S: Final = 1.0
 FEWEST_SAMPLES: Final = 500
+_NEEDED: Final = "samples are needed: "
 _SPARE: Final = 1.5
 """Factor by which a recommended length exceeds the minimum, because runs vary."""
 
@@ -120,8 +121,13 @@ def short_run_warnings(
     times = _SPARE * max(SHORTEST_S / shortest_s, FEWEST_SAMPLES / samples)
     return [
         f"the run is {TOO_SHORT}: it took {shortest_s:.3g} s, {samples:.0f} samples. At least "
-        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} samples are needed: {longer(times, shortest_s)}"
+        f"{SHORTEST_S:g} s and {FEWEST_SAMPLES} {_NEEDED}{longer(times, shortest_s)}"
     ]
+
+
+def advised_length(warnings: Iterable[str]) -> str:
+    """The options that short_run_warnings() recommends; empty if the runs were long enough."""
+    return next((line.rpartition(_NEEDED)[2] for line in warnings if _NEEDED in line), "")
 
 
 def withhold(

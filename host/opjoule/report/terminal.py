@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from opjoule.evaluation.faults import advised_length
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.quantities import NONE, is_quantity, quantity, quantity_text, row
@@ -125,7 +126,8 @@ def _limits(answer: Answer) -> Iterator[tuple[str, str]]:
     for name, share in largest_parts(answer.result, answer.quantities)[:1]:
         yield "largest uncertainty", f"{name}, {percent(share)} of the variance"
     words, run = answer.wording, answer.run
-    advice = remedies(answer.result, answer.quantities, words.more(run), words.apart(run), run.plan.idle_s)
+    more = advised_length(answer.concluded.warnings) or words.more(run)
+    advice = remedies(answer.result, answer.quantities, more, words.apart(run), run.plan.idle_s)
     for number, remedy in enumerate(advice):
         yield "to make it better" if number == 0 else "", remedy
 

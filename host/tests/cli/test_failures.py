@@ -43,6 +43,12 @@ HOST = Path(__file__).resolve().parents[2]
         (OSError(30, "Read-only file system", "/mnt"), "/mnt: Read-only file system: give --out", 1),
         (PermissionError(13, "Permission denied", "/clone/build"), "belongs to another user", 1),
         (FileNotFoundError(2, "No such file", "/gone"), "removed while it was in use", 1),
+        (
+            FileNotFoundError(2, "No such file or directory", "/nosuch/dir/x"),
+            "/nosuch/dir/x: No such file or directory: the folder /nosuch/dir does not exist, or was removed while it "
+            "was in use: make it, or name another",
+            1,
+        ),
         (IsADirectoryError(21, "Is a directory", "report.html"), "a directory is in the place of a file", 1),
         (OSError("odd"), "odd: run host/measure.py doctor", 1),
         (MemoryError(), "not enough memory", 1),

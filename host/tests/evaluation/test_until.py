@@ -113,6 +113,11 @@ def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():
     assert "--operations 15000" in line
 
 
+def test_a_run_that_is_a_little_too_short_is_advised_no_less_than_more_work_would_be():
+    (line,) = short_run_warnings(runs(0.9), 532_000, longer(1000))
+    assert "--operations 4000" in line
+
+
 def test_a_slow_meter_needs_a_longer_run():
     (line,) = short_run_warnings(runs(5.0), 68_000_000, longer(1000))
     assert "74 samples" in line

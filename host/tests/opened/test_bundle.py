@@ -38,6 +38,15 @@ def records(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_bundle_of_one_record_is_told_in_the_singular(records, tmp_path, capsys):
+    out = tmp_path / "one.zip"
+    assert main(["runs", "bundle", str(records / "leveldb"), "--out", str(out)]) == 0
+    assert f"{out}: 1 record, " in capsys.readouterr().out
+    assert main(["runs", "open", str(out), "--out", str(tmp_path / "opened")]) == 0
+    assert "1 run record with figures." in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_computer(
     records, tmp_path, capsys
 ):

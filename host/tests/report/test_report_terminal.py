@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,23 @@ def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
         assert "(--seconds 40, or --operations 80000)" in advice[YCSB]
         assert "operation" not in advice[COMMAND]
         assert "(a command that does more)" in advice[COMMAND]
+
+
+def test_a_short_run_has_one_number_of_operations_in_note_and_advice(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    note = "the run is too short to be representative: 9 samples. At least 1 s and 500 samples are needed: "
+    uncertain = {"value": 1.0, "u": 0.5, "unit": "J"}
+    put_result(
+        tmp_path,
+        {
+            **RESULT,
+            "marginal_energy_j": uncertain,
+            "warnings": [note + "--seconds 50, or --operations 340000"],
+        },
+    )
+    said = " ".join(summary(tmp_path).split())
+    assert "measure more work (--seconds 50, or --operations 340000)" in said
+    assert set(re.findall(r"--operations (\d+)", said)) == {"340000"}
 
 
 def test_a_command_that_marks_nothing_is_not_spoken_of_in_operations(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.scripts import ROOT
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
+from opjoule.units import counted
 
 README: Final = """{name}
 {line}
@@ -70,7 +71,11 @@ def run_bundle(options: BundleOptions) -> int:
         (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
         pack(folder, options.out)
-    print(one_line(f"{options.out}: {len(records)} records, {options.out.stat().st_size / 1e6:.1f} MB"))
+    print(
+        one_line(
+            f"{options.out}: {counted(len(records), 'record')}, {options.out.stat().st_size / 1e6:.1f} MB"
+        )
+    )
     return 0
 
 
@@ -83,7 +88,7 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
     mark = "SIMULATED: no board was measured. " if simulated else ""
     return Described(
         options.name or (study.title if study else f"OpJoule records: {options.out.stem}"),
-        f"{mark}Energy of database operations: {len(records)} run records with their figures.",
+        f"{mark}Energy of database operations: {counted(len(records), 'run record')} with figures.",
         options.license,
         max(newest(records)),
         tuple(programs),

@@ -14,6 +14,7 @@ from opjoule.comparison.study.rows import StudyTable, read_studies
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.files import write_whole
 from opjoule.opened.rounding import rounded
+from opjoule.units import counted
 
 ONE_RUN = "[1 run]"
 """Mark of a value from single runs."""
@@ -133,6 +134,6 @@ def not_supported(study: StudyTable) -> list[str]:
     lines = [f"not supported: {row.phase} in {row.system}: {row.not_supported}" for row in refused]
     whys = [row.why for row in study.rows if row.why]
     if study.of_other_jobs:
-        lines.append(f"left out: {study.of_other_jobs} records of another version of the job")
+        lines.append(f"left out: {counted(study.of_other_jobs, 'record')} of another version of the job")
     lines += [f"without joules: {whys.count(why)} phases {why}" for why in dict.fromkeys(whys)]
     return list(dict.fromkeys(lines))

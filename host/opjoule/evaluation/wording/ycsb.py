@@ -87,6 +87,11 @@ def _more(run: Run) -> str:
     return _longer(run, _MORE, run_s, float(max((phase.operations for phase in runs), default=0)))
 
 
+def _after_short(run: Run, times: float, run_s: float, operations: float) -> str:
+    """The options after a run that was too short; never less than is advised for more work."""
+    return _longer(run, max(times, _MORE), run_s, operations)
+
+
 def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     words = f"--seconds {max(math.ceil(run_s * times), _COMFORTABLE_S)}"
     if _length_s(run):
@@ -96,4 +101,6 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     return f"{words}, or --operations {math.ceil(count / step) * step}"
 
 
-WORDING: Final = Wording(QUANTITIES, _subject, _work, more=_more, longer=_longer, notes=_notes, apart=_apart)
+WORDING: Final = Wording(
+    QUANTITIES, _subject, _work, more=_more, longer=_after_short, notes=_notes, apart=_apart
+)
