@@ -1,5 +1,6 @@
 """The documentation's links lead somewhere, and its commands are ones that the program takes."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -20,7 +21,7 @@ LINK = re.compile(
 EXTERNAL = re.compile(r"(?<![\w`'\"=(])https?://[^\s<>`)\"']+|(?<=\]\()[a-z]+:[^)\s]+")
 CONFLICT = re.compile(r"^(?:<{7}|>{7}|[|]{7}) ", re.MULTILINE)
 FILE = re.compile(
-    r"(?<![\w/.-])((?:host|loader-cpp|firmware|docs|studies|ycsb-workloads|calibration)/[\w./-]+)(?![\w/*{\[-])"
+    r"(?<![\w/.-])((?:host|loader-cpp|firmware|fuzz|docs|studies|ycsb-workloads|calibration)/[\w./-]+)(?![\w/*{\[-])"
 )
 COMMAND = re.compile(r"^\s+(?:sudo )?host/measure\.py (.+?)(?:\s{2,}#.*)?$", re.MULTILINE)
 
@@ -75,19 +76,29 @@ def test_every_form_of_link_is_found(text, links):
     assert found == links
 
 
-def test_no_tracked_file_holds_the_marks_of_a_merge_that_was_not_settled():
+def tracked() -> list[Path]:
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode != 0:
         pytest.skip("not a clone")
-    files = [ROOT / each for each in listed.stdout.decode().split("\0") if each]
+    files = [ROOT / path for path in listed.stdout.decode().split("\0") if path]
     assert len(files) > 500
-    texts = {file: file.read_bytes().decode("utf-8", "replace") for file in files if file.is_file()}
+    return [file for file in files if file.is_file()]
+
+
+def test_no_tracked_file_holds_the_marks_of_a_merge_that_was_not_settled():
+    texts = {file: file.read_bytes().decode("utf-8", "replace") for file in tracked()}
     assert [str(file) for file, text in texts.items() if CONFLICT.search(text)] == []
 
 
 @pytest.mark.parametrize("mark", ["<" * 7, ">" * 7, "|" * 7])
 def test_such_marks_are_seen(mark):
     assert CONFLICT.search(f"text\n{mark} main\n") and not CONFLICT.search(f"a line with {mark} in it\n")
+
+
+def test_a_file_that_names_its_interpreter_can_be_started():
+    programs = [file for file in tracked() if file.read_bytes()[:2] == b"#!"]
+    assert len(programs) > 10
+    assert [name(file) for file in programs if not os.access(file, os.X_OK)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name)
