@@ -147,7 +147,8 @@ class HowOptions(Options):
         seconds,
         "S",
         "longest wait while the medium's writes make no progress, and then for the power to settle; while writes make "
-        "progress, the wait continues (default: 60)",
+        "progress, the wait continues. It begins up to 35 s later if dirty pages are left that nothing syncs, since "
+        "Linux may keep them that long (default: 60)",
     )
     signature: bool | None = switch(
         "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
