@@ -153,7 +153,11 @@ def _steps(needs: Needs) -> list[Step]:
             lane="python",
         )
     )
-    steps.append(Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, lane="python"))
+    steps.append(
+        Step(
+            "package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=str(ROOT), lane="python"
+        )
+    )
     if needs.loader:
         programs = ("loader", "probe", "medium-sim")
         steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", *programs))

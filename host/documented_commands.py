@@ -132,9 +132,9 @@ def run(command: str, rule: Rule, place: Path) -> tuple[int | None, str]:
     programs = [ROOT / "build/loader", ROOT / "build/rig-sim"]
     users = [folder for folder in os.environ["PATH"].split(os.pathsep) if folder != str(ROOT / ".venv/bin")]
     path = os.pathsep.join([*map(str, programs), *users])
-    environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1"}
-    environment.pop("PYTHONPATH", None)
     with tempfile.TemporaryDirectory(prefix="opjoule-said-") as folder:
+        environment = {**os.environ, "PATH": path, "PYTHONUNBUFFERED": "1", "TMPDIR": folder}
+        environment.pop("PYTHONPATH", None)
         said = Path(folder) / "said"
         with (
             said.open("wb") as sink,

@@ -130,21 +130,15 @@ def test_an_error_that_repeats_one_is_told_without_it(capsys):
 
 
 @pytest.mark.parametrize("thread", [False, True])
-def test_a_traceback_shows_none(thread):
+def test_a_traceback_shows_none(tmp_path, thread):
+    (tmp_path / "planted").write_text(ADDRESS)
     program = (
         "import threading\nfrom opjoule.cli.failures import masked_tracebacks\nmasked_tracebacks()\n"
         "def fail():\n    raise ValueError(open('planted').read())\n"
     ) + ("t = threading.Thread(target=fail)\nt.start()\nt.join()\n" if thread else "fail()\n")
     ended = subprocess.run(
-        [
-            "sh",
-            "-c",
-            'cd "$(mktemp -d)" && printf %s "$1" > planted && exec "$2" -c "$3"',
-            "sh",
-            ADDRESS,
-            sys.executable,
-            program,
-        ],
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,

@@ -30,6 +30,16 @@ def test_every_set_up_has_that_step():
         assert names.index(environment) < names.index("package-path")
 
 
+def test_a_copied_folder_has_that_step_done_anew(monkeypatch):
+    def fingerprint() -> str:
+        steps = {step.name: step for step in bootstrap._steps(bootstrap.Needs())}
+        return bootstrap._fingerprint(steps["package-path"])
+
+    here = fingerprint()
+    monkeypatch.setattr(bootstrap, "ROOT", bootstrap.ROOT.parent)
+    assert fingerprint() != here
+
+
 def test_set_up_runs_on_the_system_python_alone():
     """It makes the environment, so it cannot need anything of it."""
     ended = subprocess.run(
