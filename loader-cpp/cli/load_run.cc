@@ -278,13 +278,14 @@ void PhaseCommand::close() {
                                        settings_.blind_updates ? "blind" : "read-merge-write");
   if (settings_.blind_removes) summary_.engine_settings.try_emplace("removes", "blind");
   lines_.print_now("close");
-  summary_.database_bytes = database_->size_on_disk();
   keep(database_->close());
   bool written_back = true;
   if (summary_.settle_asked && !stop_requested()) {
     keep(write_back_rest(settle_limit_s_ - summary_.settle_s, "syncfs after close", &written_back));
     summary_.settled = summary_.settled && written_back;
   }
+  // An open engine holds space that it gives back, or has yet to write what it keeps in memory.
+  summary_.database_bytes = database_->size_on_disk();
   lines_.print_now("closed");
   if (events_ != nullptr) keep(events_->close());
 }

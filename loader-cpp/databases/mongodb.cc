@@ -211,7 +211,9 @@ Status MongoDatabase::open(const OpenRequest& request, std::string_view version)
                               : "/?") +
                  "serverSelectionTimeoutMS=" + std::to_string(connect_ms) +
                  "&connectTimeoutMS=" + std::to_string(connect_ms) +
-                 "&socketTimeoutMS=" + std::to_string(socket_ms);
+                 "&socketTimeoutMS=" + std::to_string(socket_ms) +
+                 // The driver would try each read again by itself, and take that for one operation.
+                 "&retryReads=false&retryWrites=false";
   events_ = request.events;
   settings_ = std::move(options.settings());
   settings_["updates"] = "in place";
@@ -323,7 +325,7 @@ Status MongoDatabase::count(uint64_t* rows) {
 }
 
 // Storage and indexes of the collection, as the server tells; 0 where it does not. Uses a
-// connection of its own, since it may be called from another thread.
+// connection of its own, since close() may have ended the other.
 uint64_t MongoDatabase::size_on_disk() const {
   MongoConnection client;
   if (!client.open(options_).is_ok()) return 0;

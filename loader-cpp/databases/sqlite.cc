@@ -77,7 +77,10 @@ Status SqliteDatabase::read_options(Options& options, const Properties& properti
                                          {"delete", "truncate", "persist", "memory", "wal", "off"});
   options_.synchronous =
       options.choice("sqlite.synchronous", {"by-durability", "off", "normal", "full", "extra"});
-  if (options_.synchronous == "by-durability") options_.synchronous = sync ? "full" : "off";
+  // With `full` the removal of the rollback journal, which is the commit, may not be on the medium
+  // yet: a loss of power would undo it. `extra` syncs its folder, too (sqlite.org/pragma.html).
+  const std::string on_the_medium = options_.journal_mode == "delete" ? "extra" : "full";
+  if (options_.synchronous == "by-durability") options_.synchronous = sync ? on_the_medium : "off";
   options_.batch = options.integer("sqlite.batch", 1, 1'000'000'000);
   options_.page_bytes = options.integer("sqlite.page_bytes", 512, 65536);
   options_.cache_kib = options.integer("sqlite.cache_kib", 0, 1 << 30);

@@ -186,7 +186,7 @@ Status SqliteClient::remove(std::string_view key, bool) {
 Status SqliteClient::write(sqlite3_stmt* statement, int bound, bool must_change) {
   if (bound != SQLITE_OK)
     return {StatusCode::kBadInput, "sqlite: a field that the table has no column for"};
-  if (batch_ > 1 && pending_ == 0) {
+  if (batch_ > 1 && pending_ == 0 && !in_transaction()) {
     Status status;
     sqlite3_stmt* begin = once(begin_, "BEGIN IMMEDIATE", status);
     if (begin != nullptr) status = run(begin);
@@ -218,7 +218,7 @@ Status SqliteClient::commit() {
 
 // Some errors, such as a full disk, undo the whole transaction.
 Status SqliteClient::taken_back(Status status) {
-  if (pending_ == 0 || sqlite3_get_autocommit(connection_.handle()) == 0) return status;
+  if (pending_ == 0 || in_transaction()) return status;
   Status with_count(status.code(), status.message() + "; the " + std::to_string(pending_) +
                                        " writes since the last commit were taken back");
   pending_ = 0;

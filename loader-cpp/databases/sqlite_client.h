@@ -36,7 +36,7 @@ class SqliteClient : public Client {
   Status scan(std::string_view start, uint64_t limit, FieldChoice fields,
               const Visitor& visit) override;
   Status remove(std::string_view key, bool) override;
-  Status flush() override { return pending_ == 0 ? Status::ok() : commit(); }
+  Status flush() override { return in_transaction() ? commit() : Status::ok(); }
   [[nodiscard]] RetryCounts retries() const override { return connection_.retries(); }
 
  private:
@@ -61,6 +61,11 @@ class SqliteClient : public Client {
   Status run(sqlite3_stmt* statement);
   Status commit();
   Status taken_back(Status status);
+  // Also true where the first write after its begin failed.
+  [[nodiscard]] bool in_transaction() const {
+    sqlite3* const handle = connection_.handle();
+    return batch_ > 1 && handle != nullptr && sqlite3_get_autocommit(handle) == 0;
+  }
 
   Gate& gate_;
   SqliteConnection connection_;

@@ -58,11 +58,14 @@ class OperationLogWriter {
   OperationLogWriter(OperationLog& log, uint16_t thread, int64_t start_board_ns);
 
   // Operations are added in the order of their ends, each starting no earlier than the one before
-  // ended.
-  void add(OperationKind kind, bool ok, int64_t start_board_ns, int64_t end_board_ns,
+  // ended. True if it wrote a block: that may take long.
+  bool add(OperationKind kind, bool ok, int64_t start_board_ns, int64_t end_board_ns,
            uint64_t bytes) {
-    if (at_ > limit_) [[unlikely]]
+    bool wrote = false;
+    if (at_ > limit_) [[unlikely]] {
       write_block();
+      wrote = true;
+    }
     const int number = static_cast<int>(kind);
     if (bytes != sizes_[number]) [[unlikely]]
       add_size(number, bytes);
@@ -71,8 +74,11 @@ class OperationLogWriter {
     put(static_cast<uint64_t>(end_board_ns - start_board_ns));
     previous_end_ns_ = end_board_ns;
     ++triple_count_;
-    if (end_board_ns > due_ns_) [[unlikely]]
+    if (end_board_ns > due_ns_) [[unlikely]] {
       write_block();
+      wrote = true;
+    }
+    return wrote;
   }
   // Writes what is buffered; gives the log's first failure.
   Status flush();

@@ -1,7 +1,11 @@
 // The loader as a program: its lines, its files, its exit codes.
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
+#include <filesystem>
 
+#include "databases/shared/marker.h"
 #include "loader/database.h"
 #include "tests/in_memory.h"
 #include "tests/loader_process.h"
@@ -30,6 +34,25 @@ std::vector<std::string> phases(const std::vector<std::string>& lines) {
     CHECK(json.contains("operations"));
   }
   return names;
+}
+
+TEST_CASE("a database's size is that of its files once it is closed") {
+  const Folder folder{in_memory()};
+  for (const char* engine : {"rocksdb", "leveldb", "sqlite"}) {
+    if (find_engine(engine) == nullptr) continue;
+    const std::string database = folder / engine;
+    Loader loader({"load", "--db", engine, "--path", database, "-p", "recordcount=500"});
+    const std::vector<std::string> lines = loader.lines();
+    REQUIRE_MESSAGE(loader.exit_code() == 0, lines.back());
+    int64_t allocated_bytes = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(database)) {
+      struct stat file {};
+      if (entry.path().filename() == kMarkerName) continue;
+      REQUIRE(stat(entry.path().c_str(), &file) == 0);
+      allocated_bytes += file.st_blocks * 512;
+    }
+    CHECK(Json::parse(lines.back())["summary"]["database_bytes"] == allocated_bytes);
+  }
 }
 
 TEST_CASE("load and run print their phases and a summary, and leave their files") {

@@ -16,8 +16,18 @@ TEST_CASE(
   CHECK(settings.at("sqlite.journal_mode") == "delete");
   CHECK(settings.at("sqlite.synchronous") == "off");
   CHECK(settings.at("durability") == "async");
-  place.properties.set("durability", "sync");
-  CHECK(place.open(sqlite(), How::kCreate).database->settings().at("sqlite.synchronous") == "full");
+}
+
+TEST_CASE("sqlite: synchronous also syncs the removal of the rollback journal, which is the commit") {
+  for (const auto& [journal_mode, synchronous] :
+       {std::pair{"delete", "extra"}, {"truncate", "full"}, {"wal", "full"}}) {
+    TemporaryDirectory directory;
+    Place place{directory.path(), {}, {}};
+    place.properties.set("durability", "sync");
+    place.properties.set("sqlite.journal_mode", journal_mode);
+    const auto settings = place.open(sqlite(), How::kCreate).database->settings();
+    CHECK(settings.at("sqlite.synchronous") == synchronous);
+  }
 }
 
 TEST_CASE("sqlite: durability and synchronous that contradict each other are refused") {
@@ -74,6 +84,25 @@ TEST_CASE("sqlite: a batch is committed at its size, the rest by flush") {
   CHECK(opened.count() == 20);
   CHECK_OK(client->flush());
   CHECK(opened.count() == 25);
+}
+
+TEST_CASE("sqlite: a batch whose first write fails takes the ones after it") {
+  TemporaryDirectory directory;
+  Place place{directory.path(), {}, {}};
+  place.properties.set("sqlite.batch", "10");
+  Opened opened = place.open(sqlite(), How::kCreate);
+  auto client = opened.client();
+  CHECK_OK(client->insert(key_of(1), row_of(1)));
+  CHECK_OK(client->flush());
+  CHECK(client->insert(key_of(1), row_of(2)).code() == StatusCode::kExists);
+  CHECK_OK(client->insert(key_of(2), row_of(2)));
+  CHECK_OK(client->flush());
+  CHECK(opened.count() == 2);
+  CHECK(client->insert(key_of(1), row_of(2)).code() == StatusCode::kExists);
+  CHECK_OK(client->flush());
+  auto other = opened.client();  // the lock is free
+  CHECK_OK(other->insert(key_of(3), row_of(3)));
+  CHECK_OK(other->flush());
 }
 
 TEST_CASE(

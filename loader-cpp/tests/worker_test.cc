@@ -1,6 +1,13 @@
 #include "workload/worker.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include "board/clock.h"
 #include "workload/generator.h"
@@ -78,6 +85,7 @@ class Bench {
     task.budget = budget;
     task.source = source_.get();
     task.client = &client;
+    task.log = log;
     task.progress = &progress;
     task.stop = &stop;
     task.start_board_ns = board_ns();
@@ -90,6 +98,7 @@ class Bench {
   }
 
   FakeClient client;
+  OperationLogWriter* log = nullptr;
   Progress progress;
   std::atomic<bool> stop{false};
   double duration_s = 0;
@@ -238,6 +247,74 @@ TEST_CASE("a failed insert is tried again as often as the limit says") {
   CHECK(bench.client.inserts == 103);
 }
 
+TEST_CASE("the pause before another try of an insert is no part of its latency") {
+  Bench bench(
+      {"core_workload_insertion_retry_limit=1", "core_workload_insertion_retry_interval=0.5"},
+      Phase::kLoad);
+  bench.client.failing_inserts = 1;
+  const PhaseResults results = bench.run(100);
+  CHECK(results.errors(false) == 0);
+  CHECK(bench.duration_s >= 0.4);
+  CHECK(of(results, OperationKind::kInsert).latency.maximum_ns() < 300'000'000);
+}
+
+TEST_CASE("a read of wrong values is a failure in the counts, the latencies and the bytes") {
+  Bench bench({"readproportion=1", "updateproportion=0", "dataintegrity=true",
+               "fieldlengthdistribution=constant"},
+              Phase::kRun);
+  const PhaseResults results = bench.run(100);
+  const KindResults& reads = of(results, OperationKind::kRead);
+  CHECK(bench.client.reads == 100);
+  CHECK(reads.failed == 100);
+  CHECK(reads.succeeded == 0);
+  CHECK(reads.latency.count() == 0);
+  CHECK(reads.bytes == 0);
+}
+
+// Stands in for a medium that takes 0.2 s for each block of the log.
+class SlowReader {
+ public:
+  SlowReader() {
+    std::string name = (std::filesystem::temp_directory_path() / "opjoule-XXXXXX").string();
+    REQUIRE(mkdtemp(name.data()) != nullptr);
+    folder_ = name;
+    REQUIRE(mkfifo(path().c_str(), 0600) == 0);
+    thread_ = std::thread([this] { read_all(); });
+  }
+  ~SlowReader() {
+    thread_.join();
+    std::filesystem::remove_all(folder_);
+  }
+  [[nodiscard]] std::string path() const { return (folder_ / "log").string(); }
+
+ private:
+  void read_all() const {
+    const int fd = ::open(path().c_str(), O_RDONLY);
+    std::vector<char> block(OperationLog::kBlockBytes);
+    while (::read(fd, block.data(), block.size()) > 0)
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    ::close(fd);
+  }
+
+  std::filesystem::path folder_;
+  std::thread thread_;
+};
+
+TEST_CASE("the time that a block of the log takes is no part of an operation") {
+  SlowReader reader;
+  std::unique_ptr<OperationLog> log;
+  REQUIRE(OperationLog::create(reader.path(), &log).is_ok());
+  {
+    OperationLogWriter writer(*log, 0, board_ns());
+    Bench bench({"readproportion=1", "updateproportion=0"}, Phase::kRun);
+    bench.log = &writer;
+    const PhaseResults results = bench.run(100'000);
+    CHECK(bench.duration_s >= 0.4);  // of four blocks or more, the pipe holds one
+    CHECK(of(results, OperationKind::kRead).latency.maximum_ns() < 150'000'000);
+  }
+  log.reset();
+}
+
 TEST_CASE("a target rate is kept, and latency counts from the intended start too") {
   Bench bench({"readproportion=1", "updateproportion=0", "target=10000"}, Phase::kRun);
   const PhaseResults results = bench.run(500);
@@ -252,6 +329,26 @@ TEST_CASE("maxexecutiontime ends a run without a budget") {
   const PhaseResults results = bench.run(UINT64_MAX, 0.05);
   CHECK(bench.duration_s >= 0.05);
   CHECK(results.operations() > 0);
+}
+
+TEST_CASE("an operation whose tick comes after maxexecutiontime is not done") {
+  Bench bench({"readproportion=1", "updateproportion=0", "target=0.1"}, Phase::kRun);
+  const PhaseResults results = bench.run(UINT64_MAX, 0.05);
+  CHECK(bench.duration_s >= 0.05);
+  CHECK(bench.duration_s < 4);  // the second tick comes after 10 s
+  CHECK(results.operations() == 0);  // the first is spread over them
+}
+
+TEST_CASE("a stop ends the wait for a tick, and the operation is not done") {
+  Bench bench({"readproportion=1", "updateproportion=0", "target=0.1"}, Phase::kRun);
+  std::thread stopper([&bench] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    bench.stop = true;
+  });
+  const PhaseResults results = bench.run(UINT64_MAX);
+  stopper.join();
+  CHECK(bench.duration_s < 4);
+  CHECK(results.operations() == 0);
 }
 
 TEST_CASE("a stop before the start does nothing but flush") {

@@ -124,37 +124,42 @@ inline void Worker::account(const Operation& operation, int64_t start_ns, const 
   } else {
     count_failure(operation, status);
   }
-  if (task_.log != nullptr) task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0);
+  if (task_.log != nullptr &&
+      task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0)) [[unlikely]]
+    clock_is_fresh_ = false;
 }
 
 void Worker::run_batch(std::span<Operation> batch) {
   clock_is_fresh_ = false;
   for (Operation& operation : batch) {
+    if (has_target_) [[unlikely]]
+      wait_for_tick();
     // A load finishes its batch, so that no key numbers are missing in the database.
     if (stopped() && task_.phase == Phase::kRun) {
       task_.source->done(operation);
       continue;
     }
-    if (has_target_) [[unlikely]]
-      wait_for_tick();
     // Between two operations of a batch there is only book-keeping: one reading of the clock is the
     // end of one and the start of the next.
-    const int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
+    int64_t start_ns = clock_is_fresh_ ? now_ : board_ns();
     Status status = perform(operation);
     if (!status.is_ok() && task_.phase == Phase::kLoad) [[unlikely]]
-      retry_insert(operation, status);
+      start_ns = retry_insert(operation, start_ns, status);
     now_ = board_ns();
     clock_is_fresh_ = true;
     if (operation.kind == OperationKind::kInsert) task_.source->done(operation);
-    account(operation, start_ns, status);
     if (looks_at_reads_ && status.is_ok()) [[unlikely]]
-      look_at_read(operation);
+      status = look_at_read(operation);
+    account(operation, start_ns, status);
     task_.progress->operations.store(++operations_, std::memory_order_relaxed);
-    if (now_ >= task_.deadline_board_ns) [[unlikely]] {
-      out_of_time_ = operations_ < task_.budget;
-      task_.stop->store(true, std::memory_order_relaxed);
-    }
+    if (now_ >= task_.deadline_board_ns) [[unlikely]]
+      run_out_of_time();
   }
+}
+
+void Worker::run_out_of_time() {
+  out_of_time_ = operations_ < task_.budget;
+  task_.stop->store(true, std::memory_order_relaxed);
 }
 
 Status Worker::update(const Operation& operation) {
@@ -172,16 +177,18 @@ Status Worker::scan(const Operation& operation) {
                             });
 }
 
-void Worker::retry_insert(const Operation& operation, Status& status) {
+int64_t Worker::retry_insert(const Operation& operation, int64_t start_ns, Status& status) {
   for (uint32_t retry = 0; retry < settings_.retry_limit && !stopped(); ++retry) {
     const double wait_s = settings_.retry_interval_s * (0.8 + 0.4 * random_.unit());
     const int64_t until_ns = board_ns() + static_cast<int64_t>(wait_s * 1e9);
     while (board_ns() < until_ns && !stopped())
       sleep_until(std::min(until_ns, board_ns() + kLongestSleepNs));
     ++results_.insert_retries;
+    start_ns = board_ns();
     status = task_.client->insert(operation.key, operation.values);
-    if (status.is_ok()) return;
+    if (status.is_ok()) break;
   }
+  return start_ns;
 }
 
 void Worker::count_failure(const Operation& operation, const Status& status) {
@@ -196,26 +203,27 @@ void Worker::count_failure(const Operation& operation, const Status& status) {
   if (load_ends || is_fatal(status.code())) task_.stop->store(true, std::memory_order_relaxed);
 }
 
-void Worker::look_at_read(const Operation& operation) {
+Status Worker::look_at_read(const Operation& operation) {
   if (operation.kind != OperationKind::kRead && operation.kind != OperationKind::kReadModifyWrite)
-    return;
+    return Status::ok();
   clock_is_fresh_ = false;
   if (settings_.value_digest) results_.value_digest += digest_of(operation.key, found_);
-  if (!settings_.data_integrity) return;
-  const Status status = verify_values(settings_, operation.key, operation.fields, found_);
-  if (status.is_ok()) return;
-  KindResults& kind = results_.by_kind[static_cast<int>(operation.kind)];
-  --kind.succeeded;
-  count_failure(operation, status);
+  if (!settings_.data_integrity) return Status::ok();
+  return verify_values(settings_, operation.key, operation.fields, found_);
 }
 
 void Worker::wait_for_tick() {
-  intended_ns_ = first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
+  const int64_t tick_ns =
+      first_tick_ns_ + static_cast<int64_t>(static_cast<double>(operations_) * tick_ns_);
+  const int64_t until_ns = std::min(tick_ns, task_.deadline_board_ns);
   int64_t now_ns = board_ns();
-  while (now_ns < intended_ns_ && !stopped()) {
-    if (!settings_.spin_sleep) sleep_until(std::min(intended_ns_, now_ns + kLongestSleepNs));
+  while (now_ns < until_ns && !stopped()) {
+    if (!settings_.spin_sleep) sleep_until(std::min(until_ns, now_ns + kLongestSleepNs));
     now_ns = board_ns();
   }
+  if (now_ns >= task_.deadline_board_ns) run_out_of_time();
+  // What a load does before its tick, to finish a batch, is due at once.
+  intended_ns_ = std::min(tick_ns, now_ns);
   clock_is_fresh_ = false;
 }
 

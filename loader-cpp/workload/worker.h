@@ -55,13 +55,17 @@ class Worker {
   Status update(const Operation& operation);
   [[gnu::always_inline]] Status read(const Operation& operation);
   Status scan(const Operation& operation);
-  // Tries a load's failed insert again as core_workload_insertion_retry_* say.
-  [[gnu::cold]] void retry_insert(const Operation& operation, Status& status);
+  // Tries a load's failed insert again as core_workload_insertion_retry_* say. Gives the start of
+  // the last try: the pause before it is no part of the operation.
+  [[gnu::cold]] int64_t retry_insert(const Operation& operation, int64_t start_ns, Status& status);
   [[gnu::always_inline]] void account(const Operation& operation, int64_t start_ns,
                                       const Status& status);
   [[gnu::cold]] void count_failure(const Operation& operation, const Status& status);
-  void look_at_read(const Operation& operation);
+  // Digest and check of what was read. Gives kCorrupt if the values are not those that were written.
+  Status look_at_read(const Operation& operation);
+  // Waits for the operation's tick, a stop, or the deadline, which is a stop.
   void wait_for_tick();
+  [[gnu::cold]] void run_out_of_time();
   [[nodiscard]] bool stopped() const { return task_.stop->load(std::memory_order_relaxed); }
   void give_up(const Status& status);
 

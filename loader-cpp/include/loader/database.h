@@ -1,9 +1,9 @@
 // The one interface behind which every engine stands. One file an engine in databases/.
 //
 // A Database is opened once and shared; each worker thread asks it for a Client of its own.
-// Thread safety: Database's methods are called from the main thread, but for size_on_disk(); a
-// Client belongs to one thread; clients of one Database run at the same time. Lifetime: clients
-// are destroyed before their Database; the EventSink and Properties outlive both.
+// Thread safety: Database's methods are called from the main thread; a Client belongs to one
+// thread; clients of one Database run at the same time. Lifetime: clients are destroyed before
+// their Database; the EventSink and Properties outlive both.
 #pragma once
 
 #include <cstdint>
@@ -77,11 +77,11 @@ class Database {
   [[nodiscard]] virtual bool can_settle() const { return true; }
   // Rows stored, by the engine's own count or a walk.
   virtual Status count(uint64_t* rows) = 0;
-  // Bytes of all the database's files. May be called from another thread.
+  // Bytes of all the database's files; also after close().
   [[nodiscard]] virtual uint64_t size_on_disk() const = 0;
   // The settings in effect, read back from the engine where it can tell, by property name.
   [[nodiscard]] virtual std::map<std::string, std::string> settings() const = 0;
-  // Closes the database; failures that show only then are its status. Called once, last.
+  // Closes the database; failures that show only then are its status. Called once.
   virtual Status close() = 0;
 };
 
