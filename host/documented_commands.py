@@ -35,8 +35,8 @@ ENDED: Final = (130, 128 + signal.SIGTERM, -signal.SIGTERM)
 """Exit statuses of a program that was asked to end."""
 _RUNNING: Final[set[int]] = set()
 _BEGINS: Final = re.compile(
-    r"(?:\w+=\S+ )*(?:(?:host|loader-cpp|firmware|fuzz|\.venv)/[\w./-]+|\./test|loader|probe|medium-sim|rig-sim|git|ssh|"
-    r"sudo|pip|python3|cmake|java|avrdude|printf|apt-get) "
+    r"(?:\w+=\S+ )*(?:(?:host|loader-cpp|firmware|fuzz|\.venv)/[\w./-]+|\./test|loader|probe|medium-sim|rig-sim|git|"
+    r"ssh|sudo|pip|python3|cmake|java|avrdude|printf|apt-get) "
 )
 _PROSE: Final = re.compile(r"\w+ alone ")
 """Text in a run's summary, such as "loader alone ...", which is not a command."""
