@@ -154,9 +154,7 @@ def _steps(needs: Needs) -> list[Step]:
         )
     )
     steps.append(
-        Step(
-            "package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=str(ROOT), lane="python"
-        )
+        Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=str(ROOT), lane="python")
     )
     if needs.loader:
         programs = ("loader", "probe", "medium-sim")
