@@ -18,7 +18,8 @@ TEST_CASE(
   CHECK(settings.at("durability") == "async");
 }
 
-TEST_CASE("sqlite: synchronous also syncs the removal of the rollback journal, which is the commit") {
+TEST_CASE(
+    "sqlite: synchronous also syncs the removal of the rollback journal, which is the commit") {
   for (const auto& [journal_mode, synchronous] :
        {std::pair{"delete", "extra"}, {"truncate", "full"}, {"wal", "full"}}) {
     TemporaryDirectory directory;

@@ -335,7 +335,7 @@ TEST_CASE("an operation whose tick comes after maxexecutiontime is not done") {
   Bench bench({"readproportion=1", "updateproportion=0", "target=0.1"}, Phase::kRun);
   const PhaseResults results = bench.run(UINT64_MAX, 0.05);
   CHECK(bench.duration_s >= 0.05);
-  CHECK(bench.duration_s < 4);  // the second tick comes after 10 s
+  CHECK(bench.duration_s < 4);       // the second tick comes after 10 s
   CHECK(results.operations() == 0);  // the first is spread over them
 }
 

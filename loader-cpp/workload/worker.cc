@@ -124,8 +124,8 @@ inline void Worker::account(const Operation& operation, int64_t start_ns, const 
   } else {
     count_failure(operation, status);
   }
-  if (task_.log != nullptr &&
-      task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0)) [[unlikely]]
+  if (task_.log != nullptr && task_.log->add(operation.kind, ok, start_ns, now_, ok ? bytes_ : 0))
+      [[unlikely]]
     clock_is_fresh_ = false;
 }
 

@@ -61,7 +61,8 @@ class Worker {
   [[gnu::always_inline]] void account(const Operation& operation, int64_t start_ns,
                                       const Status& status);
   [[gnu::cold]] void count_failure(const Operation& operation, const Status& status);
-  // Digest and check of what was read. Gives kCorrupt if the values are not those that were written.
+  // Digest and check of what was read. Gives kCorrupt if these are not the values that were
+  // written.
   Status look_at_read(const Operation& operation);
   // Waits for the operation's tick, a stop, or the deadline, which is a stop.
   void wait_for_tick();
