@@ -9,13 +9,15 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -76,10 +78,20 @@ def find_package(log: Path) -> None:
 def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
     """Configures a CMake project with Ninja, and builds some of its targets."""
     source, build = plain(source), plain(build)
+    remove_copied(build)
     configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
     if not all((build / name).exists() for name in ("build.ninja", "CMakeCache.txt")):
         logged(configure, log)
     logged(["cmake", "--build", str(build), "--target", *targets], log)
+
+
+def remove_copied(build: Path) -> None:
+    """Removes a CMake build folder that was made in another place, as in a copy of a clone: CMake refuses to use it."""
+    cache = build / "CMakeCache.txt"
+    text = cache.read_text(errors="replace") if cache.is_file() else ""
+    made = re.search(r"^CMAKE_CACHEFILE_DIR:INTERNAL=(.+)$", text, re.MULTILINE)
+    if made and not (os.path.exists(made[1]) and os.path.samefile(made[1], build)):
+        shutil.rmtree(build)
 
 
 def build_firmware(log: Path, environment: str = "uno") -> None:
@@ -222,10 +234,33 @@ def set_up(needs: Needs) -> None:
     """
     if sys.version_info < OLDEST_PYTHON:
         raise SetupError("OpJoule needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
-    todo = [(step, mark) for step in _steps(needs) if (mark := _fingerprint(step)) != _stamp(step)]
-    if not todo:
+    if not _todo(needs):
         return
     STAMPS.mkdir(parents=True, exist_ok=True)
+    with _alone():
+        if todo := _todo(needs):  # another set-up may have done it meanwhile
+            _run(todo)
+
+
+def _todo(needs: Needs) -> list[tuple[Step, str]]:
+    """The steps that are not up to date, each with the fingerprint of its inputs."""
+    return [(step, mark) for step in _steps(needs) if (mark := _fingerprint(step)) != _stamp(step)]
+
+
+@contextmanager
+def _alone() -> Iterator[None]:
+    """Holds the lock of this folder's set-up during the block, after waiting for another set-up that holds it."""
+    with (BUILD / "setup.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("Set-up: another one is running in this folder; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _run(todo: list[tuple[Step, str]]) -> None:
+    """Runs steps lane by lane, and prints the progress."""
     started_s = time.monotonic()
     say("Set-up: " + ", ".join(step.title for step, _ in todo))
     lanes: dict[str, list[tuple[Step, str]]] = {}

@@ -68,6 +68,45 @@ def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, mo
     ]
 
 
+def test_a_build_folder_that_was_made_elsewhere_is_removed_before_it_is_used(tmp_path, monkeypatch):
+    """CMake refuses a cache that names another folder, as after a copy of a clone."""
+    monkeypatch.setattr(bootstrap, "logged", lambda *_: None)
+    build, own, log = tmp_path / "copy", tmp_path / "own", tmp_path / "log"
+    for folder, named in ((build, own), (own, own), (tmp_path / "moved", tmp_path / "gone")):
+        folder.mkdir()
+        (folder / "CMakeCache.txt").write_text(f"# made\nCMAKE_CACHEFILE_DIR:INTERNAL={named}\nA:BOOL=ON\n")
+    (tmp_path / "linked").symlink_to(own)
+    for folder in (build, own, tmp_path / "linked", tmp_path / "moved", tmp_path / "none"):
+        bootstrap.cmake_build(ROOT / "loader-cpp", folder, log, "loader")
+    assert sorted(path.parent.name for path in tmp_path.glob("*/CMakeCache.txt")) == ["linked", "own"]
+
+
+def test_a_second_set_up_waits_for_the_first_and_finds_its_steps_done(tmp_path, monkeypatch):
+    ran, said, waits = [], [], threading.Event()
+
+    def say(line):
+        said.append(line)
+        waits.set()
+
+    step = bootstrap.Step("step", "a step", (), ran.append)
+    monkeypatch.setattr(bootstrap, "BUILD", tmp_path)
+    monkeypatch.setattr(bootstrap, "STAMPS", tmp_path / "setup")
+    monkeypatch.setattr(bootstrap, "_steps", lambda needs: [step])
+    monkeypatch.setattr(bootstrap, "say", say)
+    (tmp_path / "setup").mkdir()
+    second = threading.Thread(target=bootstrap.set_up, args=(bootstrap.Needs(),), daemon=True)
+    with bootstrap._alone():
+        second.start()
+        assert waits.wait(60)
+        (tmp_path / "setup" / "step").write_text(bootstrap._fingerprint(step))
+    second.join(60)
+    assert not second.is_alive() and ran == []
+    assert said == ["Set-up: another one is running in this folder; waiting for it"]
+    (tmp_path / "setup" / "step").unlink()
+    bootstrap.set_up(bootstrap.Needs())
+    assert len(ran) == 1
+
+
 def test_after_an_interruption_nothing_more_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(logged_commands, "_ENDED", threading.Event())
     logged_commands.end_running()
