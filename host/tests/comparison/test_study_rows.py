@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.comparison.study.table import not_supported
 from opjoule.energy.comparison import Side, differ, ratio
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence
@@ -29,9 +30,9 @@ STUDY = {
 STUDY |= {"cell": {"system": "one"}, "scale": 1.0, "seed": 1, "dataset": "", "parts": [], "best": {}}
 
 
-def study_record(place: Path, sensor_id: str) -> RunRecord:
+def study_record(place: Path, sensor_id: str, lost_s: tuple[float, float] | None = None) -> RunRecord:
     """A record of a study whose job marked two stretches of 0.2 s in each run as one phase."""
-    record = running_record(place)
+    record = running_record(place, lost_s)
     record.update(plan={"study": STUDY}, sensor=replace(ina219_breakout(), sensor_id=sensor_id))
     starts = [phase.start_board_ns for phase in record.run.phases if phase.name == "run"]
     marks = [
@@ -68,6 +69,15 @@ def test_a_sensor_without_a_name_shares_nothing(tmp_path: Path) -> None:
     record = study_record(tmp_path / "record", "")
     [row] = read_studies([record.directory])[0].rows
     assert row.u["energy_j"] > 0 and row.side("energy_j").shared == {}
+
+
+def test_a_phase_that_was_mostly_lost_says_why_it_has_no_joules(tmp_path: Path) -> None:
+    record = study_record(tmp_path / "record", "bench", lost_s=(1.42, 1.48))
+    [study] = read_studies([record.directory])
+    [row] = study.rows
+    assert "energy_j" not in row.measures and row.measures["duration_s"] == pytest.approx(0.4)
+    assert row.why.startswith("not integrated (repeat 1: 30.0 % of window")
+    assert not_supported(study) == [f"without joules: 1 phases {row.why}"]
 
 
 def test_five_per_cent_are_a_difference_although_the_gain_of_their_sensor_is_less_well_known() -> None:

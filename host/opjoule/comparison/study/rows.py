@@ -253,7 +253,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     phases, software = job_results(record)
     for line in phases:
         energies = by_phase.get(line["mark"], {})
-        why = "" if energies or line["not_supported"] else unmarked
+        why = "" if line["not_supported"] else _why_none(energies) if energies else unmarked
         length_s = fmean(lengths[line["mark"]]) if energies else None
         is_short = length_s is not None and length_s < shortest_s
         if is_short:
@@ -290,6 +290,12 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
             )
         )
     return rows
+
+
+def _why_none(energies: Mapping[str, Any]) -> str:
+    """Why a marked phase has no energy; empty if it has one."""
+    energy = energies.get("energy_j", {})
+    return "" if energy.get("value") is not None else f"not integrated ({energy.get('reason')})"
 
 
 def _period_s(record: RunRecord) -> float:
