@@ -58,7 +58,7 @@ def trace_faults(repeat: int, energy: RepeatEnergy) -> list[TraceFault]:
     return faults
 
 
-NOT_MEASURED = "the supply could not be checked: the meter does not measure voltage"
+NOT_MEASURED = "the supply could not be checked: no place is stated at which the meter measures its voltage"
 NOTHING_READ = "the supply could not be checked: the trace holds no voltage"
 NO_LIMIT = "the least voltage that this board needs is not known"
 

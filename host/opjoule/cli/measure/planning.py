@@ -113,8 +113,9 @@ def plan_again(record: Path, asked: Mapping[str, Any]) -> Plan:
             f"{path}: {error.strerror}; give a record, or a plan that --dry-run --json wrote"
         ) from None
     except DAMAGE:
+        older = " (a record older than plans has none)" if record.is_dir() else ""
         raise BadInput(
-            f"{path} contains no plan: give a record, or a plan that --dry-run --json wrote"
+            f"{path} contains no plan{older}: give a record, or a plan that --dry-run --json wrote"
         ) from None
 
 
