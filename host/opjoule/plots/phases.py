@@ -15,6 +15,7 @@ from matplotlib.patches import Patch
 from opjoule.comparison.study.best import mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
 from opjoule.comparison.value_words import measure_unit, measure_words
+from opjoule.energy.comparison import Side
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import rounded
 from opjoule.plots.style import INK, canvas, fill, legend, lie_apart, name_places
@@ -201,21 +202,26 @@ def seconds(rows: Sequence[PhaseRow]) -> float | None:
 
 def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
     """Energy of one run of a phase [J]; for a repeated phase, of the calls of one run; mean over records."""
-    return _mean([_of_one_run(row.measures, row, name) for row in rows])
+    sides = _of_one_run(rows, name)
+    return fmean(side.value for side in sides) if sides else None
 
 
 def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
     """Expanded uncertainty of the same mean [J]; None if it is not known."""
-    values = [(_of_one_run(row.measures, row, name), _of_one_run(row.u, row, name)) for row in rows]
-    pairs = [(value, u) for value, u in values if value is not None]
-    return mean_with_u(pairs)[1] if pairs else None
+    sides = _of_one_run(rows, name)
+    return mean_with_u(sides)[1] if sides else None
 
 
-def _of_one_run(numbers: Mapping[str, float], row: PhaseRow, name: str) -> float | None:
+def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Side]:
+    """Energy of one run of a phase [J] in each row that has it."""
     per_call = name.replace("_j", "_per_operation_j")
-    if per_call in numbers and _CALLS in row.measures:
-        return numbers[per_call] * row.measures[_CALLS]
-    return numbers.get(name)
+    sides: list[Side] = []
+    for row in rows:
+        if {per_call, _CALLS} <= row.measures.keys():
+            sides.append(row.side(per_call).scale(row.measures[_CALLS]))
+        elif name in row.measures:
+            sides.append(row.side(name))
+    return sides
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

@@ -106,8 +106,7 @@ def _line(panel: Axes, rows: list[PhaseRow], axis: str, measure: str, number: in
     for row in rows:
         points.setdefault(int(row.cell[axis]), []).append(row)
     sizes = sorted(points)
-    values = ([(row.measures[measure], row.u.get(measure)) for row in points[size]] for size in sizes)
-    means = [mean_with_u(size_values) for size_values in values]
+    means = [mean_with_u([row.side(measure) for row in points[size]]) for size in sizes]
     shown = [(size, value, u or 0.0) for size, (value, u) in zip(sizes, means, strict=True) if value > 0]
     if shown:
         xs, ys, bars = zip(*shown, strict=True)

@@ -12,7 +12,7 @@ from opjoule.calibration.fitting import calibrate
 from opjoule.energy.baseline import idle_power as energy_idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import Side, correlation, differ, difference, ratio, ratio_limits
-from opjoule.energy.repeats import repeat_standard_u, student_t
+from opjoule.energy.repeats import repeat_standard_u, student_t, student_t_of
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.energy.window import Window, window_energy_j
 from opjoule.evaluation.quantities.common import idle_power, power
@@ -175,6 +175,11 @@ def test_students_t_lies_between_the_tabulated_degrees_of_freedom():
     assert student_t(1e9) == pytest.approx(2.0, abs=1e-6)
     with pytest.raises(ValueError, match="at least one"):
         student_t(0.5)
+
+
+@pytest.mark.parametrize("freedom", [1.1, 1.25, 1.5, 1.75, 1.9, 2.25, 2.5, 3.5, 4.5, 7.5, 12.5, 60.0])
+def test_students_t_between_tabulated_degrees_of_freedom_is_right_within_one_per_cent(freedom):
+    assert student_t(freedom) == pytest.approx(student_t_of(0.0455, freedom), rel=0.01)
 
 
 @given(st.floats(1e-9, 1e9), st.floats(0, 1e-7))

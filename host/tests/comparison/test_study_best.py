@@ -11,6 +11,7 @@ from opjoule.comparison.study.best import best_csv, best_systems, mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
 from opjoule.comparison.study.table import best_tables, how_sure, value_words
 from opjoule.comparison.value_words import measure_words
+from opjoule.energy.comparison import Side
 from opjoule.plots.phases import joules, joules_u
 
 KEY = "energy_per_operation_j"
@@ -62,8 +63,16 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
 def test_the_figure_has_the_interval_of_the_table() -> None:
     rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
     rows = [replace(each, measures={"energy_j": each.measures[KEY]}, u={"energy_j": 0.01}) for each in rows]
-    value, u = mean_with_u([(each.measures["energy_j"], 0.01) for each in rows])
+    value, u = mean_with_u([each.side("energy_j") for each in rows])
     assert joules(rows, "energy_j") == pytest.approx(value) and joules_u(rows, "energy_j") == u
+
+
+def test_a_bound_of_each_run_enters_with_its_own_coverage_factor() -> None:
+    """Two standard uncertainties of 0.010, a bound (k = 1.653) and the spread of the runs, have k = 1.968 together."""
+    rows = [row("one", at, value, 0.01653) for at, value in enumerate((1.0, 1.0076, 0.9924))]
+    rows = [replace(each, k={KEY: 1.653}) for each in rows]
+    (best,) = best_systems(study(*rows))
+    assert best.u == pytest.approx(1.968 * 0.01 * 2**0.5, rel=0.01)
 
 
 def test_no_key_is_printed() -> None:
@@ -72,8 +81,8 @@ def test_no_key_is_printed() -> None:
 
 
 def test_a_time_has_the_spread_of_its_records_and_of_one_none() -> None:
-    assert mean_with_u([(1.0, None)]) == (1.0, None)
-    value, u = mean_with_u([(1.0, None), (1.2, None)])
+    assert mean_with_u([Side(1.0, 0.0, "")]) == (1.0, None)
+    value, u = mean_with_u([Side(1.0, 0.0, ""), Side(1.2, 0.0, "")])
     assert value == pytest.approx(1.1) and u == pytest.approx(13.97 * 0.1)
 
 

@@ -10,7 +10,6 @@ from typing import Final
 from opjoule.comparison.study.rows import ENERGIES, PhaseRow, Place, StudyTable
 from opjoule.energy.comparison import Side, differ
 from opjoule.files import csv_text
-from opjoule.units import COVERAGE_FACTOR
 
 BEST_TABLE: Final = "best.csv"
 _OF_ENERGY: Final = (*(name.removesuffix("_j") for name in ENERGIES), "phase_energy")
@@ -64,7 +63,7 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     sides = {name: Side.mean([row.side(measure) for row in of]) for name, of in by_system.items()}
     ordered = sorted(sides, key=lambda name: sides[name].value, reverse=which == "most")
     system, apart = ordered[0], None
-    value, u = mean_with_u([(row.measures[measure], row.u.get(measure)) for row in by_system[system]])
+    value, u = mean_with_u([row.side(measure) for row in by_system[system]])
     left_out = [row for row in rows if row.system not in by_system]
     too_short = _too_short(left_out) if measure.startswith(_OF_ENERGY) else ()
     if len(ordered) > 1:
@@ -73,14 +72,13 @@ def _best(measure: str, which: str, rows: Sequence[PhaseRow]) -> Best | None:
     return Best(*best, apart, len(ordered) > 1 and apart is None, too_short)
 
 
-def mean_with_u(records: Sequence[tuple[float, float | None]]) -> tuple[float, float | None]:
-    """Mean of (value, u or None) over the records of one cell; a value without u is exact in its own record.
+def mean_with_u(records: Sequence[Side]) -> tuple[float, float | None]:
+    """Mean of the records of one cell; a value without an uncertainty is exact in its own record.
 
     Returns: the mean and its expanded uncertainty, None for a single record without one.
     """
-    side = Side.mean([Side(value, (u or 0.0) / COVERAGE_FACTOR, "") for value, u in records])
-    stated = side.repeated or all(u is not None for _, u in records)
-    return side.value, side.expanded_u if stated else None
+    side = Side.mean(records)
+    return side.value, side.expanded_u if side.repeated or side.standard_u > 0 else None
 
 
 def _too_short(rows: Sequence[PhaseRow]) -> tuple[tuple[str, float], ...]:
