@@ -223,12 +223,12 @@ class WorkloadOptions(Options):
         positive, "BYTES", "one field of this size (default: the workload's fields)"
     )
     design: bool = flag(
-        "run in randomised blocks: the mix of operations changes at random every 10 samples of the meter (at least "
+        "run in mix blocks: the mix of operations changes at random every 10 samples of the meter (at least "
         "0.02 s); over the whole run it equals the workload's mix. This separates the costs of the kinds of operation, "
         "even with a slow meter; use --seconds 60 or more"
     )
     blocks: bool | None = switch(
-        "after the repeats, run one cycle in such blocks, three times as long as --seconds but at most 20 s longer. It "
+        "after the repeats, run one cycle in mix blocks, three times as long as --seconds but at most 20 s longer. It "
         "separates the costs of the kinds of operation; no other figure uses it (default: on if the workload has "
         "several kinds)"
     )
