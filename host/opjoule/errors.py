@@ -21,13 +21,11 @@ fault makes wrong. It ends with exit status 6 (FAULTY_EXIT). A command that show
 afterwards shows the intact part of it and ends with exit status 4, as `verify` does. A comparison that finds a change
 for the worse ends with exit status 7 (WORSE_EXIT).
 
-A message names the thing, its value, the limit it broke and what to do next. `causes` contains the underlying errors,
-for example one for each device that failed.
+A message names the thing, its value, the limit it broke and what to do next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -41,16 +39,6 @@ class OpJouleError(Exception):
     """Base of all expected failures; `str()` gives the line that the user sees."""
 
     exit_code: ClassVar[int] = 1
-
-    def __init__(self, message: str, causes: Sequence[OpJouleError] = ()) -> None:
-        super().__init__(message)
-        self.causes = tuple(causes)
-
-    def __str__(self) -> str:
-        message = str(self.args[0])
-        if not self.causes:
-            return message
-        return message + " (" + "; ".join(str(cause) for cause in self.causes) + ")"
 
 
 class BadInput(OpJouleError):

@@ -19,9 +19,9 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted, heating_effect
+from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted
 from opjoule.calibration.reference import Reference
-from opjoule.energy.error_bounds import CHIP_PER_K, HEAT, SHUNT_PER_K, SQRT3, Shunt
+from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3
 from opjoule.energy.sensor_calibration import (
     HEATING_PLACE,
     PARAMETERS,
@@ -36,8 +36,6 @@ from opjoule.toml_file import as_struct, read_toml, toml_float, toml_floats, tom
 from opjoule.units import COVERAGE_FACTOR
 
 SCHEMA: Final = 2
-EARLIER_SCHEMA: Final = 1
-"""Schema of calibrations without a shunt's heating."""
 FILE_BYTES_MAX: Final = 1 << 20
 SENSOR_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}(@0x[0-9a-f]{2})?")
 EARLIER: Final = "earlier"
@@ -214,7 +212,7 @@ def read_calibration(path: Path) -> CalibrationFile:
         digest = file_sha256(path)[:12]
     except OSError as error:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
-    if tables.get("schema") not in (SCHEMA, EARLIER_SCHEMA):
+    if tables.get("schema") != SCHEMA:
         raise BadInput(
             f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: update OpJoule, or calibrate again"
         )
@@ -229,16 +227,15 @@ def read_calibration(path: Path) -> CalibrationFile:
 def _calibration(entry: _File, digest: str) -> CalibrationFile:
     """The calibration in a file's tables. Raises: ValueError: the tables contradict each other."""
     sensor, date_utc = entry.sensor, entry.date_utc.astimezone(UTC)
-    parameters = PARAMETERS[:HEATING_PLACE] if entry.schema == EARLIER_SCHEMA else PARAMETERS
-    if entry.uncertainty.parameters != parameters:
-        raise ValueError(f"uncertainty.parameters must be {', '.join(parameters)}")
-    common = [CommonSource(source.source, source.effect) for source in entry.common]
+    if entry.uncertainty.parameters != PARAMETERS:
+        raise ValueError(f"uncertainty.parameters must be {', '.join(PARAMETERS)}")
+    common = tuple(CommonSource(source.source, source.effect) for source in entry.common)
     calibration = SensorCalibration(
         identity=f"{sensor.id} {date_utc:%Y-%m-%dT%H:%M:%SZ} {digest}",
         current=Correction(*msgspec.structs.astuple(entry.current)),
         voltage=Correction(*msgspec.structs.astuple(entry.voltage)) if entry.voltage else None,
         covariance=entry.uncertainty.covariance,
-        common=(*common, *_not_fitted(entry)),
+        common=common,
         heating=Heating(*msgspec.structs.astuple(entry.heating)) if entry.heating else Heating(),
     )
     try:
@@ -259,15 +256,6 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
         notes=entry.notes,
     )
     return replace(file, calibration=file.at(None))
-
-
-def _not_fitted(entry: _File) -> tuple[CommonSource, ...]:
-    """Possible effect of the shunt's heating on a calibration of the earlier schema, which fitted a straight line."""
-    points, ohm = _points(entry.points.current), entry.sensor.shunt_ohm
-    if entry.schema != EARLIER_SCHEMA or ohm is None or not points:
-        return ()
-    effect = heating_effect([point.reading for point in points], Shunt(ohm).heating_max_per_a2)
-    return (CommonSource(f"{entry.sensor.id}: {HEAT}", effect),)
 
 
 def _points(table: _Points | None) -> tuple[FilePoint, ...]:
