@@ -40,6 +40,12 @@ def test_the_seconds_are_those_of_the_host_where_round_trips_tie_the_meter_to_it
     assert result["duration_s"]["u"] < 0.01
 
 
+def test_round_trips_with_a_clock_that_ran_backwards_give_no_result_but_a_reason(tmp_path):
+    record = recorded(tmp_path / "bench", exchanges=True, rate=-1.0)
+    assert not conclude_trace(record)
+    assert "was it restarted?" in " ".join(record.faults)
+
+
 def test_a_killed_recording_is_analysed_by_report(tmp_path, capsys):
     record = recorded(tmp_path / "bench", exchanges=True)
     assert run_report(ReportOptions(record=record.directory)) == 0

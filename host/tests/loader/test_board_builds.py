@@ -1,11 +1,13 @@
 """The static programs for boards: every engine in each, run under qemu-user, and the same records from all of them."""
 
+import contextlib
 import json
 import platform
 import subprocess
 from pathlib import Path
 
 import pytest
+from breaking_proxy import BreakingProxy
 from foreign_readers import FIELDS, READERS, RECORDS, WORKLOAD, read_mongodb, run_loader, ycsb_key
 from mongo_server import mongo_server
 
@@ -107,3 +109,14 @@ def test_a_board_s_loader_speaks_to_a_mongodb_server(tmp_path, workload, expecte
         found = load_and_update(command(board), "mongodb", address, workload, read_mongodb)
         assert all(len(fields) == FIELDS for fields in found.values())
         assert found == expected
+
+
+def test_a_read_whose_connection_breaks_has_failed_and_is_not_tried_again(tmp_path, workload, board):
+    words = [*command(board), "run", "--db", "mongodb", "--workload", workload]
+    words += ["-p", "operationcount=20", "-p", "readproportion=1", "-p", "updateproportion=0"]
+    with mongo_server(tmp_path) as server, contextlib.closing(BreakingProxy(server, drops=10)) as proxy:
+        run_loader(command(board), "load", "mongodb", server, workload)
+        ended = subprocess.run([*words, "--path", proxy.address], capture_output=True, text=True, check=False)
+    broken = json.loads(ended.stdout.splitlines()[-1])["summary"]
+    assert ended.returncode == 1, ended.stderr
+    assert (broken["errors"], broken["retries"]["timeout"]) == (1, 1)

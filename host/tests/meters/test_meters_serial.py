@@ -15,7 +15,7 @@ from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
-from opjoule.meters.interface import GapEvent, MeterGone, Samples
+from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.registry import open_meter
 from opjoule.meters.serial import link as serial_link
@@ -294,6 +294,20 @@ def test_a_reset_in_mid_run_is_reported_with_its_cause(opened):
         events = read_samples(meter, 64)
         assert len(events) > 0
         assert "reset in mid-run (external)" in message_of(lambda: read_on(meter))
+
+
+def test_what_a_restarted_meter_sends_on_its_new_clock_is_not_recorded(opened):
+    events = []
+    with SoftwareMeter(frames=4) as device:
+        device.after_samples = [identity(), m.FaultMessage(m.Fault.EDGE_MISSED, 255, 1, 5)]
+        meter = opened(device.path)
+        meter.open()
+        meter.start()
+        with pytest.raises(MeterFault, match="reset in mid-run"):
+            while True:
+                events += meter.read(0.1)
+    assert any(isinstance(event, Samples) for event in events)
+    assert not any(isinstance(event, FaultEvent) for event in events)
 
 
 def test_a_reset_is_told_even_if_the_line_has_closed_since(opened):

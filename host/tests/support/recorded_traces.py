@@ -14,8 +14,11 @@ SLOW = 1.004
 """Factor by which the meter's seconds are too short: its resonator is 4000 ppm fast."""
 
 
-def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
-    """A record of 10 s on the meter's clock, 0.5 A at 5 V; exchanges tie it to a host clock that is 0.4 % slower."""
+def recorded(directory, *, exchanges: bool, sensor: bool = True, rate: float = SLOW) -> RunRecord:
+    """A record of 10 s on the meter's clock, 0.5 A at 5 V; exchanges tie it to a host clock that is 0.4 % slower.
+
+    `rate`: of the meter's clock in the host's seconds.
+    """
     record = RunRecord.create(directory, {"meter": "serial:/dev/ttyACM0"}, simulated=False)
     if sensor:
         record.update(sensor=ina219_breakout())
@@ -28,7 +31,7 @@ def recorded(directory, *, exchanges: bool, sensor: bool = True) -> RunRecord:
         file = ExchangeFile(directory / "raw/meter-exchanges.csv")
         for number in range(60):
             far_ns = number * S // 5
-            host_ns = 7 * S + round(far_ns / SLOW)
+            host_ns = 70 * S + round(far_ns / rate)
             file.append(Exchange(host_ns - 150_000, far_ns, far_ns, host_ns + 150_000))
         file.close()
     seals.stop()

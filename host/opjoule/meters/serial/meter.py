@@ -198,7 +198,7 @@ class SerialMeter:
         if isinstance(message, messages.Identity):
             self._reset = message  # not requested while running
         self._input_ended |= isinstance(message, messages.EndOfInput)
-        if self._assembler is not None:
+        if self._assembler is not None and self._reset is None:  # a restarted meter has another clock
             events = self._assembler.take(message, received_host_ns)
             self._events += events
             if any(isinstance(event, Exchange) for event in events):

@@ -1,21 +1,13 @@
-"""What MongoDB's own driver does by default and the loader's must not: try an operation again."""
+"""A connection to a server that breaks in the middle of its work."""
 
 import contextlib
-import json
 import socket
-import subprocess
 import threading
-from pathlib import Path
 from urllib.parse import urlsplit
 
-import pytest
-from mongo_server import mongo_server
 
-LOADER = Path(__file__).resolve().parents[3] / "build/loader/loader"
-
-
-class Proxy:
-    """Carries bytes to a server and back; closes the connection at the `drops`-th find."""
+class BreakingProxy:
+    """Carries bytes to a MongoDB server and back; closes the connection at the `drops`-th find."""
 
     def __init__(self, server: str, drops: int) -> None:
         self._server = (urlsplit(server).hostname, urlsplit(server).port)
@@ -46,17 +38,3 @@ class Proxy:
         for end in (source, to):
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
-
-
-@pytest.mark.slow
-def test_a_read_whose_connection_breaks_has_failed_and_is_not_tried_again(tmp_path):
-    def loader(command: str, address: str) -> dict:
-        words = [LOADER, command, "--db", "mongodb", "--path", address, "-p", "recordcount=50"]
-        words += ["-p", "operationcount=20", "-p", "readproportion=1", "-p", "updateproportion=0"]
-        said = subprocess.run(words, capture_output=True, text=True, check=False).stdout
-        return json.loads(next(line for line in reversed(said.splitlines()) if "summary" in line))["summary"]
-
-    with mongo_server(tmp_path) as server, contextlib.closing(Proxy(server, drops=10)) as proxy:
-        assert loader("load", server)["errors"] == 0
-        broken = loader("run", proxy.address)
-    assert (broken["errors"], broken["retries"]["timeout"]) == (1, 1)
