@@ -32,8 +32,10 @@ def coverage(
 ) -> tuple[float, float]:
     """Share of the measurements whose last interval contains the true value, and their mean number of repeats.
 
-    `spread`: relative standard deviation of a repeat; `wanted`: target for the relative expanded uncertainty; `least`:
-    fewest repeats that a narrow interval ends.
+    Args:
+        spread: relative standard deviation of a repeat.
+        wanted: target for the relative expanded uncertainty.
+        least: number of repeats after which a narrow interval ends a measurement at the earliest.
     """
     rng = np.random.default_rng(seed)
     held, repeats = 0, 0
@@ -60,7 +62,10 @@ def main() -> int:
     parser.add_argument("--trials", type=int, default=20_000, help="measurements for each spread")
     parser.add_argument("--wanted", type=float, default=0.03, help="target for the relative uncertainty")
     parser.add_argument(
-        "--least", type=int, default=REPEATS_MIN, help="fewest repeats that a narrow interval ends"
+        "--least",
+        type=int,
+        default=REPEATS_MIN,
+        help="repeats before a narrow interval may end a measurement",
     )
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()

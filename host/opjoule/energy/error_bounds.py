@@ -104,8 +104,8 @@ class ErrorBounds:
     model: str = ""
     """Name of the chip, or of the meter."""
     stamp_u_ns: float = 0.0
-    """Standard uncertainty of its time stamps on the clock of the board's meter [ns]; 0 if both are one meter, unless
-    its samples are means whose place is not known exactly."""
+    """Standard uncertainty of its time stamps on the clock of the board's meter [ns]. 0 if both are one meter, unless
+    its samples are means over a time that is not known exactly."""
     calibration: SensorCalibration | None = None
     """Correction applied when the trace is read; None: as delivered."""
     heating_max_per_a2: float = 0.0

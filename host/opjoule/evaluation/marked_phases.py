@@ -130,7 +130,7 @@ def _one(
 
 
 def _energies(aligned: AlignedTrace, phase: Phase, idle: IdlePower | None) -> dict[str, Figure | Missing]:
-    """Energies of one phase; missing if it is outside the trace or mostly lost, which other windows need not be."""
+    """Energies of one phase. A phase outside the trace, or mostly lost, has none; other windows keep theirs."""
     try:
         energy = aligned.energy(phase, phase)
     except DataFault as fault:

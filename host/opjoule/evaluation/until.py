@@ -14,7 +14,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured
 
 REPEATS_MIN: Final = 8
-"""Default for the fewest repeats with a narrow interval that end a measurement; fewer may agree by chance."""
+"""A narrow interval ends a measurement after this many repeats at the earliest; fewer may agree by chance."""
 _FLUSHED_S: Final = 1.5
 """Wait until the trace of the last repeat is on disk (trace/journal.py flushes once a second) [s]."""
 
@@ -62,7 +62,7 @@ def outcome(
         wanted: target for the headline's relative expanded uncertainty.
         repeats: number of repeats so far.
         limit: greatest number of repeats.
-        least: fewest repeats with a narrow interval that end the measurement.
+        least: number of repeats after which a narrow interval ends the measurement at the earliest.
     """
     reached = None
     if result is not None:

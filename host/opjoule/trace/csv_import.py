@@ -279,7 +279,7 @@ def _by_power(
     if lacking.any():
         voltage_v = _nearest(path, time_s, voltage_v, known, lacking)
         notes.append(f"voltage of {counted(int(lacking.sum()), 'row')} from the nearest row that gives one")
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # no power is no current, if the row has a voltage
         quotient_a = np.where(power_w == 0.0, 0.0 * voltage_v, power_w / voltage_v)
     return {
         "voltage": voltage_v,

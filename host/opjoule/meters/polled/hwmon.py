@@ -219,9 +219,7 @@ def _iio(root: Path) -> list[_Files]:
 def _window_words(window_s: float) -> str:
     if not window_s:
         return "an instantaneous value: short bursts are missed"
-    return (
-        f"the chip's latest mean of {window_s * 1e3:.3g} ms, whose place is known to {window_s * 500:.3g} ms"
-    )
+    return f"the chip's latest mean of {window_s * 1e3:.3g} ms; its time is known to within {window_s * 500:.3g} ms"
 
 
 def _shunt_note(driver_ohm: float | None, soldered: Shunt | None) -> str:
