@@ -131,20 +131,26 @@ size_t find_separator(std::string_view line) {
   return std::string_view::npos;
 }
 
-// Edits (insert, delete, replace, swap of neighbours) that make one text the other.
-size_t edit_distance(std::string_view a, std::string_view b) {
+// Edits (insert, delete, replace, swap of neighbours) that make one text the other; `most` if they
+// are as many or more.
+size_t edit_distance(std::string_view a, std::string_view b, size_t most) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
   for (size_t j = 0; j <= b.size(); ++j) cost[0][j] = j;
+  size_t least_before = 0;
   for (size_t i = 1; i <= a.size(); ++i) {
+    size_t least = i;
     for (size_t j = 1; j <= b.size(); ++j) {
       cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1,
                              cost[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
       if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
         cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+      least = std::min(least, cost[i][j]);
     }
+    if (std::min(least, least_before) >= most) return most;  // no later row is below these two
+    least_before = least;
   }
-  return cost[a.size()][b.size()];
+  return std::min(cost[a.size()][b.size()], most);
 }
 
 // The rule with the most similar key; for an engine's key, among those of that engine.
@@ -160,7 +166,7 @@ const PropertyRule* nearest_rule(const std::string& key, const std::vector<Prope
     if (has_kin && !is_kin(rule)) continue;
     const auto [shorter, longer] = std::minmax({key.size(), rule.key.size()});
     if (longer - shorter >= least) continue;  // a lower bound of the distance
-    const size_t distance = edit_distance(lower_key, lower(rule.key));
+    const size_t distance = edit_distance(lower_key, lower(rule.key), least);
     if (distance >= least) continue;
     least = distance;
     nearest = &rule;

@@ -48,6 +48,7 @@ class DeskRecording:
     edges: SyncEdges = field(
         default_factory=lambda: SyncEdges(np.zeros(0, np.int64), np.zeros(0, np.int8), np.zeros(0, np.int64))
     )
+    meter_exchanges: Sequence[Exchange] = ()
     board_exchanges: Sequence[Exchange] = ()
     events: Mapping[str, pa.Table] = field(default_factory=dict)
     """Name of the probe's files -> its events, in order of time."""
@@ -81,13 +82,7 @@ class DeskRecording:
         )
 
     @classmethod
-    def read(
-        cls,
-        folder: Path,
-        bounds: ErrorBounds,
-        captured: CaptureSummary,
-        board_exchanges: Sequence[Exchange] = (),
-    ) -> DeskRecording:
+    def read(cls, folder: Path, bounds: ErrorBounds, captured: CaptureSummary) -> DeskRecording:
         """Reads a finished recording from its folder. Raises: RecordFault: one of its files is damaged."""
         raw = folder / "raw"
         systems = {
@@ -104,7 +99,8 @@ class DeskRecording:
             bounds=bounds,
             captured=captured,
             edges=read_edges(folder),
-            board_exchanges=board_exchanges,
+            meter_exchanges=read_exchanges(raw / METER_EXCHANGES),
+            board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
             events=events,
             system=systems,
             other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
@@ -204,7 +200,7 @@ class Running:
         limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
         while True:
             try:
-                exchanges = list(self.capture.summary.exchanges)
+                exchanges = read_exchanges(self.folder / "raw" / METER_EXCHANGES)
                 enough_ns = fit_exchanges(exchanges, "host", "meter").to_target(now_ns) + BEHIND_NS
                 if (latest := self.capture.latest) and latest.meter_ns > enough_ns:
                     return
@@ -236,8 +232,7 @@ class Running:
 
     def recorded(self) -> DeskRecording:
         """The recorded data, once the recording has ended. Raises: RecordFault: nothing can be read."""
-        board = read_exchanges(self.folder / "raw" / BOARD_EXCHANGES)
-        return DeskRecording.read(self.folder, self._bounds, self.capture.summary, board)
+        return DeskRecording.read(self.folder, self._bounds, self.capture.summary)
 
     def _fetch(self, *, all_of: bool) -> None:
         """Fetches the probe's complete files."""

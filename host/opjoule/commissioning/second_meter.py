@@ -66,8 +66,8 @@ def second_meter(desk: OpenDesk) -> Verdict:
         beside.catch_up()
     rig, other = running.recorded(), beside.recorded()
     placed = map_of_levels(rig, played)
-    host = fit_exchanges(rig.captured.exchanges, "host", "meter").inverse()
-    to_second = placed.then(host).then(fit_exchanges(other.captured.exchanges, "host", "second"))
+    host = fit_exchanges(rig.meter_exchanges, "host", "meter").inverse()
+    to_second = placed.then(host).then(fit_exchanges(other.meter_exchanges, "host", "second"))
     between_ohm = float(desk.parts.between_ohm)
     shunt_ohm = rig.bounds.shunt.ohm if rig.bounds.shunt else 0.0
     on_supply = desk.parts.second_side == SUPPLY_SIDE

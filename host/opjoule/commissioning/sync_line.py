@@ -170,7 +170,7 @@ def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, .
 def by_exchanges(recorded: DeskRecording) -> ClockMap:
     """Clock map board -> meter from round trips only."""
     board_to_host = fit_exchanges(recorded.board_exchanges, "host", "board").inverse()
-    return board_to_host.then(fit_exchanges(recorded.captured.exchanges, "host", "meter"))
+    return board_to_host.then(fit_exchanges(recorded.meter_exchanges, "host", "meter"))
 
 
 def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
@@ -182,7 +182,7 @@ def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
         conversion_ns = round(recorded.bounds.seen_fraction * trace.period_ns)
         return fit_played(trace.meter_ns[good], trace.power_w[good], played, conversion_ns)
 
-    exchanges = recorded.board_exchanges, recorded.captured.exchanges
+    exchanges = recorded.board_exchanges, recorded.meter_exchanges
     return ClockEvidence(recorded.edges_made, recorded.edges, *exchanges, fit if played else None)
 
 

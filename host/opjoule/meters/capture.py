@@ -55,8 +55,8 @@ class CaptureSummary:
     """samples that arrived with a voltage at the end of its range"""
     faults: list[FaultEvent] = field(default_factory=list)
     """the first fault events, with their time"""
-    exchanges: list[Exchange] = field(default_factory=list)
-    """round trips between host (near) and meter (far)"""
+    exchanges: int = 0
+    """round trips between host and meter; they are in the file of exchanges alone, because a run may last for hours"""
     losses: Losses = field(default_factory=Losses)
     ended: str | None = None
     """the fault that ended the capture early; None if there was none"""
@@ -109,7 +109,7 @@ class CaptureSummary:
             "gaps": self.gaps,
             "edges": self.edges,
             "clipped_samples": self.clipped_samples,
-            "exchanges": len(self.exchanges),
+            "exchanges": self.exchanges,
             "faults": self.faults,
             "losses": self.losses,
             "ended": self.ended,
@@ -246,7 +246,7 @@ class Capture:
                 self._journal.append_edge(event.meter_ns, event.level, event.index)
                 self.summary.edges += 1
             elif isinstance(event, Exchange):
-                self.summary.exchanges.append(event)
+                self.summary.exchanges += 1
                 if self._exchanges:
                     self._exchanges.append(event)
             elif len(self.summary.faults) < FIRST_FAULTS:

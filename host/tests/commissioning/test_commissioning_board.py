@@ -82,9 +82,7 @@ def sync_recorded(
         {"board_ns": int(at) + BOARD_AHEAD_NS, "event": "sync-edge", "level": int(up), "u_ns": 100.0}
         for at, up in zip(made_ns, level, strict=True)
     ]
-    captured = CaptureSummary(
-        exchanges=exchanges(seconds, 0), losses=Losses(faults={"sync_oscillates": storms} if storms else {})
-    )
+    captured = CaptureSummary(losses=Losses(faults={"sync_oscillates": storms} if storms else {}))
     made = recorded(
         seconds,
         0.5,
@@ -251,7 +249,7 @@ def written(share=1.0, further=None, sensor=0, **look):
         9.0,
         0.6,
         system=system,
-        captured=CaptureSummary(exchanges=exchanges(9.0, 0)),
+        meter_exchanges=exchanges(9.0, 0),
         board_exchanges=exchanges(9.0, BOARD_AHEAD_NS),
         other_sensors={1: further} if further is not None else {},
     )

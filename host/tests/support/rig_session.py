@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from granted_clock import GrantedClock
+from opjoule.clocks.exchanges import METER_EXCHANGES, ExchangeFile
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -118,10 +119,11 @@ class RunningRig:
         Sets the event at 1 s on the meter's clock.
         """
         meter, journal = meter or self.meter(), TraceJournal(self.folder)
+        exchanges = ExchangeFile(self.folder / "raw" / METER_EXCHANGES)
         try:
             meter.open()
             meter.configure()
-            running = Capture(meter, journal, clock=self.clock)
+            running = Capture(meter, journal, exchanges, self.clock)
             running.start()
             if running_for_1_s:
                 while running.trace_s < 1 and not running.wait(0.02):
@@ -131,6 +133,7 @@ class RunningRig:
             return running.stop()
         finally:
             journal.close()
+            exchanges.close()
             meter.close()
 
     def truth(self) -> dict:

@@ -21,7 +21,7 @@ from opjoule.calibration.reference import Reference, other_meter
 from opjoule.calibration.typed import Ask, TypedQuantity, TypedReference, typed_reference
 from opjoule.calibration.warming import STEADY_S
 from opjoule.cli.calibrate.options import CalibrateOptions
-from opjoule.clocks.exchanges import fit_exchanges
+from opjoule.clocks.exchanges import METER_EXCHANGES, fit_exchanges, read_exchanges
 from opjoule.commissioning.dialogue import line_of_stdin, say
 from opjoule.commissioning.running import BEHIND_NS
 from opjoule.devices.rig.file import read_rig
@@ -80,7 +80,7 @@ class RecordedMeter:
 
         Raises: CalibrationFault: the load was not steady, or its samples did not arrive. MeterFault: the meter is gone.
         """
-        exchanges = list(self.recording.capture.summary.exchanges)
+        exchanges = read_exchanges(self.directory / "raw" / METER_EXCHANGES)
         if odd := odd_meter_clock(exchanges, self.bounds):
             raise CalibrationFault(f"{self.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
