@@ -16,6 +16,7 @@ import mongo_server
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.recovery import recover
+from opjoule.record.run_record import RunRecord
 from test_devices_measurement import LoopbackRig
 
 from faults.trial import LIMIT_S, Trial, env, judged, note_what_is_left, of_ours
@@ -89,7 +90,10 @@ class Measured:
             _, said = running.communicate(timeout=LIMIT_S)
         after = judged(self.rig.out, running.returncode, said)
         if after.status != "complete" or after.wrong:
-            trial.wrong.append(f"next measurement failed: {after.status} {after.wrong} {said.strip()[-200:]}")
+            reasons = RunRecord.open(self.rig.out).run.faults if after.status != "no record" else []
+            trial.wrong.append(
+                f"next measurement failed: {after.status} {after.wrong} {reasons} {said.strip()[-200:]}"
+            )
 
 
 def link_cut(measured: Measured) -> Trial:
