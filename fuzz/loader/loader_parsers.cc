@@ -17,8 +17,9 @@
 namespace opjoule::fuzz {
 namespace {
 
-// Settings of a file that anyone may have written, as the loader takes them. An input's size chooses
-// what is checked: the search for a key like an unknown one takes ten times as long as all else.
+// Settings of a file that anyone may have written, as the loader takes them. An input's size
+// chooses what is checked: the search for a key like an unknown one takes ten times as long as all
+// else.
 void check_settings(const Properties& properties, size_t size) {
   if (size % 16 == 0) static_cast<void>(properties.check_known(workload_rules()));
   WorkloadSettings settings;
