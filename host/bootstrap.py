@@ -68,11 +68,15 @@ def make_environment(lock: Path, log: Path) -> None:
         logged([*pip, "-r", str(lock)], log)
 
 
+def _package_paths() -> str:
+    return f"{ROOT / 'host'}\n{ROOT / 'host/tests/support'}\n"
+
+
 def find_package(log: Path) -> None:
-    """Makes the environment's Python find opjoule from every folder, as after `pip install`."""
+    """Makes the environment's Python find opjoule and the tests' stand-ins from every folder."""
     command = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
     place = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
-    (place / PATH_FILE).write_text(f"{ROOT / 'host'}\n")
+    (place / PATH_FILE).write_text(_package_paths())
 
 
 def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
@@ -165,8 +169,9 @@ def _steps(needs: Needs) -> list[Step]:
             lane="python",
         )
     )
+    paths = _package_paths()
     steps.append(
-        Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=str(ROOT), lane="python")
+        Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=paths, lane="python")
     )
     if needs.loader:
         programs = ("loader", "probe", "medium-sim")

@@ -18,16 +18,14 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-os.environ["PYTHONPATH"] = f"{HOST}{os.pathsep}{HOST / 'tests/support'}"
+from opjoule.cli.commands import parse
+from opjoule.cli.record import command as record
+from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings
+from opjoule.meters.monsoon.reader import ProtocolSource
+from opjoule.record.run_record import RunRecord
+from report_browser import Browser
 
-from opjoule.cli.commands import parse  # noqa: E402
-from opjoule.cli.record import command as record  # noqa: E402  # the path is set above
-from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings  # noqa: E402
-from opjoule.meters.monsoon.reader import ProtocolSource  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from report_browser import Browser  # noqa: E402
+HOST = Path(__file__).resolve().parents[1]
 
 SETTLED_S = 5.0
 """Time in which all programs load. Processor time is counted after it, until shortly before the end."""

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 HOST = Path(__file__).parents[1]
-sys.path[:0] = [str(HOST)]
 EXAMPLE = HOST.parent / "runs" / "example"
 SAMPLES = 20_000_000
 WAYS = ("at once", "one by one")

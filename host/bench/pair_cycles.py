@@ -21,12 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median, quantiles
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host" / "tests" / "support")]
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.messages import Mode
+from rig_session import FIRMWARE, RunningRig, rig_sim, write_profile
 
-from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
-from opjoule.meters.messages import Mode  # noqa: E402 (the path above)
-from rig_session import FIRMWARE, RunningRig, rig_sim, write_profile  # noqa: E402
+ROOT = Path(__file__).resolve().parents[2]
 
 LIMIT_CYCLES = 431
 BENCH = ROOT / ".pio/build/bench-arduino/firmware.elf"

@@ -33,22 +33,20 @@ from pathlib import Path
 from statistics import median
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST)]
-
-from opjoule.clocks.exchanges import (  # noqa: E402
+from opjoule.clocks.exchanges import (
     BOARD_EXCHANGES,
     METER_EXCHANGES,
     Exchange,
-    ExchangeFile,  # path set above
+    ExchangeFile,
 )
-from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
-from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
-from opjoule.operations import oplog, schemas  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.record.seals import SealWatch  # noqa: E402
-from opjoule.trace.journal import TraceJournal  # noqa: E402
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.operations import oplog, schemas
+from opjoule.record.run_record import RunRecord
+from opjoule.record.seals import SealWatch
+from opjoule.trace.journal import TraceJournal
+
+HOST = Path(__file__).resolve().parents[1]
 
 SECOND = 1_000_000_000
 RATE_HZ = 5000

@@ -17,10 +17,8 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests" / "support")]
-
-from report_browser import Browser  # noqa: E402  # the path is set above
-from view_zoom import SERVER, cpu_s, peak_gb  # noqa: E402
+from report_browser import Browser
+from view_zoom import SERVER, cpu_s, peak_gb
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "runs" / "example"
 STEPS = (

@@ -19,7 +19,6 @@ import time
 from pathlib import Path
 
 HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST)]
 MEDIA = ("sd", "emmc", "ssd-usb2", "ssd-usb3")
 EXAMPLE = HOST.parent / "runs/example"
 

@@ -19,10 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "host"), str(ROOT / "host/tests/support")]
+from loopback_sshd import Link, Sshd
 
-from loopback_sshd import Link, Sshd  # noqa: E402 - the path is set just above
+ROOT = Path(__file__).resolve().parents[2]
 
 KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
 

@@ -14,15 +14,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-import usb.backend.libusb1  # noqa: E402  # path set above
-from opjoule.meters.capture import Capture  # noqa: E402
-from opjoule.meters.polled.km003c import RATE_HZ, Km003cSource  # noqa: E402
-from opjoule.meters.polled.polling import PolledMeter  # noqa: E402
-from opjoule.trace.journal import TraceJournal, read_trace  # noqa: E402
-from software_usb import SoftwareBus, SoftwareKm003c  # noqa: E402
+import usb.backend.libusb1
+from opjoule.meters.capture import Capture
+from opjoule.meters.polled.km003c import RATE_HZ, Km003cSource
+from opjoule.meters.polled.polling import PolledMeter
+from opjoule.trace.journal import TraceJournal, read_trace
+from software_usb import SoftwareBus, SoftwareKm003c
 
 QUESTION = b"\x0c\x07\x02\x00"
 

@@ -25,21 +25,18 @@ import time
 import urllib.request
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests" / "support")]
-
-import numpy as np  # noqa: E402  # the path is set above
-import opjoule  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.trace.journal import TraceJournal, to_parquet  # noqa: E402
-from opjoule.view.levels import CACHE  # noqa: E402
-from report_browser import Browser  # noqa: E402
+import numpy as np
+import opjoule
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import TraceJournal, to_parquet
+from opjoule.view.levels import CACHE
+from report_browser import Browser
 
 PERIOD_NS = 200_000
 PART = 1_000_000
 STEPS = 50
-SERVER = f"""
+SERVER = """
 import sys
-sys.path.insert(0, {str(Path(__file__).parents[1])!r})
 from opjoule.cli.start import main
 sys.exit(main(["view", sys.argv[1]]))
 """

@@ -26,25 +26,21 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
-
-from opjoule.calibration.calibration_file import CalibratedSensor, new_file, write_calibration  # noqa: E402  # path set above
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402
-from opjoule.calibration.library import find_calibration  # noqa: E402
-from opjoule.calibration.means import ReadPoint  # noqa: E402
-from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
-from opjoule.energy.cells import Cells  # noqa: E402
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt  # noqa: E402
-from opjoule.energy.timebase import Timebase  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.evaluation.corrected_trace import CorrectedTrace  # noqa: E402
-from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.meters.serial.sensors import default_settings  # noqa: E402
-from opjoule.simulation.imperfections import Imperfections  # noqa: E402
-from random_load import KINDS, run_load  # noqa: E402
-from rig_session import Recording, record  # noqa: E402
+from opjoule.calibration.calibration_file import CalibratedSensor, new_file, write_calibration
+from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
+from opjoule.calibration.library import find_calibration
+from opjoule.calibration.means import ReadPoint
+from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
+from opjoule.energy.timebase import Timebase
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.evaluation.corrected_trace import CorrectedTrace
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.serial.sensors import default_settings
+from opjoule.simulation.imperfections import Imperfections
+from random_load import KINDS, run_load
+from rig_session import Recording, record
 
 MEDIAN_MAX, P95_MAX = 1e-3, 3e-3
 LADDER_A = (0.0, 0.15, 0.35, 0.6, 0.85, 1.1, 1.4, 1.7)

@@ -27,18 +27,15 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST)]
-
-from opjoule.comparison.compared_run import ComparedRun  # noqa: E402  # path set above
-from opjoule.comparison.contrasts import Compared, Contrast, Question, compare  # noqa: E402
-from opjoule.comparison.index import gather  # noqa: E402
-from opjoule.energy.comparison import ratio  # noqa: E402
-from opjoule.opened.rounding import with_limits  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.simulation.part_course import PartCourse  # noqa: E402
-from opjoule.simulation.supply import COURSE  # noqa: E402
-from opjoule.simulation.truth_line import SHOWN, true_figures  # noqa: E402
+from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.contrasts import Compared, Contrast, Question, compare
+from opjoule.comparison.index import gather
+from opjoule.energy.comparison import ratio
+from opjoule.opened.rounding import with_limits
+from opjoule.record.run_record import RunRecord
+from opjoule.simulation.part_course import PartCourse
+from opjoule.simulation.supply import COURSE
+from opjoule.simulation.truth_line import SHOWN, true_figures
 
 HELD_LEAST: Final = 0.90
 

@@ -21,12 +21,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from coverage_plot import draw
+from random_measurement import QUANTITIES, OpJouleError, measure
+
 VALIDATION = Path(__file__).resolve().parent
 ROOT = VALIDATION.parents[1]
-sys.path[:0] = [str(VALIDATION)]
-
-from coverage_plot import draw  # noqa: E402  # path set above
-from random_measurement import QUANTITIES, OpJouleError, measure  # noqa: E402
 
 WANTED = (0.93, 0.97)
 VIEWS = {"delivered": "as delivered", "known": "gain and offset known"}

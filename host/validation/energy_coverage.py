@@ -20,15 +20,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(Path(__file__).parent)]
-
-from coverage_loads import (  # noqa: E402
+from coverage_loads import (
     GRID_S,
     fast_bursts,
     flicker,
@@ -40,16 +35,16 @@ from coverage_loads import (  # noqa: E402
     short_bursts,
     switching,
 )
-from opjoule.clocks.clock_map import ClockMap  # noqa: E402  # path set above
-from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
-from opjoule.energy.cells import Cells  # noqa: E402
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, SHUNT, ErrorBounds, Shunt  # noqa: E402
-from opjoule.energy.sensor_calibration import SensorCalibration  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
-from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from opjoule.trace.supply_line import BusReadings  # noqa: E402
-from opjoule.units import Measured  # noqa: E402
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, CURRENT, SHUNT, ErrorBounds, Shunt
+from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.trace.supply_line import BusReadings
+from opjoule.units import Measured
 
 Float64Array = npt.NDArray[np.float64]
 Generator = np.random.Generator

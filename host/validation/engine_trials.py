@@ -22,12 +22,10 @@ from typing import Final
 
 import numpy as np
 
-HOST = Path(__file__).resolve().parents[1]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from attribution_trials import Held  # noqa: E402  # path set above
-from known_engine import Timeline, Trial, trial  # noqa: E402
+from attribution_trials import Held
+from known_engine import Timeline, Trial, trial
 
 POINTS_MAX: Final = 5.0
 TOLD_MIN: Final = 0.9

@@ -15,15 +15,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.energy.cells import Cells  # noqa: E402  # path set above
-from opjoule.energy.sensor_calibration import SensorCalibration  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
-from rig_session import record  # noqa: E402
+from opjoule.energy.cells import Cells
+from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.chips.ina219 import ina219_breakout
+from rig_session import record
 
 LOW_A, HIGH_A = 0.5, 1.3
 BEGIN_S, END_S = 1.0, 4.0

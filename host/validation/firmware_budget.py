@@ -18,16 +18,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402  # path set above
-from opjoule.energy.sensor_calibration import SensorCalibration  # noqa: E402
-from opjoule.energy.timebase import Timebase  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.units import Measured  # noqa: E402
-from rig_session import PERFECT_SENSOR, Recording, record  # noqa: E402
+from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.sensor_calibration import SensorCalibration
+from opjoule.energy.timebase import Timebase
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.units import Measured
+from rig_session import PERFECT_SENSOR, Recording, record
 
 SENSOR = replace(PERFECT_SENSOR, calibration=SensorCalibration("exact"), seen_fraction=1.0)
 EDGES_S = [0.4, 3.4, 3.9, 8.9, 9.4, 12.4]

@@ -17,17 +17,13 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.clocks.edges import fit_edges, match_edges  # noqa: E402  # path set above
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.evaluation.alignment import METER_EDGE_U_NS  # noqa: E402
-from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
-from opjoule.meters.messages import Mode  # noqa: E402
-from opjoule.trace.journal import read_edges  # noqa: E402
-from rig_session import PERFECT_SENSOR, record  # noqa: E402
+from opjoule.clocks.edges import fit_edges, match_edges
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.evaluation.alignment import METER_EDGE_U_NS
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.messages import Mode
+from opjoule.trace.journal import read_edges
+from rig_session import PERFECT_SENSOR, record
 
 CLOCKS = {
     "30 ppm of warm-up, 5 min": (["--clock-error-ppm", "-5000", "--clock-warmup", "30,300"], 50.0),

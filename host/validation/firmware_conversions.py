@@ -17,13 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
-from opjoule.meters.messages import Mode  # noqa: E402  # path set above
-from rig_session import Recording, record  # noqa: E402
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.messages import Mode
+from rig_session import Recording, record
 
 MODES = {
     "pairs, 12 + 12 bit": SensorSettings(mode=Mode.PAIRS),

@@ -18,12 +18,9 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.meters.chips.chip import SensorSettings  # noqa: E402
-from opjoule.meters.messages import Mode  # noqa: E402  # path set above
-from rig_session import record  # noqa: E402
+from opjoule.meters.chips.chip import SensorSettings
+from opjoule.meters.messages import Mode
+from rig_session import record
 
 WINDOW_S = (0.5, 10.5)
 """Sync edges that bound the measured energy."""

@@ -21,13 +21,10 @@ import tty
 from collections import Counter
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.meters import messages as m  # noqa: E402  # path set above
-from opjoule.meters.serial.assembler import parse  # noqa: E402
-from opjoule.meters.serial.wire import FrameReader, encode_frame  # noqa: E402
-from rig_session import RunningRig, rig_sim, write_edges, write_profile  # noqa: E402
+from opjoule.meters import messages as m
+from opjoule.meters.serial.assembler import parse
+from opjoule.meters.serial.wire import FrameReader, encode_frame
+from rig_session import RunningRig, rig_sim, write_edges, write_profile
 
 STACK_LEAST_BYTES = 64
 ANSWER_LIMIT_S = 5.0

@@ -25,21 +25,16 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import product
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
-
-from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate  # noqa: E402  # path set above
-from opjoule.calibration.means import ReadPoint  # noqa: E402
-from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor  # noqa: E402
-from opjoule.calibration.warming import STEADY_S  # noqa: E402
-from opjoule.energy.baseline import idle_power, marginal_energy  # noqa: E402
-from opjoule.energy.cells import Cells  # noqa: E402
-from opjoule.energy.error_bounds import (  # noqa: E402
+from opjoule.calibration.fitting import CalibrationFault, ReferencePoint, calibrate
+from opjoule.calibration.means import ReadPoint
+from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor
+from opjoule.calibration.warming import STEADY_S
+from opjoule.energy.baseline import idle_power, marginal_energy
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import (
     COPPER_MAX_OHM,
     CRYSTAL_ERROR_MAX,
     ROOM_K,
@@ -50,12 +45,12 @@ from opjoule.energy.error_bounds import (  # noqa: E402
     ErrorBounds,
     Shunt,
 )
-from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S  # noqa: E402
-from opjoule.energy.timebase import Timebase  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX  # noqa: E402
-from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.trace.power_trace import Float64Array, PowerTrace  # noqa: E402
+from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
+from opjoule.energy.timebase import Timebase
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.trace.power_trace import Float64Array, PowerTrace
 
 PERIOD_S: Final = 532e-6
 HEAT_STEP_S: Final = 0.02

@@ -21,14 +21,11 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
-
-import numpy as np  # noqa: E402  # path set above
-from faults.trial import COMMAND, env, of_ours  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.simulation.truth_line import SHOWN, known_figures  # noqa: E402
-from opjoule.trace.journal import read_edges, read_trace  # noqa: E402
+import numpy as np
+from faults.trial import COMMAND, env, of_ours
+from opjoule.record.run_record import RunRecord
+from opjoule.simulation.truth_line import SHOWN, known_figures
+from opjoule.trace.journal import read_edges, read_trace
 
 EVERY_S = 60.0
 GROWTH_MIB = 16.0

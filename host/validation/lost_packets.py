@@ -12,17 +12,12 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-
-HOST = Path(__file__).parents[1]
-sys.path.insert(0, str(HOST))
-
-from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX, ErrorBounds  # noqa: E402  # path set above
-from opjoule.energy.window import EnergyResult, Window, window_energy_j  # noqa: E402
-from opjoule.trace.power_trace import Gap, PowerTrace  # noqa: E402
+from opjoule.energy.error_bounds import RESONATOR_ERROR_MAX, ErrorBounds
+from opjoule.energy.window import EnergyResult, Window, window_energy_j
+from opjoule.trace.power_trace import Gap, PowerTrace
 
 Float64Array = npt.NDArray[np.float64]
 GRID_NS = 19_000

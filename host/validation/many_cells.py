@@ -21,11 +21,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
+from faults.trial import PYTHON, Trial, env, note_what_is_left, of_ours
+from long_run import memory_mib
 
-from faults.trial import PYTHON, Trial, env, note_what_is_left, of_ours  # noqa: E402  # path set above
-from long_run import memory_mib  # noqa: E402
+HOST = Path(__file__).resolve().parents[1]
 
 EVERY_S = 60.0
 GROWTH_KIB_A_CELL, MORE_FILES = 64, 10

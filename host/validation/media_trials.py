@@ -21,31 +21,28 @@ import sys
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 
-HOST = Path(__file__).resolve().parents[1]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases  # noqa: E402  # path set above
-from known_pieces import Piece, bursts, wander  # noqa: E402
-from known_work import Choice, Known, work  # noqa: E402
-from opjoule.campaign.campaign import block_order  # noqa: E402
-from opjoule.comparison.cell_mean import comparison_side  # noqa: E402
-from opjoule.energy.comparison import Side, differ, ratio_limits  # noqa: E402
-from opjoule.energy.error_bounds import CURRENT, SHUNT  # noqa: E402
-from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
-from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
-from opjoule.evaluation.quantities.figures import by_repeat  # noqa: E402
-from opjoule.evaluation.quantities.operations import OPERATIONS  # noqa: E402
-from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
-from opjoule.evaluation.repeat_energy import repeat_energy  # noqa: E402
-from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others  # noqa: E402
-from opjoule.record.json_file import plain  # noqa: E402
-from opjoule.simulation.known_power import Float64Array  # noqa: E402
+from known_meter import IDLE_S, KINDS, Kind, Sensor, measured, phases
+from known_pieces import Piece, bursts, wander
+from known_work import Choice, Known, work
+from opjoule.campaign.campaign import block_order
+from opjoule.comparison.cell_mean import comparison_side
+from opjoule.energy.comparison import Side, differ, ratio_limits
+from opjoule.energy.error_bounds import CURRENT, SHUNT
+from opjoule.evaluation.quantities.common import COMMON
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.figures import by_repeat
+from opjoule.evaluation.quantities.operations import OPERATIONS
+from opjoule.evaluation.quantities.repeat import Repeat
+from opjoule.evaluation.repeat_energy import repeat_energy
+from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others
+from opjoule.record.json_file import plain
+from opjoule.simulation.known_power import Float64Array
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

@@ -11,23 +11,17 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import replace
-from pathlib import Path
 
-sys.path[:0] = [
-    str(Path(__file__).resolve().parents[1]),
-    str(Path(__file__).resolve().parents[1] / "tests" / "support"),
-]
-
-import numpy as np  # noqa: E402
-from opjoule.energy.error_bounds import ErrorBounds  # noqa: E402
-from opjoule.energy.window import Window, window_energy_j  # noqa: E402
-from opjoule.meters.interface import GapEvent, Samples  # noqa: E402
-from opjoule.meters.monsoon.assembler import MonsoonAssembler  # noqa: E402
-from opjoule.meters.monsoon.calibration import Calibration  # noqa: E402
-from opjoule.meters.monsoon.models import HVPM  # noqa: E402
-from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from software_monsoon import HVPM as UNIT  # noqa: E402
-from software_monsoon import Stream, Supply, stream  # noqa: E402
+import numpy as np
+from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.window import Window, window_energy_j
+from opjoule.meters.interface import GapEvent, Samples
+from opjoule.meters.monsoon.assembler import MonsoonAssembler
+from opjoule.meters.monsoon.calibration import Calibration
+from opjoule.meters.monsoon.models import HVPM
+from opjoule.trace.power_trace import PowerTrace
+from software_monsoon import HVPM as UNIT
+from software_monsoon import Stream, Supply, stream
 
 START_NS, END_NS = 250_000_000, 4_750_000_000
 

@@ -17,12 +17,10 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parent)]
-
-from opjoule.errors import MeterFault  # noqa: E402
-from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings  # noqa: E402
-from opjoule.meters.monsoon.meter import RESET_LIMIT_S, Patience  # noqa: E402
-from opjoule.meters.monsoon.reader import MonsoonProtocol, ProtocolSource  # noqa: E402
+from opjoule.errors import MeterFault
+from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
+from opjoule.meters.monsoon.meter import RESET_LIMIT_S, Patience
+from opjoule.meters.monsoon.reader import MonsoonProtocol, ProtocolSource
 
 RESET_S = 5.0
 

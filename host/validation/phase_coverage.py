@@ -15,24 +15,19 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-
-from energy_coverage import GRID_S, Sensor, Supply, corrected, known, recorded  # noqa: E402  # path set above
-from opjoule.clocks.clock_map import ClockMap  # noqa: E402
-from opjoule.energy.baseline import idle_power  # noqa: E402
-from opjoule.energy.cells import Cells  # noqa: E402
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX  # noqa: E402
-from opjoule.evaluation.marked_phases import phase_figures  # noqa: E402
-from opjoule.evaluation.quantities.figures import Figure  # noqa: E402
-from opjoule.evaluation.repeat_energy import AlignedTrace  # noqa: E402
-from opjoule.meters.chips.ina219 import ina219_breakout  # noqa: E402
-from opjoule.operations.operation_table import OperationTable  # noqa: E402
-from opjoule.record.phases import Phase, Role  # noqa: E402
+from energy_coverage import GRID_S, Sensor, Supply, corrected, known, recorded
+from opjoule.clocks.clock_map import ClockMap
+from opjoule.energy.baseline import idle_power
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX
+from opjoule.evaluation.marked_phases import phase_figures
+from opjoule.evaluation.quantities.figures import Figure
+from opjoule.evaluation.repeat_energy import AlignedTrace
+from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.operations.operation_table import OperationTable
+from opjoule.record.phases import Phase, Role
 
 LENGTH_S, IDLE_S = 16.0, 2.5
 PHASES = 16

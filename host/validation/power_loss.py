@@ -28,17 +28,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests/support"), str(HOST / "validation")]
+import numpy as np
+from faults.trial import COMMAND, CURRENT_A, env
+from opjoule.devices.connection.steps import Change, prepare_script, restore_script
+from opjoule.errors import OpJouleError
+from opjoule.record.run_record import RunRecord
+from opjoule.trace.journal import read_trace
+from opjoule.trace.power_trace import PowerTrace
+from rig_session import FIRMWARE, RIG_SIM, write_profile
 
-import numpy as np  # noqa: E402  # path set above
-from faults.trial import COMMAND, CURRENT_A, env  # noqa: E402
-from opjoule.devices.connection.steps import Change, prepare_script, restore_script  # noqa: E402
-from opjoule.errors import OpJouleError  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.trace.journal import read_trace  # noqa: E402
-from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from rig_session import FIRMWARE, RIG_SIM, write_profile  # noqa: E402
+HOST = Path(__file__).resolve().parents[1]
 
 RECORDED_S = 3.0
 REPORT_EVERY = 8

@@ -9,7 +9,6 @@ repeat. The true values come from the simulator and from the drawn properties; t
 from __future__ import annotations
 
 import random
-import sys
 import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -17,33 +16,29 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-HOST = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(HOST), str(HOST / "tests" / "support"), str(HOST / "validation")]
-
-from opjoule.energy.cells import Cells  # noqa: E402  # path set above
-from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt  # noqa: E402
-from opjoule.energy.sensor_calibration import Correction, SensorCalibration  # noqa: E402
-from opjoule.energy.shunt_heat import Heating  # noqa: E402
-from opjoule.errors import OpJouleError  # noqa: E402
-from opjoule.evaluation.alignment import ClockEvidence, align  # noqa: E402
-from opjoule.evaluation.quantities.common import COMMON  # noqa: E402
-from opjoule.evaluation.quantities.definition import Quantities  # noqa: E402
-from opjoule.evaluation.quantities.figures import over_repeats  # noqa: E402
-from opjoule.evaluation.quantities.repeat import Repeat  # noqa: E402
-from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy  # noqa: E402
-from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX  # noqa: E402
-from opjoule.meters.chips.ina219 import INA219  # noqa: E402
-from opjoule.meters.serial.sensors import default_settings  # noqa: E402
-from opjoule.operations.board_files import BoardEdges  # noqa: E402
-from opjoule.record.phases import Phase  # noqa: E402
-from opjoule.simulation.imperfections import Imperfections  # noqa: E402
-from opjoule.trace.journal import read_edges  # noqa: E402
-from opjoule.trace.power_trace import PowerTrace  # noqa: E402
-from opjoule.units import Measured  # noqa: E402
-from random_load import Load, draw_load  # noqa: E402
-from rig_session import record  # noqa: E402
-from usual_phases import usual_phase  # noqa: E402
+from opjoule.energy.cells import Cells
+from opjoule.energy.error_bounds import COPPER_MAX_OHM, UNMARKED_TOLERANCE, ErrorBounds, Shunt
+from opjoule.energy.sensor_calibration import Correction, SensorCalibration
+from opjoule.energy.shunt_heat import Heating
+from opjoule.errors import OpJouleError
+from opjoule.evaluation.alignment import ClockEvidence, align
+from opjoule.evaluation.quantities.common import COMMON
+from opjoule.evaluation.quantities.definition import Quantities
+from opjoule.evaluation.quantities.figures import over_repeats
+from opjoule.evaluation.quantities.repeat import Repeat
+from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
+from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
+from opjoule.meters.chips.ina219 import INA219
+from opjoule.meters.serial.sensors import default_settings
+from opjoule.operations.board_files import BoardEdges
+from opjoule.record.phases import Phase
+from opjoule.simulation.imperfections import Imperfections
+from opjoule.trace.journal import read_edges
+from opjoule.trace.power_trace import PowerTrace
+from opjoule.units import Measured
+from random_load import Load, draw_load
+from rig_session import record
+from usual_phases import usual_phase
 
 __all__ = ["QUANTITIES", "Measurement", "OpJouleError", "measure"]
 QUANTITIES = (

@@ -19,10 +19,9 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-HOST = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(HOST))
+from opjoule.simulation.truth_line import SHOWN, KnownFigure, known_figures
 
-from opjoule.simulation.truth_line import SHOWN, KnownFigure, known_figures  # noqa: E402  # path set above
+HOST = Path(__file__).resolve().parents[1]
 
 DEFAULT: Final = ("--db", "leveldb")
 HEADLINE: Final = SHOWN["marginal_energy_per_operation_j"]

@@ -11,14 +11,10 @@ steps of a tenth of a second.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from unittest import mock
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from known_pieces import wander
 from opjoule.measuring import settling
 from opjoule.measuring.quiet import Rest

@@ -10,17 +10,12 @@ from __future__ import annotations
 import argparse
 import sys
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-
-from opjoule.clocks.load_pattern import LoadPattern, signature_chips  # noqa: E402
-from opjoule.clocks.signature import fit_signature  # noqa: E402
-from opjoule.errors import AlignmentError  # noqa: E402
-from synthetic_board import CHIP_NS, INA219, MONSOON, Meter, random_run, watch  # noqa: E402  # path set above
+from opjoule.clocks.load_pattern import LoadPattern, signature_chips
+from opjoule.clocks.signature import fit_signature
+from opjoule.errors import AlignmentError
+from synthetic_board import CHIP_NS, INA219, MONSOON, Meter, random_run, watch
 
 LIMITS_US = {INA219.name: 200.0, MONSOON.name: 60.0}
 SHARE_MIN = 0.95

@@ -31,18 +31,16 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow.parquet as pq
+from opjoule.devices.profiles import BoardAndMedium, find_profile
+from opjoule.record.phases import Phase, Role
+from opjoule.record.run_record import RunRecord
+from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
+from opjoule.simulation.models import Models
+from opjoule.simulation.power_model import BoardModel, MediumModel
+from opjoule.simulation.supply import IMPERFECTIONS
 
 HOST = Path(__file__).resolve().parents[1]
 ROOT = HOST.parent
-sys.path[:0] = [str(HOST)]
-
-from opjoule.devices.profiles import BoardAndMedium, find_profile  # noqa: E402  # path set above
-from opjoule.record.phases import Phase, Role  # noqa: E402
-from opjoule.record.run_record import RunRecord  # noqa: E402
-from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator  # noqa: E402
-from opjoule.simulation.models import Models  # noqa: E402
-from opjoule.simulation.power_model import BoardModel, MediumModel  # noqa: E402
-from opjoule.simulation.supply import IMPERFECTIONS  # noqa: E402
 
 ENGINES: Final = ("leveldb", "sqlite", "rocksdb")
 BOARDS: Final = {"sd": "rpi3", "emmc": "odroid-c2", "ssd-usb3": "rpi4"}

@@ -11,15 +11,11 @@ stated from these samples is compared with the board's limit and with the truth.
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Final
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.energy.least_voltage import least_voltage
 from opjoule.meters.chips.ina219 import ina219_breakout

@@ -22,14 +22,12 @@ from pathlib import Path
 
 import numpy as np
 
-HOST = Path(__file__).resolve().parents[1]
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # trials run side by side
-sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from attribution_trials import KINDS, Held  # noqa: E402  # path set above
-from engine_trials import held  # noqa: E402
-from known_engine import Timeline, trial  # noqa: E402
-from opjoule.attribution.columns import FOREGROUND  # noqa: E402
+from attribution_trials import KINDS, Held
+from engine_trials import held
+from known_engine import Timeline, trial
+from opjoule.attribution.columns import FOREGROUND
 
 
 def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[Held]:

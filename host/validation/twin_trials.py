@@ -14,13 +14,9 @@ import random
 import sys
 from collections import defaultdict
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
 from opjoule.attribution.activities import Intervals
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.record.phases import Phase, Role

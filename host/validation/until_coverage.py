@@ -10,13 +10,9 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 import numpy as np
-
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from opjoule.evaluation.quantities.figures import Figure, over_repeats  # path set above
+from opjoule.evaluation.quantities.figures import Figure, over_repeats
 from opjoule.evaluation.until import REPEATS_MIN, outcome
 from opjoule.measuring.plan import REPEATS
 from opjoule.units import Measured

@@ -20,17 +20,12 @@ import argparse
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import NormalDist
 
 import numpy as np
-
-HERE = Path(__file__).parent
-sys.path[:0] = [str(HERE.parent), str(HERE)]
-
-from opjoule.clocks.edges import fit_edges, match_edges  # noqa: E402
-from opjoule.errors import AlignmentError  # noqa: E402
-from synthetic_clocks import LOST, SHAPES, U_DELAY_NS, SyncLine, sync_line  # noqa: E402  # path set above
+from opjoule.clocks.edges import fit_edges, match_edges
+from opjoule.errors import AlignmentError
+from synthetic_clocks import LOST, SHAPES, U_DELAY_NS, SyncLine, sync_line
 
 DURATIONS_S = (120, 600, 1800, 3600)
 COVERAGE = (0.93, 0.97)

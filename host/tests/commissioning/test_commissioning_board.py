@@ -89,6 +89,7 @@ def sync_recorded(
         edges=edges,
         events={"pulses": pa.Table.from_pylist(rows, schema=schemas.EVENTS)},
         captured=captured,
+        meter_exchanges=exchanges(seconds, 0),
         board_exchanges=exchanges(seconds, BOARD_AHEAD_NS),
     )
     return SyncRecorded(made, BOARD_AHEAD_NS + round(played_s * 1e9), has_line=True)

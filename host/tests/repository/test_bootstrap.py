@@ -18,7 +18,7 @@ def test_the_environments_python_finds_opjoule_from_anywhere(tmp_path, monkeypat
     python = tmp_path / "venv/bin/python"
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", python)
     bootstrap.find_package(tmp_path / "log")
-    say = "import opjoule; print(opjoule.__file__)"
+    say = "import granted_clock, opjoule; print(opjoule.__file__)"
     found = subprocess.run([python, "-c", say], cwd="/", env={}, capture_output=True, text=True, check=True)
     assert found.stdout.strip() == str(ROOT / "host/opjoule/__init__.py")
 
