@@ -16,7 +16,7 @@ Scenarios:
     50/50, an update costs 3 reads
     95/5, an update costs 3 reads
     kinds that cannot be told apart
-    the same in randomised blocks
+    the same in mix blocks
     writes on one background thread
     writes on two background threads
     a client that paces its operations

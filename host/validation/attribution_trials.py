@@ -16,7 +16,7 @@ SCENARIOS: Final = {
     "50/50, an update costs 3 reads": Choice(mix=(0.5, 0.5), ratio=3.0),
     "95/5, an update costs 3 reads": Choice(mix=(0.95, 0.05), ratio=3.0),
     "kinds that cannot be told apart": Choice(mix=(0.5, 0.5), ratio=3.0, locked=True, slow_meter=True),
-    "the same in randomised blocks": Choice(mix=(0.5, 0.5), ratio=3.0, slow_meter=True, design=True),
+    "the same in mix blocks": Choice(mix=(0.5, 0.5), ratio=3.0, slow_meter=True, design=True),
     "writes on one background thread": Choice(mix=(0.05, 0.95), engine="one thread"),
     "writes on two background threads": Choice(mix=(0.05, 0.95), engine="two threads"),
     "a client that paces its operations": Choice(family=PACED),

@@ -19,9 +19,9 @@ across its edges."""
 LATENCIES_MIN: Final = 8
 """Shortest window, in typical latencies: the energy of one operation need not be spread evenly over it."""
 BLOCK_MIN_S: Final = 0.02
-"""Shortest randomised block: it contains many operations, however fast the meter is."""
+"""Shortest mix block: it contains many operations, however fast the meter is."""
 BLOCKS_WANTED: Final = 50
-"""Number of randomised blocks that makes kinds identifiable."""
+"""Number of mix blocks that makes kinds identifiable."""
 _NOWHERE: Final = np.zeros(0, np.int64)
 WINDOWS_WANTED: Final = 1 << 16
 """Number of windows of a run above which they are lengthened."""

@@ -111,7 +111,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
 
 
 def _blocks(evidence: AlignedRun) -> tuple[Repeat | None, list[TraceFault]]:
-    """The cycle in randomised blocks, None without one or a sound trace, and its faults, which withhold nothing."""
+    """The cycle in mix blocks, None without one or a sound trace, and its faults, which withhold nothing."""
     number = blocks_repeat(evidence.phases)
     if number is None:
         return None, []

@@ -331,5 +331,5 @@ class Execution:
 
     def _of_repeats(self, repeat: int) -> str:
         if repeat > self._repeats:
-            return "(in randomised blocks)"
+            return "(in mix blocks)"
         return f"({repeat} of {self._repeats})" if self._repeats > 1 else ""

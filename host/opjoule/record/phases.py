@@ -23,7 +23,7 @@ class Role(StrEnum):
     WORK = "work"
     """The measured work, one phase a repeat. It may mark phases of its own inside."""
     BLOCKS = "blocks"
-    """The same work in randomised blocks, once. Only the power of the kinds of operation may depend on it."""
+    """The same work in mix blocks, once. Only the power of the kinds of operation may depend on it."""
     DRAIN = "drain"
     """Started work finishes: writes, background work, the medium's tail."""
     CONTROL = "control"
@@ -85,7 +85,7 @@ def worked_repeats(phases: Sequence[Phase]) -> list[int]:
 
 
 def blocks_repeat(phases: Sequence[Phase]) -> int | None:
-    """Repeat number of the work in randomised blocks; None if there was none."""
+    """Repeat number of the work in mix blocks; None if there was none."""
     return next((phase.repeat for phase in phases if phase.role is Role.BLOCKS), None)
 
 

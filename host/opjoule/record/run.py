@@ -30,7 +30,7 @@ class AskedFor(Struct, frozen=True):
     """Length of a run or of a recording [s]; None if something else ends it."""
     threads: int | None = None
     design: bool | None = None
-    """True for randomised blocks of changing mix."""
+    """True for mix blocks of changing mix."""
     properties: tuple[str, ...] = ()
     command: str | tuple[str, ...] | None = None
     meter: str | None = None
@@ -156,7 +156,7 @@ class LoaderSummary(Struct, frozen=True):
     by_kind: dict[str, KindSummary] = {}
     settings: dict[str, str] = {}
     mix_blocks: int | None = None
-    """Number of randomised blocks of changing mix in the run; None if the mix was constant."""
+    """Number of mix blocks of changing mix in the run; None if the mix was constant."""
     workload: dict[str, str] = {}
     """The properties that were in effect."""
 

@@ -99,7 +99,7 @@ def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]
     lines = []
     if mixed and apart:
-        lines.append(f"run in randomised blocks ({apart}): they separate {' and '.join(mixed)}")
+        lines.append(f"run in mix blocks ({apart}): they separate {' and '.join(mixed)}")
     elif mixed or short:
         lines.append(f"measure more work ({more}) to determine the cost of {' and '.join([*mixed, *short])}")
     return lines

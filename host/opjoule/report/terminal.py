@@ -136,7 +136,7 @@ _SHOWN_ELSEWHERE: Final = ("idle", "harness", "foreground")
 _TOGETHER: Final = "unseparated"
 _NONE_OF_IT: Final = "not found: the engine"
 _OF_A_REPEAT: Final = re.compile(r"(repeat \d+: )?")
-_IN_BLOCKS: Final = "each, measured in randomised blocks"
+_IN_BLOCKS: Final = "each, measured in mix blocks"
 
 
 def part_rows(answer: Answer) -> list[tuple[str, str]]:

@@ -136,7 +136,7 @@ def known_figures(record: Path) -> list[KnownFigure]:
 
 
 def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFigure]:
-    """Each kind of operation with energy, in the repeats or in the randomised blocks, whichever its figure is from."""
+    """Each kind of operation with energy, in the repeats or in the mix blocks, whichever its figure is from."""
     figures = []
     blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
     of_blocks = true_parts(course, [blocks]) if blocks else {}

@@ -101,7 +101,7 @@ class Study(ABC):
         """Context with the steps of one repeat; when it ends, the board is restored to its earlier state."""
 
     def in_blocks(self) -> Study | None:
-        """The study with its work in randomised blocks, to run once after all repeats; None if there is none."""
+        """The study with its work in mix blocks, to run once after all repeats; None if there is none."""
         return None
 
     def controls(self, board: Board) -> Iterable[Step]:

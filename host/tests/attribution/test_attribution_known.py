@@ -71,8 +71,8 @@ def test_kinds_that_nothing_tells_apart_are_not_told():
         assert own and not any(each.identified for each in own)
 
 
-def test_randomised_blocks_tell_them_apart():
-    own = [each for each in trial("the same in randomised blocks", 6) if each.name in {"read", "update"}]
+def test_mix_blocks_tell_them_apart():
+    own = [each for each in trial("the same in mix blocks", 6) if each.name in {"read", "update"}]
     assert all(each.identified for each in own) and max(abs(each.error) for each in own) < 0.1
 
 

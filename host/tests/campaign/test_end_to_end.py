@@ -44,7 +44,7 @@ def test_the_summary_gives_joules_per_operation_and_says_simulated(leveldb):
     assert "above idle per operation" in " ".join(ended.stdout.split())
 
 
-def test_kinds_that_the_repeats_cannot_tell_are_asked_of_the_randomised_blocks(leveldb):
+def test_kinds_that_the_repeats_cannot_tell_are_asked_of_the_mix_blocks(leveldb):
     """The repeat is short: its 20,000 operations lie within a few windows."""
     out, ended = leveldb
     run = RunRecord.open(out).run
@@ -158,7 +158,7 @@ def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arg
     assert result["energy_per_operation_j"]["value"] > 0
     assert result["operations"]["value"] == 20000
     run, told = RunRecord.open(tmp_path / name).run, " ".join(result["warnings"])
-    assert bool(run.summary.mix_blocks) == bool(run.asked.design) == ("randomised blocks" in told)
+    assert bool(run.summary.mix_blocks) == bool(run.asked.design) == ("mix blocks" in told)
     assert run.summary.workload["mixblock.length_s"] == ("0.02" if "--design" in arguments else "0")
     if "--repeats" in arguments:  # two runs say little of their spread: Student's t makes u large
         assert result["budget"]["repeats"]["value"] > 0

@@ -163,13 +163,13 @@ def run_command(study, folder: Path) -> tuple[str, ...]:
     ("period_s", "length_s"),
     [(200e-6, 0.02), (532e-6, 0.02), (0.01, 0.1), (0.0681, 0.69), (0.1, 1.0), (1.0, 10.0), (0.0, 0.02)],
 )
-def test_randomised_blocks_are_as_long_as_ten_samples_of_the_meter(tmp_path, period_s, length_s):
+def test_mix_blocks_are_as_long_as_ten_samples_of_the_meter(tmp_path, period_s, length_s):
     study = plan_of("--design").study.under(period_s)
     assert f"mixblock.length_s={length_s:g}" in run_command(study, tmp_path)
     assert not any("mixblock" in part for part in run_command(plan_of().study.under(period_s), tmp_path))
 
 
-def test_randomised_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_length(tmp_path):
+def test_mix_blocks_are_run_and_never_loaded_and_the_user_may_choose_their_length(tmp_path):
     with plan_of("--design").study.repeat(BoardOfPaths(tmp_path), 1, tmp_path) as steps:
         load = next(step for step in steps if step.name == "load").runs.command
     assert not any("mixblock" in part for part in load)
@@ -177,7 +177,7 @@ def test_randomised_blocks_are_run_and_never_loaded_and_the_user_may_choose_thei
     assert [part for part in chosen if "mixblock" in part] == ["mixblock.length_s=3"]
 
 
-def test_the_plan_shows_randomised_blocks():
+def test_the_plan_shows_mix_blocks():
     assert "from block to block" in dict(plan_of("--design").study.settings())["mix"]
     assert "mix" not in dict(plan_of().study.settings())
 

@@ -172,7 +172,7 @@ def test_every_part_of_a_budget_has_a_remedy() -> None:
         ),
     ],
 )
-def test_kinds_that_cannot_be_told_apart_lead_to_randomised_blocks_or_to_more_work(
+def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(
     reason: str, apart: str, says: str
 ) -> None:
     untold = {"value": None, "u": None, "unit": "J", "reason": reason}
@@ -186,16 +186,16 @@ def test_kinds_that_cannot_be_told_apart_lead_to_randomised_blocks_or_to_more_wo
     assert remedies(withheld, YCSB.quantities, "more operations", apart) == []
 
 
-def test_a_run_in_randomised_blocks_says_so(tmp_path: Path) -> None:
+def test_a_run_in_mix_blocks_says_so(tmp_path: Path) -> None:
     make_record(tmp_path)
     plain = RunRecord.open(tmp_path).run
     assert YCSB.notes(plain) == [] and YCSB.apart(plain) == "--design"
     summary = LoaderSummary(mix_blocks=600, workload={**plain.summary.workload, "mixblock.length_s": "0.1"})
     blocks = structs.replace(plain, loader={"run-1": summary})
     [line] = YCSB.notes(blocks)
-    assert "600 randomised blocks of 0.1 s" in line and "not with the plain workload" in line
+    assert "600 mix blocks of 0.1 s" in line and "not with the plain workload" in line
     assert YCSB.apart(blocks) == ""
-    assert "in randomised blocks of 0.1 s" in YCSB.work(blocks)
+    assert "in mix blocks of 0.1 s" in YCSB.work(blocks)
     streamed = structs.replace(
         plain, found=structs.replace(plain.found, generator=Generator("ycsb", runs_on="host"))
     )

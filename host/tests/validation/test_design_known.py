@@ -1,4 +1,4 @@
-"""The loader's own randomised blocks, with joules that are made of its log and so known by kind. SIMULATED."""
+"""The loader's own mix blocks, with joules that are made of its log and so known by kind. SIMULATED."""
 
 import subprocess
 import sys

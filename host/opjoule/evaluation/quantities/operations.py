@@ -98,7 +98,7 @@ OPERATIONS: Final = (
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
         meaning="energy of its execution above idle, by kind, with `count`, `identifiable` (can it be "
                 "told apart?) and `measured_in`: `work` (the repeats) or `blocks` (the cycle in "
-                "randomised blocks after them)",
+                "mix blocks after them)",
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,

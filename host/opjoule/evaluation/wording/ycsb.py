@@ -42,7 +42,7 @@ def _work(run: Run) -> str:
     elif operations:
         words += [f"{int(operations):,} operations"]
     words += [f"{options.threads} thread{'s' if options.threads != 1 else ''}"] if options.threads else []
-    words += [f"in randomised blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
+    words += [f"in mix blocks of {effective[MIX_BLOCK]} s"] if run.summary.mix_blocks else []
     if (made_by := run.found.generator) and made_by.runs_on == "host":
         words += [f"operations made by {made_by.name.upper()} {made_by.version}"]
     return ", ".join(words)
@@ -62,7 +62,7 @@ def _notes(run: Run) -> list[str]:
     notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
     if summary.mix_blocks:
         notes.append(
-            f"the run had {summary.mix_blocks} randomised blocks of {summary.workload[MIX_BLOCK]} s, each with another "
+            f"the run had {summary.mix_blocks} mix blocks of {summary.workload[MIX_BLOCK]} s, each with another "
             "mix of operations. This separates what kinds of operation cost. Only the whole run has the workload's "
             "mix: compare its figures with other runs in blocks, not with the plain workload"
         )
@@ -70,7 +70,7 @@ def _notes(run: Run) -> list[str]:
 
 
 def _apart(run: Run) -> str:
-    """The option for randomised blocks, if the loader generates the operations and its run had no blocks."""
+    """The option for mix blocks, if the loader generates the operations and its run had no blocks."""
     had_blocks = any(summary.mix_blocks for summary in run.loader.values())
     return "" if had_blocks or (run.found.generator or Generator()).runs_on == "host" else "--design"
 

@@ -32,7 +32,7 @@ from opjoule.units import counted
 
 HARNESS_S = 2.0
 _BLOCKS_TIMES = 3
-"""Length of the cycle in randomised blocks, in repeats; kinds of operation differ less than whole runs."""
+"""Length of the cycle in mix blocks, in repeats; kinds of operation differ less than whole runs."""
 _BLOCKS_LONGER_S = 20
 """Longest time by which that cycle may exceed a repeat [s]."""
 _HARNESS_OPERATIONS = 2_000_000
@@ -62,9 +62,9 @@ class YcsbStudy(Study):
     generator: YcsbCore | None = None
     """Generator of the operations on this computer; None: the loader's own."""
     design: bool = False
-    """Run in randomised blocks: the mix changes at random and equals the workload's over the whole run."""
+    """Run in mix blocks: the mix changes at random and equals the workload's over the whole run."""
     blocks: bool = False
-    """Run one cycle in randomised blocks after the repeats, which separates the kinds of operation."""
+    """Run one cycle in mix blocks after the repeats, which separates the kinds of operation."""
     block_s: float = BLOCK_MIN_S
     """Length of a block [s]; longer with a slow meter."""
     reset: str = LOAD
@@ -136,7 +136,7 @@ class YcsbStudy(Study):
             f"{once if self.reset == COPY else ''}",
             "copy": "copy of the kept database, only for this repeat",
             "run": f"{work}, {counted(self.threads, 'thread')}",
-            "blocks": "all of this once more in randomised "
+            "blocks": "all of this once more in mix "
             f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates the power of "
             "the kinds of operation",
             "harness": f"{HARNESS_S:g} s of the same workload without a database",
@@ -235,7 +235,7 @@ class YcsbStudy(Study):
 
     @property
     def _blocks_s(self) -> int | None:
-        """Length of the work in randomised blocks [s]; None if the number of operations is given."""
+        """Length of the work in mix blocks [s]; None if the number of operations is given."""
         return self.run_s and min(_BLOCKS_TIMES * self.run_s, self.run_s + _BLOCKS_LONGER_S)
 
     def controls(self, board: Board) -> Iterable[Step]:
