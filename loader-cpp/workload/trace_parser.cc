@@ -37,6 +37,7 @@ bool TraceParser::take_word(std::string_view* word) {
 bool TraceParser::parse(std::string_view line, Operation* out, TraceFault* fault) {
   line_ = line;
   at_ = 0;
+  out->scan_length = 0;  // `out` may hold an earlier scan
   if (take("READ "))
     out->kind = OperationKind::kRead;
   else if (take("UPDATE "))
