@@ -32,13 +32,15 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
 
+HOST = Path(__file__).resolve().parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # experiments run side by side
+sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from bootstrap import VENV_PYTHON, Needs, SetupError, set_up
-from opjoule.cli.argument_types import directory, positive
-from opjoule.cli.failures import reporting_failures
-from opjoule.cli.options import Options, Parser, option, repeated
-from opjoule.errors import BadInput, OpJouleError
+from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402  # the path is set above
+from opjoule.cli.argument_types import directory, positive  # noqa: E402
+from opjoule.cli.failures import reporting_failures  # noqa: E402
+from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402
+from opjoule.errors import BadInput, OpJouleError  # noqa: E402
 
 NAME = Path(__file__).name
 FIRST_TRIALS, OTHER_TRIALS = 500, 100
