@@ -3,7 +3,7 @@
     .venv/bin/python host/validation/media_trials.py --trials 500
 
 Each trial draws a workload with background work, write-back and tail, a sensor and a board. It measures the workload
-five times in mix blocks on each of three media: a first one, one that costs 3 % more above idle, and the first
+five times in randomised blocks on each of three media: a first one, one that costs 3 % more above idle, and the first
 one again. Runs of one medium differ at random (1 % of the energy above idle). Idle power wanders, and its level differs
 from run to run. The sensor's gain and offset are the same in all runs, and are known only as well as its calibration,
 or its data sheet, states.
