@@ -21,7 +21,7 @@ namespace {
 // chooses what is checked: the search for a key like an unknown one takes ten times as long as all
 // else.
 void check_settings(const Properties& properties, size_t size) {
-  if (size % 16 == 0) static_cast<void>(properties.check_known(workload_rules()));
+  if (size % 4 == 0) static_cast<void>(properties.check_known(workload_rules()));
   WorkloadSettings settings;
   const Phase phase = size % 2 == 0 ? Phase::kRun : Phase::kLoad;
   if (!WorkloadSettings::from(properties, phase, 0, &settings).is_ok()) return;

@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <random>
 
 #include "loader/random.h"
 
@@ -110,6 +112,43 @@ TEST_CASE("an unknown key is told with its nearest known name") {
   p.set("recordcuont", "1");
   CHECK(p.check_known(rules).message() ==
         "unknown property recordcuont=1; the nearest known one is recordcount");
+}
+
+// Edits that make one word the other, by the definition: each way to begin is tried.
+size_t edits(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty()) return a.size() + b.size();
+  if (a.front() == b.front()) return edits(a.substr(1), b.substr(1));
+  size_t least =
+      1 + std::min({edits(a.substr(1), b), edits(a, b.substr(1)), edits(a.substr(1), b.substr(1))});
+  if (a.size() > 1 && b.size() > 1 && a[0] == b[1] && a[1] == b[0])
+    least = std::min(least, 1 + edits(a.substr(2), b.substr(2)));
+  return least;
+}
+
+TEST_CASE("the nearest key has the fewest edits, whichever keys come before it") {
+  std::mt19937 random(1);
+  const auto word = [&random] {
+    std::string letters(1 + random() % 6, 'a');
+    for (char& letter : letters) letter = static_cast<char>('a' + random() % 3);
+    return letters;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    std::vector<PropertyRule> rules(1 + random() % 6);
+    for (PropertyRule& rule : rules) rule.key = word();
+    const std::string key = word() + 'z';
+    size_t least = SIZE_MAX;
+    std::string nearest;
+    for (const PropertyRule& rule : rules) {
+      const size_t distance = edits(key, rule.key);
+      if (distance < least) nearest = rule.key;
+      least = std::min(least, distance);
+    }
+    Properties properties;
+    properties.set(key, "1");
+    INFO("unknown ", key, ", expected ", nearest);
+    CHECK(properties.check_known(rules).message() ==
+          "unknown property " + key + "=1; the nearest known one is " + nearest);
+  }
 }
 
 TEST_CASE("a key that is longer than any known one has no neighbour, and is shown in part") {
