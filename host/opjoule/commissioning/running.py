@@ -198,15 +198,18 @@ class Running:
     def catch_up(self) -> None:
         """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not arrive."""
         limit_s, now_ns = time.monotonic() + LATE_LIMIT_S, time.monotonic_ns()
-        while True:
-            try:
-                exchanges = read_exchanges(self.folder / "raw" / METER_EXCHANGES)
-                enough_ns = fit_exchanges(exchanges, "host", "meter").to_target(now_ns) + BEHIND_NS
-                if (latest := self.capture.latest) and latest.meter_ns > enough_ns:
-                    return
-            except AlignmentError:
-                pass  # too few exchanges so far
+        while (enough_ns := self._meter_ns(now_ns)) is None:
             self._check(limit_s)
+        while not (latest := self.capture.latest) or latest.meter_ns <= enough_ns + BEHIND_NS:
+            self._check(limit_s)
+
+    def _meter_ns(self, host_ns: int) -> int | None:
+        """Time of the meter's clock at a time of the host's; None while there are too few exchanges."""
+        try:
+            exchanges = read_exchanges(self.folder / "raw" / METER_EXCHANGES)
+            return int(fit_exchanges(exchanges, "host", "meter").to_target(host_ns))
+        except AlignmentError:
+            return None
 
     def catch_up_to(self, board_ns: int) -> None:
         """Waits until the board's clock, as seen by the host, has passed `board_ns`."""
