@@ -119,17 +119,21 @@ class Timeline:
             state |= (begun > np.searchsorted(np.sort(of.end_ns), begin_ns, "right")).astype(np.int64) << bit
         return state
 
-    def seen(self, written_bytes: Float64Array) -> pa.Table:
-        """Board samples whose counter shows the bytes that the medium has completed by each step."""
+    def seen(self, written_bytes: Float64Array, read_bytes: Float64Array) -> pa.Table:
+        """Board samples whose counters show the bytes that the medium has completed by each step."""
         grid_s, _ = self.dirtied
         first_s = float(_seconds(self.samples["board_ns"].to_numpy())[0])
         at_s = np.arange(min(first_s, START_S - 0.05), grid_s[-1], SAMPLED_S)
-        counted = np.rint(np.interp(at_s, grid_s + GRID_S, written_bytes)).astype(np.int64)
+        counted, read = (
+            np.rint(np.interp(at_s, grid_s + GRID_S, moved)).astype(np.int64)
+            for moved in (written_bytes, read_bytes)
+        )
         last = self.samples.slice(len(self.samples) - 1, 1)
         table = pa.concat_tables([last] * at_s.size)
         columns = {
             "board_ns": BOARD_NS + np.rint(at_s * 1e9).astype(np.int64),
             "device_written_bytes": counted,
+            "device_read_bytes": read,
         }
         for name, values in columns.items():
             place = table.column_names.index(name)
@@ -197,24 +201,27 @@ class Drawn:
     """By kind and by activity."""
     written: Float64Array
     """Bytes that the medium has completed by the end of each grid step."""
+    read: Float64Array
+    """Bytes read from it by then."""
     settled_s: float
 
 
-def draw(rng: Generator, timeline: Timeline, *, late: bool = False) -> Drawn:
+def draw(rng: Generator, timeline: Timeline, *, late: bool = False, reads_per_s: float = 0.0) -> Drawn:
     """Draws the powers of every part of a run.
 
     Args:
         late: the medium's tail begins only after the medium has been idle for a while.
+        reads_per_s: pages that the run reads from the medium, at random.
     """
     powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
     pieces, true_j = _operations(rng, timeline, powers)
     for name, piece in _background(rng, timeline, powers).items():
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
-    medium, of_medium_j, course, settled_s = _medium(rng, timeline, late=late)
+    medium, of_medium_j, course, settled_s = _medium(rng, timeline, late, reads_per_s)
     for name, energy_j in of_medium_j.items():
         true_j[name] = true_j.get(name, 0.0) + energy_j
-    return Drawn([*pieces, *medium], medium, true_j, course.written, settled_s)
+    return Drawn([*pieces, *medium], medium, true_j, course.written, course.read, settled_s)
 
 
 def _seconds(board_ns: np.ndarray) -> Float64Array:
@@ -266,14 +273,15 @@ def _background(rng: Generator, timeline: Timeline, powers: PartPowers) -> dict[
 
 
 def _medium(
-    rng: Generator, timeline: Timeline, *, late: bool
+    rng: Generator, timeline: Timeline, late: bool, reads_per_s: float
 ) -> tuple[list[Piece], dict[str, float], MediumCourse, float]:
     """Draws a medium with its own write rate and a tail; returns pieces, true energies, course and end [s]."""
     end_s = START_S + timeline.run_s
     grid_s, dirtied = timeline.dirtied
     mean = max(float(dirtied[-1]) / timeline.run_s, 1e4)
     medium = Medium.draw(rng, mean, timeline.synced_bytes_per_s, late=late)
-    course = medium.course(grid_s, dirtied, timeline.synced_s)
+    read_s = rng.uniform(START_S, end_s, rng.poisson(reads_per_s * timeline.run_s)) if reads_per_s else None
+    course = medium.course(grid_s, dirtied, timeline.synced_s, read_s)
     at_work = np.flatnonzero((course.write_back_w > 0) | (course.tail_w > 0))
     settled_s = max(end_s, float(grid_s[at_work[-1]]) if at_work.size else end_s) + 5.0
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
@@ -298,17 +306,20 @@ class Trial:
     drawn: Drawn
 
 
-def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | None = None) -> Trial:
+def trial(
+    timeline: Timeline, seed: int, *, late: bool = False, supply: str | None = None, reads_per_s: float = 0.0
+) -> Trial:
     """Draws the powers of the run's parts, a meter and a board's idle; then measures and attributes.
 
     Args:
+        late, reads_per_s: as in draw().
         supply: supply of the medium, "board" or "own". A second sensor of the same kind measures that supply, with its
             own idle, clock and errors. None: one sensor only.
     Raises: ValueError: the run is too short to be attributed.
     """
     rng = np.random.default_rng(seed)
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    drawn = draw(rng, timeline, late=late)
+    drawn = draw(rng, timeline, late=late, reads_per_s=reads_per_s)
     end_s = drawn.settled_s + IDLE_S + 1.0
     idle = [
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),
@@ -327,7 +338,7 @@ def trial(timeline: Timeline, seed: int, *, late: bool = False, supply: str | No
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
     assert cycle
-    samples = SystemSamples.of_cycle(timeline.seen(drawn.written), cycle, 4)
+    samples = SystemSamples.of_cycle(timeline.seen(drawn.written, drawn.read), cycle, 4)
     energies = repeat_energy(aligned, phases, 1)
     of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)

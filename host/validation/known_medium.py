@@ -1,7 +1,8 @@
 """Model of a storage medium with known energies: busy, in its tail, or idle, depending on dirtied bytes. SIMULATED.
 
 The medium draws its active power while it serves bytes or a cache flush, and its tail power for a fixed time after the
-last busy instant. Dirty pages wait in a page cache, as in a kernel. The medium's counter gives the completed bytes.
+last busy instant or read. Dirty pages wait in a page cache, as in a kernel. The medium's counters give the completed
+bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from opjoule.simulation.known_power import Float64Array
 
 LATE_S: Final = 0.5
 """Delay after the last write at which a medium that tidies up only when idle begins to do so."""
+PAGE_BYTES: Final = 4096.0
 EXPIRES_S: Final = (0.1, 0.5, 1.0, 5.0)
 """Periods at which dirty pages may be written to the medium, one of which is drawn."""
 
@@ -59,13 +61,20 @@ class Medium:
             late,
         )
 
-    def course(self, grid_s: Float64Array, dirtied: Float64Array, synced_s: Float64Array) -> MediumCourse:
+    def course(
+        self,
+        grid_s: Float64Array,
+        dirtied: Float64Array,
+        synced_s: Float64Array,
+        read_s: Float64Array | None = None,
+    ) -> MediumCourse:
         """State of the medium in each step of a grid.
 
         Args:
             grid_s: starts of the steps, evenly spaced, shape (n,).
             dirtied: bytes written to the page cache by the end of each step, shape (n,).
             synced_s: times at which syncs asked for the dirty pages.
+            read_s: times at which a page is read. That takes no time and no energy, but a tail follows.
         """
         step_s = float(grid_s[1] - grid_s[0])
         at_sync = np.unique(np.clip(np.searchsorted(grid_s, synced_s) - 1, 0, grid_s.size - 1))
@@ -78,8 +87,17 @@ class Medium:
         moved_bytes = drained(due - due[0], self.write_bytes_per_s, step_s)
         served_s = np.diff(moved_bytes, prepend=0.0) / self.write_bytes_per_s
         busy_s = np.minimum(served_s + self._flushing_s(at_sync, due, step_s), step_s)
-        tail_s = in_tail_s(busy_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
-        return MediumCourse(moved_bytes, busy_s * self.active_w / step_s, tail_s * self.tail_w / step_s)
+        reads = np.histogram(
+            np.zeros(0) if read_s is None else read_s, np.append(grid_s, grid_s[-1] + step_s)
+        )[0]
+        restarts_s = np.where(reads > 0, np.maximum(busy_s, 1e-9), busy_s)
+        tail_s = in_tail_s(restarts_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
+        return MediumCourse(
+            moved_bytes,
+            np.cumsum(reads) * PAGE_BYTES,
+            busy_s * self.active_w / step_s,
+            tail_s * self.tail_w / step_s,
+        )
 
     def _flushing_s(self, at_sync: npt.NDArray[np.intp], due: Float64Array, step_s: float) -> Float64Array:
         """Seconds of each step in which the cache is flushed, which follows each sync that found dirty pages."""
@@ -94,6 +112,8 @@ class MediumCourse:
 
     written: Float64Array
     """Bytes completed by the end of each step."""
+    read: Float64Array
+    """Bytes read by the end of each step."""
     write_back_w: Float64Array
     tail_w: Float64Array
 

@@ -198,4 +198,5 @@ def _events(known: Known) -> pa.Table:
 def _counters(known: Known) -> Counters:
     moments_s, counted = known.written
     read_s: Float64Array = np.arange(moments_s[0], moments_s[-1], 0.1)
-    return Counters(BOARD_NS + np.rint(read_s * 1e9).astype(np.int64), np.interp(read_s, moments_s, counted))
+    board_ns = BOARD_NS + np.rint(read_s * 1e9).astype(np.int64)
+    return Counters(board_ns, np.interp(read_s, moments_s, counted), np.zeros(read_s.size))

@@ -7,7 +7,8 @@ The times of a real engine's operations and activities come from a record. Each 
 a medium that follows the state machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to
 5 s. With --storage-sensor the estimate has a second trace, from a sensor in the medium's supply with its own idle,
 clock and errors. With --late the tail begins only half a second after the last write; the estimate without that sensor
-does not assume such a medium. The estimate sees the traces and the record, never the powers.
+does not assume such a medium. With --reads the run also reads pages from the medium, each followed by a tail. The
+estimate sees the traces and the record, never the powers.
 """
 
 from __future__ import annotations
@@ -30,8 +31,8 @@ from known_engine import Timeline, trial
 from opjoule.attribution.columns import FOREGROUND
 
 
-def _one(timeline: Timeline, late: bool, supply: str | None, seed: int) -> list[Held]:
-    made = trial(timeline, seed, late=late, supply=supply)
+def _one(timeline: Timeline, late: bool, supply: str | None, reads_per_s: float, seed: int) -> list[Held]:
+    made = trial(timeline, seed, late=late, supply=supply, reads_per_s=reads_per_s)
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
     true_j = sum(figure.true_j for figure in parts if figure.name in made.found.operations)
     all_kinds = made.found.foreground
@@ -68,11 +69,18 @@ def main() -> int:
         choices=("board", "own"),
         help="a second sensor measures the medium, which is supplied by the board or has its own supply",
     )
+    parser.add_argument(
+        "--reads",
+        type=float,
+        default=0.0,
+        metavar="RATE",
+        help="pages read from the medium a second, at random",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
     for record in options.records:
-        one = partial(_one, Timeline.read(record), options.late, options.storage_sensor)
+        one = partial(_one, Timeline.read(record), options.late, options.storage_sensor, options.reads)
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
             by_record[record.name] = [figure for some in made for figure in some]
@@ -80,7 +88,8 @@ def main() -> int:
     seeds = f"{options.seed} to {options.seed + options.trials - 1}"
     sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
     late = ", tail begins late" if options.late else ""
-    print(f"SIMULATED; seeds {seeds} of each record{late}{sensor}\n")
+    reads = f", {options.reads:g} pages read a second" if options.reads else ""
+    print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{sensor}\n")
     print("| | identified | held | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))

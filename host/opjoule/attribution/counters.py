@@ -1,8 +1,9 @@
-"""The board's counters of its storage medium: bytes written by any moment."""
+"""The board's counters of its storage medium: bytes written and read by any moment."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -12,20 +13,38 @@ from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 
+class Rates(NamedTuple):
+    """Rates of a medium while it is busy."""
+
+    write_bytes_per_s: float
+    read_bytes_per_s: float
+
+    def busy_s(self, written_bytes: Float64Array, read_bytes: Float64Array) -> Float64Array:
+        """Time that the medium takes for these bytes."""
+        return written_bytes / self.write_bytes_per_s + read_bytes / self.read_bytes_per_s
+
+
+IN_NO_TIME: Final = Rates(np.inf, np.inf)
+
+
 @dataclass(frozen=True)
 class Counters:
-    """Cumulative bytes written to the medium, from the board's counters."""
+    """Cumulative bytes written to the medium and read from it, from the board's counters."""
 
     board_ns: Int64Array
     """shape (m,), increasing"""
     written_bytes: Float64Array
     """Cumulative, shape (m,)."""
+    read_bytes: Float64Array
+    """Cumulative, shape (m,)."""
 
     def at(self, edge_board_ns: Int64Array) -> Float64Array:
         """Bytes written by each edge; constant before the first sample and after the last one."""
-        moment_ns, written_bytes = self._knots()
-        after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
-        return np.asarray(np.interp(after_ns, moment_ns, written_bytes), np.float64)
+        return self._interpolated(self.written_bytes, self.rates.write_bytes_per_s, edge_board_ns)
+
+    def read_at(self, edge_board_ns: Int64Array) -> Float64Array:
+        """Bytes read by each edge, like `at`."""
+        return self._interpolated(self.read_bytes, self.rates.read_bytes_per_s, edge_board_ns)
 
     def beside(self, edge_board_ns: Int64Array, work: Intervals) -> Float64Array:
         """Like `at`, but with all bytes between two samples written during an activity, where there was any."""
@@ -40,36 +59,64 @@ class Counters:
         return np.asarray(placed[np.searchsorted(moment_ns, edge_board_ns)], np.float64)
 
     @property
+    def changes_ns(self) -> Int64Array:
+        """Times at which the counters were read or at which a transfer begins or ends, as far as they show it."""
+        pairs = zip((self.written_bytes, self.read_bytes), self.rates, strict=True)
+        knots_ns = [self._knots(moved_bytes, rate * NS)[0] for moved_bytes, rate in pairs]
+        return joined(self.board_ns, self.board_ns[0] + np.rint(np.concatenate(knots_ns)).astype(np.int64))
+
+    @property
+    def moving_s(self) -> Float64Array:
+        """Time that the medium takes for the bytes between successive samples, at the highest rates, shape (m - 1,)."""
+        return self.rates.busy_s(np.diff(self.written_bytes), np.diff(self.read_bytes))
+
+    @property
     def sampled_s(self) -> float:
         """Usual distance of two samples [s]."""
         return float(np.median(np.diff(self.board_ns))) * NS if self.board_ns.size > 1 else 0.0
 
     @property
-    def steepest_bytes_per_s(self) -> float:
-        """Highest rate between two samples at the usual distance; the medium is at least this fast."""
+    def rates(self) -> Rates:
+        """Highest rates between two samples at the usual distance; the medium is at least this fast.
+
+        A medium that is seldom read shows no rate. It is taken to read at least as fast as it writes, as every medium
+        of study S1 does.
+        """
+        write = self._steepest(self.written_bytes)
+        return Rates(write, max(write, self._steepest(self.read_bytes)))
+
+    def _steepest(self, moved_bytes: Float64Array) -> float:
         lasts_s = np.diff(self.board_ns) * NS
         usual = lasts_s > 0.5 * self.sampled_s
-        rate = np.diff(self.written_bytes)[usual] / lasts_s[usual]
+        rate = np.diff(moved_bytes)[usual] / lasts_s[usual]
         return max(float(rate.max(initial=0.0)), 1.0)
 
-    def _knots(self) -> tuple[Float64Array, Float64Array]:
-        """Times between which bytes were written at a constant rate.
+    def _interpolated(
+        self, moved_bytes: Float64Array, bytes_per_s: float, edge_board_ns: Int64Array
+    ) -> Float64Array:
+        moment_ns, knots_bytes = self._knots(moved_bytes, bytes_per_s * NS)
+        after_ns = (edge_board_ns - self.board_ns[0]).astype(np.float64)
+        return np.asarray(np.interp(after_ns, moment_ns, knots_bytes), np.float64)
 
-        Writing that begins or ends between two samples is assumed to have the rate of the adjacent full interval:
-        it fills the time next to that interval, and the rest is a pause.
+    def _knots(self, moved_bytes: Float64Array, bytes_per_ns: float) -> tuple[Float64Array, Float64Array]:
+        """Times between which bytes moved at a constant rate, and the cumulative bytes.
+
+        A transfer that begins or ends between two samples is assumed to have the rate of the adjacent full interval:
+        it fills the time next to that interval, and the rest is a pause. One that lies between two samples, with a
+        pause before and after, has the medium's rate and is assumed in the middle of them.
         """
         sampled_ns = (self.board_ns - self.board_ns[0]).astype(np.float64)
-        length_ns, grown = np.diff(sampled_ns), np.diff(self.written_bytes)
+        length_ns, grown = np.diff(sampled_ns), np.diff(moved_bytes)
         rate = grown / np.maximum(length_ns, 1.0)
         before, after = np.concatenate([[0.0], rate[:-1]]), np.concatenate([rate[1:], [0.0]])
         ends, begins = (before > rate) & (after == 0.0), (after > rate) & (before == 0.0)
-        lasts_ns = np.where(
-            ends | begins, grown / np.maximum(np.where(ends, before, after), 1e-300), length_ns
-        )
-        starts_ns = sampled_ns[:-1] + np.where(begins, length_ns - lasts_ns, 0.0)
+        alone = (rate > 0.0) & (before == 0.0) & (after == 0.0)
+        around = np.where(alone, np.maximum(bytes_per_ns, rate), np.where(ends, before, after))
+        lasts_ns = np.where(ends | begins | alone, grown / np.maximum(around, 1e-300), length_ns)
+        left = np.where(begins, 1.0, np.where(alone, 0.5, 0.0))
+        starts_ns = sampled_ns[:-1] + left * (length_ns - lasts_ns)
         knots_ns = np.stack([starts_ns, starts_ns + lasts_ns], axis=1).ravel()
-        written_bytes = np.stack([self.written_bytes[:-1], self.written_bytes[1:]], axis=1).ravel()
-        return knots_ns, written_bytes
+        return knots_ns, np.stack([moved_bytes[:-1], moved_bytes[1:]], axis=1).ravel()
 
 
 def joined(one_ns: Int64Array, other_ns: Int64Array) -> Int64Array:

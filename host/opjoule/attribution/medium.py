@@ -1,4 +1,4 @@
-"""Activity of the storage medium in each window: bytes written to it, and the tail that follows them."""
+"""Activity of the storage medium in each window: bytes written to it, and the tail after each read or write."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from opjoule.attribution.activities import SYNC, Intervals
-from opjoule.attribution.counters import Counters, joined
+from opjoule.attribution.counters import IN_NO_TIME, Counters, Rates, joined
 from opjoule.attribution.overlap import overlap_s
 from opjoule.energy.step_integral import NS
 from opjoule.trace.power_trace import BoolArray, Float64Array, Int64Array
@@ -20,65 +20,66 @@ _STILL_BYTES_PER_S: Final = 1.0
 
 
 @dataclass(frozen=True)
-class Writing:
-    """Stretches of time with or without writes; every array has shape (n,)."""
+class Transfers:
+    """Stretches of time with or without bytes to or from the medium; every array has shape (n,)."""
 
     begins_s: Float64Array
     finishes_s: Float64Array
-    writes: BoolArray
+    moves: BoolArray
+    """Whether the medium reads or writes in a stretch."""
     between_s: Float64Array
-    """Seconds of a stretch with writes in which the medium is not busy."""
+    """Seconds of a stretch with bytes in which the medium is not busy."""
     opens: BoolArray
-    """Whether a stretch with writes is within one sample of the counters after a pause."""
+    """Whether a stretch with bytes is within one sample of the counters after a pause."""
     ended_s: Float64Array
-    """End of the last stretch with a write; minus infinity before the first."""
+    """End of the last stretch with a byte; minus infinity before the first."""
     paused_s: Float64Array
-    """Length of the pause before these writes; infinity before the first."""
+    """Length of the pause before these bytes; infinity before the first."""
     resumes_s: Float64Array
-    """Start of the next stretch with a write; infinity after the last."""
+    """Start of the next stretch with a byte; infinity after the last."""
 
     @classmethod
     def of(
-        cls, written_bytes: Float64Array, time_s: Float64Array, bytes_per_s: float, sampled_s: float
-    ) -> Writing:
-        """Stretches from the bytes that are written in each.
+        cls, moved_bytes: Float64Array, busy_s: Float64Array, time_s: Float64Array, sampled_s: float
+    ) -> Transfers:
+        """Stretches from the bytes that are read and written in each.
 
         Args:
-            written_bytes: shape (n,).
+            moved_bytes: shape (n,).
+            busy_s: time that the medium takes for them, shape (n,).
             time_s: edges of the stretches, shape (n + 1,).
-            bytes_per_s: rate of the medium while it is busy.
             sampled_s: distance of two samples of the counters.
         """
         begins_s, finishes_s = time_s[:-1], time_s[1:]
         lasts_s = finishes_s - begins_s
-        writes = written_bytes > _STILL_BYTES_PER_S * lasts_s
-        between_s = np.where(writes, np.maximum(lasts_s - written_bytes / bytes_per_s, 0.0), 0.0)
-        ended_s = np.maximum.accumulate(np.where(writes, finishes_s, -np.inf))
-        resumes_s = np.minimum.accumulate(np.where(writes, begins_s, np.inf)[::-1])[::-1]
-        first = writes & ~np.append(False, writes[:-1])
-        began = np.maximum.accumulate(np.where(first, np.arange(writes.size), 0))
+        moves = moved_bytes > _STILL_BYTES_PER_S * lasts_s
+        between_s = np.where(moves, np.maximum(lasts_s - busy_s, 0.0), 0.0)
+        ended_s = np.maximum.accumulate(np.where(moves, finishes_s, -np.inf))
+        resumes_s = np.minimum.accumulate(np.where(moves, begins_s, np.inf)[::-1])[::-1]
+        first = moves & ~np.append(False, moves[:-1])
+        began = np.maximum.accumulate(np.where(first, np.arange(moves.size), 0))
         before_s = np.append(-np.inf, ended_s[:-1])[began]
-        opens = writes & (begins_s < begins_s[began] + sampled_s)
+        opens = moves & (begins_s < begins_s[began] + sampled_s)
         return cls(
-            begins_s, finishes_s, writes, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s
+            begins_s, finishes_s, moves, between_s, opens, ended_s, begins_s[began] - before_s, resumes_s
         )
 
     def tail_s(self, length_s: float, held: float, opening: float = 0.5) -> Float64Array:
         """Seconds of each stretch in which the tail goes on.
 
         A pause that is longer than the tail contains all of the tail. In a shorter pause, and between the
-        writes of one stretch, the medium may or may not keep the tail's power. After a long pause, the time of the
-        first writes within the first sample of the counters is unknown.
+        transfers of one stretch, the medium may or may not keep the tail's power. After a long pause, the time of the
+        first transfers within the first sample of the counters is unknown.
 
         Args:
             held: part of the tail's power in pauses that are cut short, from 0 to 1.
-            opening: part of that first sample, without the medium's busy time, that is after the first write.
+            opening: part of that first sample, without the medium's busy time, that is after the first transfer.
         """
         ends_s = np.minimum(self.ended_s + length_s, self.finishes_s)
         inside_s = np.maximum(ends_s - self.begins_s, 0.0)
         whole = np.where(self.resumes_s >= self.ended_s + length_s, 1.0, held)
         between = np.where(self.opens & (self.paused_s >= length_s), opening, held)
-        return np.where(self.writes, between * self.between_s, whole * inside_s)
+        return np.where(self.moves, between * self.between_s, whole * inside_s)
 
 
 TAILS: Final = 8
@@ -95,7 +96,7 @@ MIDDLE: Final = "middle"
 """Placement of bytes between two samples: evenly, all beside one activity, or in the middle of the possible ones.
 The middle is used unless the windows show otherwise."""
 HELD: Final = (0.5, 0.0, 1.0)
-"""Fractions of the tail's power in pauses cut short by the next write. The first, in the middle of the possible
+"""Fractions of the tail's power in pauses cut short by the next transfer. The first, in the middle of the possible
 range, is used unless the windows show otherwise."""
 WORTH: Final = 10.0
 """Least decrease of minus twice the log-likelihood for accepting a tail, or for accepting bytes or power at one of
@@ -147,8 +148,10 @@ class MediumRun:
     counters: Counters
     places: Mapping[str, Float64Array]
     """shape (m,) each; the first is the default."""
+    read_bytes: Float64Array
+    """Bytes read from the medium between successive times, shape (m - 1,)."""
     time_s: Float64Array
-    """Times at which a window ends or the counters were read, shape (m,)."""
+    """Times at which a window ends, the counters were read, or a transfer begins or ends, shape (m,)."""
     first: npt.NDArray[np.intp]
     """Index of the time at which each window begins, shape (n,)."""
     alone: Float64Array
@@ -167,8 +170,9 @@ class MediumRun:
             edge_board_ns: of the windows, shape (n + 1,).
             beside: activities during which all bytes between two samples may have been written, by name.
         """
-        inside = (counters.board_ns > edge_board_ns[0]) & (counters.board_ns < edge_board_ns[-1])
-        moment_ns = joined(edge_board_ns, counters.board_ns[inside])
+        changes_ns = counters.changes_ns
+        inside = (changes_ns > edge_board_ns[0]) & (changes_ns < edge_board_ns[-1])
+        moment_ns = joined(edge_board_ns, changes_ns[inside])
         places = {EVENLY: counters.at(moment_ns)}
         if beside:
             for name, intervals in beside.items():
@@ -180,12 +184,13 @@ class MediumRun:
             waited = beside[SYNC].merged
             waited_s = overlap_s(moment_ns, waited.start_ns, waited.end_ns)
             alone = np.clip(1.0 - waited_s / (np.diff(moment_ns) * NS), 0.0, 1.0)
-        return cls(counters, places, (moment_ns - moment_ns[0]) * NS, first, alone)
+        read_bytes = np.diff(counters.read_at(moment_ns))
+        return cls(counters, places, read_bytes, (moment_ns - moment_ns[0]) * NS, first, alone)
 
     @property
     def idle(self) -> bool:
-        """Whether nothing was written to the medium."""
-        return not np.ptp(next(iter(self.places.values())))
+        """Whether nothing was written to the medium, and nothing read."""
+        return not (np.ptp(next(iter(self.places.values()))) or self.read_bytes.any())
 
     def bytes_at(self, place: str) -> Float64Array:
         """Bytes between successive times, shape (m - 1,); the default placement if this run has no such one."""
@@ -195,6 +200,12 @@ class MediumRun:
         """Bytes of each window written outside of syncs, shape (n,)."""
         alone = np.where(self.alone < 1.0, 0.0, 1.0) if place == SYNC else self.alone
         return self._windows(self.bytes_at(place) * alone)
+
+    def transfers(self, place: str, rates: Rates) -> Transfers:
+        """Stretches with and without bytes, for a medium that is busy at the given rates."""
+        written = self.bytes_at(place)
+        busy_s = rates.busy_s(written, self.read_bytes)
+        return Transfers.of(written + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
 
     def tail_s(self, stretches_s: Float64Array) -> Float64Array:
         """Seconds of the tail in each window outside of syncs, shape (n,)."""
@@ -295,10 +306,10 @@ class _Search:
         return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
-        columns, writing = [self._written(place)], self._writing(place, self._steepest)
+        columns, transfers = [self._written(place)], self._transfers(place, self._steepest)
         made = []
         for length_s in lengths_s:
-            tail = [self._tail_s(writing, length_s, held)] if length_s else []
+            tail = [self._tail_s(transfers, length_s, held)] if length_s else []
             model = _Tried(0.0, length_s, place, held)
             made.append(model._replace(value=self.deviance([*columns, *tail]) + self._worth(model)))
         self.tried.extend(made)
@@ -308,29 +319,26 @@ class _Search:
         written_bytes = self._written(tried.place)
         if not tried.tail_length_s:
             return replace(MediumColumns.none(written_bytes.size), written_bytes=written_bytes)
-        slow, quick = (self._writing(tried.place, rate) for rate in (self._steepest, np.inf))
+        slow, quick = (self._transfers(tried.place, rates) for rates in (self._steepest, IN_NO_TIME))
         tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
         least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
         most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
         return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
 
-    @property
-    def _steepest(self) -> float:
-        return max(run.counters.steepest_bytes_per_s for run in self.runs)
-
     def _written(self, place: str) -> Float64Array:
         return np.concatenate([run.written(place) for run in self.runs])
 
-    def _writing(self, place: str, bytes_per_s: float) -> list[Writing]:
-        return [
-            Writing.of(run.bytes_at(place), run.time_s, bytes_per_s, run.counters.sampled_s)
-            for run in self.runs
-        ]
+    @property
+    def _steepest(self) -> Rates:
+        return Rates(*np.max([run.counters.rates for run in self.runs], axis=0).tolist())
+
+    def _transfers(self, place: str, rates: Rates) -> list[Transfers]:
+        return [run.transfers(place, rates) for run in self.runs]
 
     def _tail_s(
-        self, writing: Sequence[Writing], length_s: float, held: float, opening: float = 0.5
+        self, transfers: Sequence[Transfers], length_s: float, held: float, opening: float = 0.5
     ) -> Float64Array:
-        pairs = zip(self.runs, writing, strict=True)
+        pairs = zip(self.runs, transfers, strict=True)
         return np.concatenate([run.tail_s(spans.tail_s(length_s, held, opening)) for run, spans in pairs])
 
     def _worth(self, tried: _Tried) -> float:

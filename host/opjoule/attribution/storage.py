@@ -173,21 +173,20 @@ def _tail_range_j(
 ) -> tuple[Float64Array, Float64Array]:
     """Bounds of the tail's energy in each piece, shape (m,) each.
 
-    All energy counts for the tail if no byte was written within a sample of the counters on either side, and no sync
-    came just before. Elsewhere the upper bound is the tail's power. The lower bound is the remainder if the medium was
-    busy at the moments of greatest power, for as long as its bytes take at the highest observed rate.
+    All energy counts for the tail if no byte was written or read within a sample of the counters on either side, and
+    no sync came just before. Elsewhere the upper bound is the tail's power. The lower bound is the remainder if the
+    medium was busy at the moments of greatest power, for as long as its bytes take at the highest observed rate.
     """
     alone = ~pieces.waited
     alone_j = pieces.energy_j * alone
     if counters is None:
         return np.zeros(alone_j.size), alone_j
-    grown = np.concatenate([[0.0], np.diff(counters.written_bytes), [0.0]])
-    near = np.convolve(grown, np.ones(3))[1:-1]
-    waits_s = np.bincount(pieces.sampled, pieces.lasts_s * pieces.waited, grown.size)
+    near_s = np.convolve(np.concatenate([[0.0], counters.moving_s, [0.0]]), np.ones(3))[1:-1]
+    waits_s = np.bincount(pieces.sampled, pieces.lasts_s * pieces.waited, near_s.size)
     flushes_s = waits_s + np.append(0.0, waits_s[:-1])
-    still = (near <= 0.0) & (flushes_s <= 0.0)
-    busy_s = near / counters.steepest_bytes_per_s + flushes_s
-    _, step = np.unique(pieces.cell // STEP_CELLS * grown.size + pieces.sampled, return_inverse=True)
+    still = (near_s <= 0.0) & (flushes_s <= 0.0)
+    busy_s = near_s + flushes_s
+    _, step = np.unique(pieces.cell // STEP_CELLS * near_s.size + pieces.sampled, return_inverse=True)
     energy_j, lasts_s = pieces.summed(step, alone_j), pieces.summed(step, pieces.lasts_s * alone)
     sampled = np.zeros(energy_j.size, np.intp)
     sampled[step] = pieces.sampled

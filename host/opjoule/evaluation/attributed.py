@@ -130,10 +130,8 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
     if isinstance(samples, Missing):
         return None
     table = samples.table.slice(max(samples.first - 1, 0))
-    return Counters(
-        table["board_ns"].to_numpy().astype(np.int64),
-        table["device_written_bytes"].to_numpy().astype(np.float64),
-    )
+    columns = (table[f"device_{moved}_bytes"].to_numpy().astype(np.float64) for moved in ("written", "read"))
+    return Counters(table["board_ns"].to_numpy().astype(np.int64), *columns)
 
 
 def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, Any]:

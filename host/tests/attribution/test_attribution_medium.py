@@ -16,7 +16,7 @@ from known_work import Known
 from opjoule.attribution.activities import Intervals
 from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
-from opjoule.attribution.medium import MediumRun, Writing, medium_models
+from opjoule.attribution.medium import MediumRun, Transfers, medium_models
 from opjoule.evaluation.quantities.attribution import activity
 from opjoule.simulation.known_power import Steady
 from opjoule.units import Missing
@@ -35,27 +35,32 @@ def deviance_of(energy_j, noise_j=0.0, rows_each=10):
     return deviance
 
 
+def writes_of(board_ns, written_bytes):
+    """Counters of a medium that nothing reads."""
+    return Counters(board_ns, written_bytes, np.zeros(board_ns.size))
+
+
 def test_a_pause_that_lasts_shows_the_tail_and_one_that_is_cut_short_may():
     time_s = np.arange(0.0, 6.01, 0.1)
     written = np.where(np.isin(np.arange(60), [10, 11, 17]), 10.0, 0.0)
-    writing = Writing.of(written, time_s, np.inf, 0.0)
-    held, rests = writing.tail_s(2.0, 1.0), writing.tail_s(2.0, 0.0)
+    quick = Transfers.of(written, 0.0 * written, time_s, 0.0)
+    held, rests = quick.tail_s(2.0, 1.0), quick.tail_s(2.0, 0.0)
     assert held[12:17].sum() == pytest.approx(0.5) and rests[12:17].sum() == 0.0
     assert held[18:].sum() == rests[18:].sum() == pytest.approx(2.0)
     assert held[:10].sum() == 0.0 and held[[10, 11, 17]].sum() == pytest.approx(0.3)
-    slow = Writing.of(written, time_s, 200.0, 0.0)
+    slow = Transfers.of(written, written / 200.0, time_s, 0.0)
     assert slow.tail_s(2.0, 1.0)[[10, 11, 17]].sum() == pytest.approx(0.15), "busy half of the time"
 
 
 def test_writing_that_ends_between_two_samples_goes_at_the_rate_before():
     stamps = np.arange(0, 10) * 100_000_000
-    counters = Counters(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
+    counters = writes_of(stamps, np.array([0, 0, 50, 150, 250, 280, 280, 280, 280, 280.0]))
     edges = np.array([0.15, 0.151, 0.2, 0.4, 0.43, 0.431, 0.5]) * SECOND
     assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 1, 50, 250, 280, 280, 280])
 
 
 def test_bytes_between_two_samples_may_have_gone_while_the_engine_worked():
-    counters = Counters(np.arange(0, 5) * SECOND // 10, np.array([0, 10, 70, 80, 90.0]))
+    counters = writes_of(np.arange(0, 5) * SECOND // 10, np.array([0, 10, 70, 80, 90.0]))
     work = Intervals.of(np.array([120, 170]) * 1_000_000, np.array([140, 180]) * 1_000_000)
     edges = np.array([100, 120, 130, 140, 170, 180, 200, 350]) * 1_000_000
     assert counters.beside(edges, work) == pytest.approx([10, 10, 30, 50, 50, 70, 70, 85])
@@ -65,13 +70,42 @@ def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
     edges = np.arange(0, 101) * SECOND
     stamps = np.arange(0, 1001) * SECOND // 10
     bursts_s = np.cumsum(np.random.default_rng(1).uniform(3.0, 9.0, 14))
-    counters = Counters(stamps, 1e6 * np.searchsorted(bursts_s, stamps * 1e-9))
+    counters = writes_of(stamps, 1e6 * np.searchsorted(bursts_s, stamps * 1e-9))
     sharp = np.diff(counters.at(stamps))
-    tail = Writing.of(sharp, stamps * 1e-9, 1e7, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
+    tail = Transfers.of(sharp, sharp / 1e7, stamps * 1e-9, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
     energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
     found = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
     assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
     assert found.tail_s == pytest.approx(tail, abs=0.05)
+
+
+def test_a_transfer_between_two_pauses_goes_at_the_medium_s_rate_in_the_middle():
+    stamps = np.arange(0, 8) * SECOND // 10
+    counters = writes_of(stamps, np.array([0, 0, 100, 100, 600, 1100, 1100, 1100.0]))
+    edges = np.array([0.1, 0.139, 0.141, 0.15, 0.159, 0.161, 0.2]) * SECOND
+    assert counters.at(edges.astype(np.int64)) == pytest.approx([0, 0, 5, 50, 95, 100, 100])
+
+
+@pytest.mark.parametrize("windows_s", [0.016, 1.0], ids=["short windows", "long windows"])
+def test_a_tail_follows_a_read_like_a_write(windows_s):
+    rng = np.random.default_rng(4)
+    reads_s, writes_s = np.sort(rng.uniform(1, 190, 40)), np.sort(rng.uniform(1, 190, 15))
+    edges = (np.arange(0.0, 200.0, windows_s) * SECOND).astype(np.int64)
+    stamps = np.arange(0, 2000) * SECOND // 10
+    written, read = (
+        2e6 * np.searchsorted(writes_s, stamps * 1e-9),
+        4096.0 * np.searchsorted(reads_s, stamps * 1e-9),
+    )
+    counters = Counters(stamps, written, read)
+    grid_s = np.arange(0.0, 200.0, 1e-3)
+    last_s = np.sort(np.concatenate([reads_s, writes_s]))
+    since_s = grid_s - last_s[np.maximum(np.searchsorted(last_s, grid_s) - 1, 0)]
+    tail = np.append(0.0, np.cumsum(((since_s >= 0) & (since_s < 0.7)) * 1e-3))
+    tail_s = np.diff(np.interp(edges * 1e-9, np.append(0.0, grid_s + 1e-3), tail))
+    energy_j = 0.2 * tail_s + rng.normal(0, 1e-4, tail_s.size)
+    found = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j)).best
+    assert found.tail_length_s == pytest.approx(0.7, abs=0.03)
+    assert found.tail_s.sum() == pytest.approx(tail_s.sum(), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +118,7 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     starts = np.arange(SECOND // 3, 59 * SECOND, 777_000_000)
     work = Intervals.of(starts, starts + 60_000_000)
     stamps = np.arange(0, 60 * SECOND, SECOND // 10)
-    counters = Counters(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
+    counters = writes_of(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
     placed = {name: np.diff(each) for name, each in {**ends, "middle": sum(ends.values()) / 2}.items()}
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
@@ -96,9 +130,9 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
 def test_a_tail_is_found_in_what_settle_shows():
     edges = np.arange(0, 30 * SECOND, SECOND // 50)
     stamps = np.arange(0, 30 * SECOND, SECOND // 10)
-    counters = Counters(stamps, np.clip(stamps * 1e-9, 0, 15) * 1e6)
+    counters = writes_of(stamps, np.clip(stamps * 1e-9, 0, 15) * 1e6)
     written = np.diff(counters.at(edges))
-    tail_s = Writing.of(written, edges * 1e-9, 1e6, 0.1).tail_s(3.0, 0.5)
+    tail_s = Transfers.of(written, written / 1e6, edges * 1e-9, 0.1).tail_s(3.0, 0.5)
     noise_j = np.random.default_rng(2).normal(0, 2e-5, written.size)
     models = medium_models(
         [MediumRun.of(counters, edges)], deviance_of(1e-6 * written + 0.2 * tail_s + noise_j)
@@ -108,15 +142,15 @@ def test_a_tail_is_found_in_what_settle_shows():
 
 def test_bytes_that_a_sync_waits_for_are_the_sync_s():
     edges = np.arange(0, 5) * SECOND // 10
-    counters = Counters(edges, np.array([0, 10, 20, 30, 40.0]) * 1e6)
+    counters = writes_of(edges, np.array([0, 10, 20, 30, 40.0]) * 1e6)
     syncs = Intervals.of(np.array([100, 250]) * 1_000_000, np.array([200, 300]) * 1_000_000)
     run = MediumRun.of(counters, edges, {"sync": syncs})
     assert run.written("evenly") == pytest.approx([10e6, 0.0, 5e6, 10e6])
     assert run.written("sync") == pytest.approx([10e6, 0.0, 0.0, 10e6])
 
 
-def test_nothing_is_known_of_a_medium_to_which_nothing_went():
-    counters = Counters(np.arange(0, 30) * SECOND // 10, np.zeros(30))
+def test_nothing_is_known_of_a_medium_without_transfers():
+    counters = writes_of(np.arange(0, 30) * SECOND // 10, np.zeros(30))
     models = medium_models(
         [MediumRun.of(counters, np.arange(0, 300) * SECOND // 100)], deviance_of(np.zeros(299))
     )

@@ -47,7 +47,7 @@ def test_bytes_are_placed_within_the_samples_in_which_they_were_counted(timeline
     counted = timeline.samples["device_written_bytes"].to_numpy()
     grown = np.maximum(np.diff(counted), 0).sum()
     assert 0.5 * grown <= dirtied[-1] <= grown * (1 + 1e-9)
-    seen = timeline.seen(dirtied)["device_written_bytes"].to_numpy()
+    seen = timeline.seen(dirtied, 0.0 * dirtied)["device_written_bytes"].to_numpy()
     assert np.all(np.diff(seen) >= 0) and seen[-1] == pytest.approx(dirtied[-1], abs=1)
 
 
@@ -59,5 +59,9 @@ def test_a_medium_is_busy_for_its_bytes_and_holds_its_tail_after_them():
     assert course.write_back_w.sum() * 1e-3 == pytest.approx(2.0 * 0.5, rel=0.01)
     assert course.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 1.0, rel=0.01)
     assert (course.tail_w / 0.5 + course.write_back_w / 2.0).max() <= 1.0 + 1e-9, "one or the other"
+    reads_s = np.array([2.5, 2.9])
+    read = medium.course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0), reads_s)
+    assert read.read[-1] == 8192.0 and np.array_equal(read.write_back_w, course.write_back_w)
+    assert read.tail_w.sum() * 1e-3 == pytest.approx(0.5 * (1.0 + 0.4 + 1.0), rel=0.01)
     late = replace(medium, late=True).course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0))
     assert late.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 0.5, rel=0.01)

@@ -19,7 +19,7 @@ from opjoule.units import Missing
 _ALL: Final = (ENERGY, ABOVE_IDLE, PER_OPERATION)
 _MEDIUM: Final = {
     WRITE_BACK: "syncs waited for all bytes that went to the medium, or its counters are not known",
-    TAIL: "the power shows no tail after the last write",
+    TAIL: "the power shows no tail after a read or a write",
 }
 
 
@@ -105,7 +105,7 @@ BY_ACTIVITY: Final = (
     _activity(
         WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)
     ),
-    _activity(TAIL, "the medium after each write, until it rests or writes again", activity(TAIL)),
+    _activity(TAIL, "the medium after each read or write, until it rests or is busy again", activity(TAIL)),
     _activity("unseparated", "sum of the parts that cannot be told apart; 0 if all can", unseparated),
 )
 """Their sum is energy_j."""
