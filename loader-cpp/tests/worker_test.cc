@@ -282,6 +282,7 @@ class SlowReader {
     thread_ = std::thread([this] { read_all(); });
   }
   ~SlowReader() {
+    ::close(::open(path().c_str(), O_RDWR));  // a reader that still waits for a writer has one now
     thread_.join();
     std::filesystem::remove_all(folder_);
   }
