@@ -100,7 +100,8 @@ class KnownFigure:
 
     def __str__(self) -> str:
         """The line for the terminal."""
-        scale, prefix = next((pair for pair in _SCALES if abs(self.true) >= pair[0]), _SCALES[-1])
+        largest = max(abs(self.true), self.u or 0.0)
+        scale, prefix = next((pair for pair in _SCALES if largest >= pair[0]), _SCALES[-1])
         known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
         if self.value is None or self.u is None:
             return f"{known}; not told"
