@@ -19,6 +19,7 @@ from opjoule.simulation.known_power import Float64Array
 LATE_S: Final = 0.5
 """Delay after the last write at which a medium that tidies up only when idle begins to do so."""
 PAGE_BYTES: Final = 4096.0
+"""Bytes of one read."""
 EXPIRES_S: Final = (0.1, 0.5, 1.0, 5.0)
 """Periods at which dirty pages may be written to the medium, one of which is drawn."""
 
@@ -90,8 +91,10 @@ class Medium:
         reads = np.histogram(
             np.zeros(0) if read_s is None else read_s, np.append(grid_s, grid_s[-1] + step_s)
         )[0]
-        restarts_s = np.where(reads > 0, np.maximum(busy_s, 1e-9), busy_s)
-        tail_s = in_tail_s(restarts_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
+        at_work_s = np.where(
+            reads > 0, np.maximum(busy_s, 1e-9), busy_s
+        )  # an instant of reading begins a tail
+        tail_s = in_tail_s(at_work_s, step_s, self.tail_s, LATE_S if self.late else 0.0)
         return MediumCourse(
             moved_bytes,
             np.cumsum(reads) * PAGE_BYTES,

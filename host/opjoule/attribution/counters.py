@@ -60,7 +60,7 @@ class Counters:
 
     @property
     def changes_ns(self) -> Int64Array:
-        """Times at which the counters were read or at which a transfer begins or ends, as far as they show it."""
+        """Times at which the counters were read, and at which they show a transfer to begin or end [board_ns]."""
         pairs = zip((self.written_bytes, self.read_bytes), self.rates, strict=True)
         knots_ns = [self._knots(moved_bytes, rate * NS)[0] for moved_bytes, rate in pairs]
         return joined(self.board_ns, self.board_ns[0] + np.rint(np.concatenate(knots_ns)).astype(np.int64))
@@ -111,10 +111,10 @@ class Counters:
         before, after = np.concatenate([[0.0], rate[:-1]]), np.concatenate([rate[1:], [0.0]])
         ends, begins = (before > rate) & (after == 0.0), (after > rate) & (before == 0.0)
         alone = (rate > 0.0) & (before == 0.0) & (after == 0.0)
-        around = np.where(alone, np.maximum(bytes_per_ns, rate), np.where(ends, before, after))
-        lasts_ns = np.where(ends | begins | alone, grown / np.maximum(around, 1e-300), length_ns)
-        left = np.where(begins, 1.0, np.where(alone, 0.5, 0.0))
-        starts_ns = sampled_ns[:-1] + left * (length_ns - lasts_ns)
+        assumed = np.where(alone, np.maximum(bytes_per_ns, rate), np.where(ends, before, after))
+        lasts_ns = np.where(ends | begins | alone, grown / np.maximum(assumed, 1e-300), length_ns)
+        pause_before = np.where(begins, 1.0, np.where(alone, 0.5, 0.0))
+        starts_ns = sampled_ns[:-1] + pause_before * (length_ns - lasts_ns)
         knots_ns = np.stack([starts_ns, starts_ns + lasts_ns], axis=1).ravel()
         return knots_ns, np.stack([moved_bytes[:-1], moved_bytes[1:]], axis=1).ravel()
 
