@@ -112,7 +112,7 @@ def parts(everything: bool = False) -> list[Part]:
     return [
         Part(
             "style",
-            "formatting, lint, types, layers, spelling, shell scripts",
+            "formatting, lint, types, layers, spelling, shell scripts, and that every test can be loaded",
             (
                 (f"{VENV}/ruff", "format", "--check", "host", "firmware", "studies", "fuzz"),
                 (f"{VENV}/ruff", "check", "host", "firmware", "studies", "fuzz"),
@@ -121,6 +121,8 @@ def parts(everything: bool = False) -> list[Part]:
                 (f"{VENV}/codespell",),
                 ("clang-format", "--dry-run", "--Werror", *cpp_sources()),
                 ("shellcheck", "-S", "warning", "test", ".ci/run", "firmware/sim/rig-sim", *board_scripts()),
+                # pytest stores the modules it has rewritten: else each of the four processes below rewrites all of them
+                host_tests("--collect-only", "-q", "--no-summary"),
             ),
         ),
         Part(

@@ -9,6 +9,10 @@ import tempfile
 import threading
 from pathlib import Path
 
+# Several test processes share the processors: OpenBLAS's own threads would only wait for each other there (an eighth of
+# the processor time of the attribution's tests). It reads this when numpy is loaded.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import pytest
 from hypothesis import settings
 

@@ -299,7 +299,7 @@ ANSWERS = ["Mean Well RS-15-5", "GY-219", "R100", "", ""]
 @pytest.fixture
 def real(tmp_path, monkeypatch):
     """A rig of a meter in software and a board that is never reached; answers as a script gives them."""
-    with SoftwareMeter(frames=80) as meter:
+    with SoftwareMeter(frames=400) as meter:  # 7 s: the desk may begin to wait late
         path = tmp_path / "rig.toml"
         path.write_text(
             f'[meter]\nport = "serial:{meter.path},label=bench-1"\n\n'
