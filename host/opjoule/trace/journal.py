@@ -288,12 +288,13 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
             reader = pa.ipc.open_stream(source)
         except (pa.ArrowException, ValueError, OSError) as fault:
             raise RecordFault(f"{path}: not a readable Arrow stream: {_first_line(fault)}") from None
-        schemas.check_version(reader.schema, name, TABLES[name][1], path)
+        schema, newest = TABLES[name]
+        schemas.check_version(reader.schema, name, newest, path)
         while True:
             try:
                 batch = reader.read_next_batch()
-                schemas.check_columns(batch.schema, TABLES[name][0], path)
-                yield batch
+                schemas.check_columns(batch.schema, schema, path)
+                yield batch.select(schema.names)
             except (StopIteration, pa.ArrowException, ValueError, OSError):
                 return
 

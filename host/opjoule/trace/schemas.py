@@ -55,11 +55,12 @@ def check_rows(rows: int, path: Path) -> int:
 
 
 def check_columns(schema: pa.Schema, wanted: pa.Schema, path: Path) -> None:
-    """Checks a table's columns. Raises: RecordFault: a column is missing or has another type."""
+    """Checks a table's columns. Raises: RecordFault: a column is missing, is there twice or has another type."""
     names = names_of(schema, path)
     for field in wanted:
-        if field.name not in names:
-            raise RecordFault(f"{path}: damaged: there is no column '{field.name}'")
+        if (count := names.count(field.name)) != 1:
+            what = f"{count} columns are called" if count else "there is no column"
+            raise RecordFault(f"{path}: damaged: {what} '{field.name}'")
         types = schema.field(field.name).type, field.type
         if types[0] != types[1] and not all(map(pa.types.is_dictionary, types)):
             raise RecordFault(f"{path}: damaged: column '{field.name}' is {types[0]}")

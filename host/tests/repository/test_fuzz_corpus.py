@@ -92,6 +92,29 @@ def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(
         read(tmp_path / name)
 
 
+@pytest.mark.parametrize("stored", ["parquet", "stream"])
+def test_columns_of_a_trace_are_read_by_name_and_each_is_there_once(tmp_path, stored):
+    def columns(*names):
+        kept = {"meter_ns": [1, 2, 3], "current_a": [0.5, 1.0, 1.5], "voltage_v": [5.0, 5.1, 5.2]}
+        kept["clipped"] = [False] * 3
+        fields = [*(POWER.field(name) for name in names), pa.field("noted", pa.int64())]
+        arrays = [*(kept[name] for name in names), [7, 8, 9]]
+        table = pa.table(arrays, schema=pa.schema(fields, POWER.metadata))
+        (tmp_path / "raw").mkdir(exist_ok=True)
+        if stored == "parquet":
+            pq.write_table(table, tmp_path / "power.parquet")
+        else:
+            with pa.ipc.new_stream(tmp_path / "raw" / "power.arrows", table.schema) as stream:
+                stream.write_table(table)
+        return read_trace(tmp_path)
+
+    trace = columns("clipped", "voltage_v", "current_a", "meter_ns")
+    assert trace.meter_ns.tolist() == [1, 2, 3]
+    assert trace.voltage_v.tolist() == [5.0, 5.1, 5.2]
+    with pytest.raises(RecordFault, match="2 columns are called 'voltage_v'"):
+        columns(*POWER.names, "voltage_v")
+
+
 @pytest.mark.parametrize(
     "line",
     [
