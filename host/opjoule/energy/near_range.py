@@ -7,6 +7,7 @@ on for a fifth of the time.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,7 +15,8 @@ import numpy as np
 
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.moving_current import moving_current
+from opjoule.energy.moving_current import AROUND, most_fast_a2, moving_current, pieces
+from opjoule.trace.power_trace import Float64Array
 
 PEAK: Final = 2.0
 """Standard deviations between a conversion's mean and its estimated peak."""
@@ -24,6 +26,10 @@ SHARE_MIN: Final = 0.001
 
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
     """One line if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
+    if not any(
+        _may_reach(cells.current_a, sensor.current_max_a, some) for some in pieces(cells.current_a.size)
+    ):
+        return []
     moving = moving_current(cells.current_a, cells.period_ns)
     peak_a = cells.current_a + PEAK * np.sqrt(moving.a2 + moving.half_a2)
     near = (peak_a >= sensor.current_max_a) & ~cells.clipped
@@ -38,3 +44,11 @@ def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple
         f"A for {near_ns * 1e-9:.2g} s. No sample shows them, and energies may be too low; use a smaller "
         "shunt or a larger range"
     ]
+
+
+def _may_reach(current_a: Float64Array, limit_a: float, some: slice) -> bool:
+    """Whether an estimated peak in a piece may reach a limit [A]: a bound from the piece's extremes alone."""
+    around_a = current_a[max(some.start - AROUND, 0) : some.stop + AROUND]
+    least_a, greatest_a = float(around_a.min()), float(around_a.max())
+    half_a2 = (greatest_a - least_a) ** 2 / 4 + float(most_fast_a2(greatest_a)) / 2
+    return greatest_a + PEAK * math.sqrt(2 * half_a2) >= limit_a

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
-from opjoule.energy.moving_current import moving_current
+from opjoule.energy.moving_current import BLOCK, TOGETHER, most_fast_a2, moving_current
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.power_trace import PowerTrace
@@ -54,3 +56,46 @@ def test_a_load_that_switches_unseen_near_the_range_has_a_note_and_a_steady_one_
         lines = near_range_warnings(cells, bounds, [(cells.start_ns, cells.end_ns)])
         assert bool(lines) == noted
         assert all("3.2 A" in line and "smaller shunt" in line for line in lines)
+
+
+def test_pieces_that_cannot_reach_the_range_are_not_looked_at_closer():
+    """Near the range one stretch of a long trace is noted, wherever it lies among the pieces."""
+    bounds, count = ina219_breakout(seen_fraction=1.0), 3 * TOGETHER
+    rng = np.random.default_rng(3)
+    meter_ns = np.arange(count, dtype=np.int64) * PERIOD_NS
+    for start in (0, TOGETHER - 500, 2 * TOGETHER + 100, count - CONVERSIONS):
+        current_a = 0.5 + rng.normal(0, 0.02, count)
+        current_a[start : start + CONVERSIONS] = 2.4 + rng.normal(0, 0.1, CONVERSIONS)
+        cells = Cells.of(PowerTrace.of(meter_ns, current_a, np.full(count, 5.0)))
+        assert near_range_warnings(cells, bounds, [(cells.start_ns, cells.end_ns)])
+
+
+@pytest.mark.parametrize("count", [1, 17, BLOCK, BLOCK + 2, TOGETHER, TOGETHER + 1, TOGETHER + BLOCK + 3])
+def test_the_variance_is_that_of_the_definition_at_every_edge_of_a_piece(count):
+    rng = np.random.default_rng(count)
+    current_a = 0.6 + rng.normal(0, 0.001, count) + 0.4 * (np.arange(count) % 40 < 3)
+    levels_a2 = np.array(
+        [
+            (around.max() - here) * (here - around.min())
+            for at, here in enumerate(current_a.tolist())
+            for around in (current_a[max(at - 8, 0) : at + 9],)
+        ]
+    )
+    found = moving_current(current_a, PERIOD_NS).half_a2
+    assert np.all(found >= levels_a2)
+    # What is faster has one value for a block, if that is not too much for the sample's own mean.
+    faster_a2 = 2 * found - levels_a2
+    free = (found > levels_a2 * (1 + 1e-6)) & (faster_a2 < most_fast_a2(current_a) * (1 - 1e-6))
+    for at in range(0, count, BLOCK):
+        of_block = faster_a2[at : at + BLOCK][free[at : at + BLOCK]]
+        assert of_block == pytest.approx(of_block[:1].repeat(of_block.size))
+    assert free.any() == (count >= BLOCK)
+
+
+def test_an_hour_of_samples_needs_little_more_memory_than_its_result():
+    current_a = 0.6 + np.random.default_rng(1).normal(0, 0.05, 20 * TOGETHER)
+    tracemalloc.start()
+    moving_current(current_a, PERIOD_NS)
+    _, peak_bytes = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak_bytes < 2 * current_a.nbytes
