@@ -24,6 +24,8 @@ GAP_STEPS: Final = 1.5
 """Distance of two rows, in periods, above which samples are missing between them."""
 ROWS_MAX: Final = 1e9
 """Largest number of rows of a trace, including missing ones."""
+SPAN_MAX_S: Final = 1e9
+"""Longest span of a trace; a longer one shows times in another unit. 64 bits of nanoseconds hold 9 times as much."""
 MISSING: Final = "missing in the imported file"
 LOST_ROWS_MAX: Final = 1_000_000
 """Maximum number of consecutive rows that count as missing; a longer stretch is a pause of the recording."""
@@ -252,8 +254,22 @@ def import_csv(path: Path, mapping: Mapping[str, str], supply_v: float | None = 
     current_a, voltage_v = values["current"], values["voltage"]
     if np.count_nonzero(np.isfinite(current_a) & np.isfinite(voltage_v)) < 2:
         raise BadInput(f"{path}: fewer than two rows of numbers")
+    return ImportedTrace(layout, _from_first_ns(path, time_s), current_a, voltage_v, notes, stated)
+
+
+def _from_first_ns(path: Path, time_s: Float64Array) -> Int64Array:
+    """Times from the first one [ns]. Raises: BadInput: they span too long, or follow each other too closely."""
+    span_s = float(time_s[-1] - time_s[0])
+    remedy = "check the unit, and state it with --columns time=NAME:UNIT"
+    if not span_s < SPAN_MAX_S:
+        raise BadInput(f"{path}: it spans {span_s:.3g} s, more than {SPAN_MAX_S:.0e} s: {remedy}")
     meter_ns = np.rint((time_s - time_s[0]) * 1e9).astype(np.int64)
-    return ImportedTrace(layout, meter_ns, current_a, voltage_v, notes, stated)
+    if not bool(np.all(np.diff(meter_ns) > 0)):
+        row = int(np.argmin(np.diff(meter_ns) > 0)) + 1
+        raise BadInput(
+            f"{path}: rows {row} and {row + 1} of data are less than 1 ns apart, or time goes back: {remedy}"
+        )
+    return np.asarray(meter_ns, np.int64)
 
 
 def _by_power(
