@@ -7,9 +7,13 @@ from collections.abc import Iterable
 
 
 def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
-    """ "did you mean '...'? " with the most similar name in `known`, if its difflib ratio is at least `likeness`."""
-    near = difflib.get_close_matches(name, list(known), 1, likeness)
-    return f"did you mean '{near[0]}'? " if near else ""
+    """ "did you mean '...'? " with the most similar name in `known`, if its difflib ratio is at least `likeness`.
+
+    Capitals do not count.
+    """
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), 1, likeness)
+    return f"did you mean '{by_lower[near[0]]}'? " if near else ""
 
 
 def unknown(thing: str, name: str, known: Iterable[str]) -> str:

@@ -46,8 +46,12 @@ def parse(argv: list[str]) -> ParsedCommand:
         MEASURE.parser().error(f"no command given; to begin: {FIRST_COMMAND}")
     if not argv[0].startswith("-"):
         _refuse(argv[0])
-    main_job = STUDY if any(word.split("=")[0] == "--study" for word in argv) else MEASURE
-    return main_job.parse(argv)
+    given = [word.split("=")[0] for word in argv]
+    if "--study" in given and "--db" in given:
+        STUDY.parser().error(
+            "--study names its databases itself: leave out --db, and give --only system=NAME"
+        )
+    return (STUDY if "--study" in given else MEASURE).parse(argv)
 
 
 def main(argv: list[str]) -> int:

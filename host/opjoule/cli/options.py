@@ -10,6 +10,7 @@ dataclass.
 from __future__ import annotations
 
 import argparse
+import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclas
 
 from opjoule.cli.failures import one_line
 from opjoule.scripts import MEASURE, script_name
+from opjoule.suggestion import suggestion
 
 T = TypeVar("T")
 HELP_WIDTH: Final = 80
@@ -27,6 +29,8 @@ METER_HELP: Final = f"{METER_KINDS} (docs/reference/meters.md)"
 """Help of an option that takes a meter's name."""
 TWINS: Final = Path(__file__).resolve().parents[3] / "twins"
 """Folder where `measure.py twin --fit` writes profiles."""
+OPTION_LIKENESS: Final = 0.75
+"""Least likeness of a suggested option: all begin with the same dashes."""
 RIG_FILE: Final = Path("rig.toml")
 RIG_HELP: Final = "the rig's description (default: rig.toml)"
 NAME: Final = "name"
@@ -197,8 +201,14 @@ class Parser(argparse.ArgumentParser):
         return sorted({word.lstrip("-").replace("-", "_") for word in written})
 
     def error(self, message: str) -> NoReturn:
-        """Reports the mistake and points to --help; exit status 2."""
-        self.exit(2, f"{self._program}: {one_line(message)} ('{self.prog} --help' explains)\n")
+        """Reports the mistake, with the most similar option if one is unknown, and points to --help; exit status 2."""
+        unknown = re.search(r"^unrecognized arguments: (?:.* )?(--?[^\s=]+)", message)
+        known = [word for action in self._actions for word in action.option_strings]
+        hint = suggestion(unknown[1], known, OPTION_LIKENESS).rstrip() if unknown else ""
+        self.exit(
+            2,
+            f"{self._program}: {one_line(f'{message}; {hint}' if hint else message)} ('{self.prog} --help' explains)\n",
+        )
 
     def refuse(self, error: Exception) -> NoReturn:
         """Says what is wrong with a file that the command line names; exit status 2."""

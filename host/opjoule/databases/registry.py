@@ -151,6 +151,11 @@ def find_database(name: str) -> Database:
         raise BadInput(
             f"the loader has no client for {database.title}: only the studies measure it (measure.py studies)"
         )
+    if "," in name:
+        raise BadInput(
+            f"one measurement has one database, not '{name}': several are a campaign with db = [...] in its file "
+            "(host/campaign.py --help)"
+        )
     raise BadInput(
         unknown("database", name, [database.name for database in known_databases() if database.in_loader])
     )

@@ -101,7 +101,8 @@ class Plan:
         for step in self.study.steps():
             if step.role is Role.BASELINE:
                 about = f"{self.idle_s:g} s of idle power, the first {self.lead_in_s:.3g} s left out"
-                shown.append(("idle", about))
+                none = "none: without idle power no energy above idle is known (--idle 0)"
+                shown.append(("idle", about if self.idle_s else none))
             elif step.role is Role.DRAIN:
                 until = "until writes are done and the power is back at rest"
                 before = "until its writes are on the medium"

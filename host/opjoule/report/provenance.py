@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -40,12 +41,23 @@ def command(run: Run) -> list[Element]:
     """The command line that repeats the run, with a button that copies it."""
     if not run.found.command:
         return []
-    line = shlex.join(run.found.command)
+    line = shlex.join(_without_out(run.found.command))
     button = element("button", "copy", type="button", data_copy="command")
     return [
         element("h3", "To repeat it"),
         element("div", element("pre", element("code", line, id="command")), button, class_="command"),
     ]
+
+
+def _without_out(words: Sequence[str]) -> list[str]:
+    """A command line without its --out, since that folder holds this run; words after "--" are the program's own."""
+    end = words.index("--") if "--" in words else len(words)
+    kept = [
+        word
+        for before, word in pairwise(["", *words[:end]])
+        if "--out" not in (before, word) and not word.startswith("--out=")
+    ]
+    return [*kept, *words[end:]]
 
 
 def essentials(run: Run) -> Element:

@@ -177,6 +177,12 @@ def test_blocks_of_a_campaign_are_kept_without_its_index(tmp_path, capsys):
     assert "deleted: " in told(capsys, "prune", tmp_path, "--status", "failed", "--yes")
 
 
+def test_a_folder_without_records_is_not_taken_for_one_that_was_looked_at(tmp_path, capsys):
+    assert main(["runs", "verify", str(tmp_path)]) == 2
+    assert "no record to verify" in capsys.readouterr().err
+    assert told(capsys, "prune", tmp_path, "--status", "failed") == "no record matches; nothing was deleted\n"
+
+
 def test_the_example_is_never_pruned(capsys):
     text = told(capsys, "prune", "runs/example", "--simulated")
     assert "the example belongs to the repository" in text and "0.0 MB" in text

@@ -1,10 +1,34 @@
 """A name that is not known is told with the nearest one and all of them."""
 
+import pytest
+from opjoule.cli import commands
 from opjoule.suggestion import suggestion, unknown
 
 
 def test_the_nearest_name_is_suggested():
     assert suggestion("levledb", ["sqlite", "leveldb"]) == "did you mean 'leveldb'? "
+
+
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (
+            ["--db", "leveldb", "--repeat", "2"],
+            "unrecognized arguments: --repeat 2; did you mean '--repeats'?",
+        ),
+        (
+            ["--db", "leveldb", "--device", "rpi4", "--simulat"],
+            "unrecognized arguments: --simulat; did you mean '--simulate'?",
+        ),
+        (["--db", "leveldb", "--device", "rpi4", "--zzz=2"], "unrecognized arguments: --zzz=2 ("),
+        (["--study", "s1", "--db", "leveldb"], "leave out --db, and give --only system=NAME"),
+    ],
+)
+def test_an_unknown_option_is_told_with_the_nearest_one(capsys, argv, hint):
+    with pytest.raises(SystemExit) as ended:
+        commands.parse(argv)
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
 
 
 def test_nothing_is_suggested_where_nothing_is_like_it():

@@ -26,7 +26,9 @@ def plan_of(*argv: str):
     ("argv", "says"),
     [
         (["--db", "levledb"], "unknown database 'levledb': did you mean 'leveldb'?"),
+        (["--db", "sqlite,leveldb"], "several are a campaign with db = [...] in its file"),
         (["--device", "rpi44"], "unknown device 'rpi44'"),
+        (["--device", "RPi4"], "did you mean 'rpi4'?"),
         (["--storage", "nvme"], "unknown storage for rpi4 'nvme'"),
         (["--workload", "nothing-like-it"], "unknown workload 'nothing-like-it'"),
         (["--distribution", "zipf"], "did you mean 'zipfian'?"),

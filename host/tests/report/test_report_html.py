@@ -16,7 +16,7 @@ from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
 from opjoule.opened.quantities import rows
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
-from report_record import RESULT, make_record, make_trace, put_result
+from report_record import FOUND, RESULT, make_record, make_trace, put_result
 
 VENDOR = Path(drawing.__file__).parent / "vendor"
 
@@ -197,3 +197,17 @@ def test_a_reason_that_several_parts_share_is_said_once(tmp_path: Path) -> None:
     put_result(tmp_path, {**RESULT, "by_activity": activities})
     text = words_of(write_report(tmp_path)).text
     assert text.count("too few windows") == 1 and "By activity (flush, write-back): too few windows." in text
+
+
+def test_the_command_to_repeat_a_run_can_be_pasted_beside_it(tmp_path):
+    """Without --out, whose folder holds the run; a program's own words stay as they are."""
+    record = make_record(tmp_path)
+    for given, shown in (
+        (["host/measure.py", "--out", "a", "--db", "leveldb"], "host/measure.py --db leveldb"),
+        (
+            ["host/measure.py", "command", "--out=a", "--", "p", "--out", "b"],
+            "host/measure.py command -- p --out b",
+        ),
+    ):
+        record.update(found={**FOUND, "command": given})
+        assert shown in words_of(write_report(tmp_path)).text

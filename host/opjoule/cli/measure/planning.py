@@ -251,7 +251,7 @@ def show_plan(
     more = f", and more until the interval is within ±{100 * plan.until_u:g} %" if plan.until_u else ""
     if plan.until_u and plan.repeats < (least := min(REPEATS_MIN, plan.repeats_limit)):
         more += f" and there are {least}"
-    title = f"{counted(plan.repeats, 'repeat')}{more}. Phases of each:"
+    title = f"{counted(plan.repeats, 'repeat')}{more}. Phases of each, and what follows once:"
     table = Table("phase", "what happens", title=title, title_justify="left")
     for name, about in plan.phases():
         table.add_row(name, about)

@@ -163,6 +163,8 @@ def run_verify(options: VerifyOptions | VerifyPlacesOptions) -> int:
         if isinstance(options, VerifyOptions)
         else [run.path for run in find_runs(options.places)]
     )
+    if not records:
+        raise BadInput("there is no record to verify: name a record, or a folder of records such as runs")
     outcomes = [_verified(directory) for directory in records]
     if options.json:
         sys.stdout.write(json.dumps(outcomes, indent=2) + "\n")
@@ -251,6 +253,8 @@ def run_prune(options: PruneOptions) -> int:
         )
     before = datetime.now(UTC) - timedelta(days=options.older_than) if options.older_than else None
     picked = [run for run in find_runs(options.places) if _picked(run, options, before)]
+    if not picked:
+        print("no record matches; nothing was deleted")
     freed_bytes = 0
     for run in picked:
         size_bytes = run.size_bytes
@@ -261,7 +265,8 @@ def run_prune(options: PruneOptions) -> int:
         words = "deleted" if options.yes else "would delete"
         _tell([f"{words}: {run.path} ({run.status}, {size_bytes / 1e6:.1f} MB)"])
     done = "freed" if options.yes else "would be freed; nothing was deleted: give --yes to delete them"
-    print(f"{freed_bytes / 1e6:.1f} MB {done}")
+    if picked:
+        print(f"{freed_bytes / 1e6:.1f} MB {done}")
     return 0
 
 

@@ -139,7 +139,7 @@ class YcsbStudy(Study):
             "blocks": "all of this once more in mix "
             f"blocks{f', for {self._blocks_s} s' if self._blocks_s else ''}: separates the power of "
             "the kinds of operation",
-            "harness": f"{HARNESS_S:g} s of the same workload without a database",
+            "harness": f"once: {HARNESS_S:g} s of the same workload without a database",
         }
 
     def settings(self) -> list[tuple[str, str]]:
