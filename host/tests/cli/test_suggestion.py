@@ -13,7 +13,7 @@ def test_the_nearest_name_is_suggested():
     ("argv", "hint"),
     [
         (
-            ["--db", "leveldb", "--repeat", "2"],
+            ["--db", "leveldb", "--device", "rpi4", "--repeat", "2"],
             "unrecognized arguments: --repeat 2; did you mean '--repeats'?",
         ),
         (
