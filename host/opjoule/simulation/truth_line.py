@@ -22,7 +22,7 @@ from opjoule.simulation.supply import COURSE, PARTS
 
 WHOLE = "energy_j"
 """Column of the file with the total energy of all parts."""
-_SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "u"), (1e-9, "n"))
+_SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:

@@ -68,6 +68,10 @@ other commands:
   host/measure.py report    print the summary of a record again and rewrite its report.html
   host/measure.py verify    compare a record's files with the checksums that its run wrote
   host/view.py              show past runs in a browser, two on one time axis
+  host/compare.py           compare runs and say what can be concluded
+  host/campaign.py          measure every combination of some axes, unattended
+  host/runs.py              list, check, export, draw and delete runs
+  host/calibrate.py         calibrate a sensor
 (each has its own --help)
 """
 _PROGRAM_EPILOG: Final = """\
