@@ -150,9 +150,9 @@ class HowOptions(Options):
     settle_limit: float | None = option(
         seconds,
         "S",
-        "longest wait while the medium's writes make no progress, and then for the power to settle; while writes make "
-        "progress, the wait continues. It begins up to 35 s later if dirty pages are left that nothing syncs, since "
-        "Linux may keep them that long (default: 60)",
+        "the wait after a run ends when the medium's writes have made no progress for this time. The same limit then "
+        "holds for the power to settle. Linux may keep unsynced pages for 35 s; the limit then begins up to 35 s later "
+        "(default: 60)",
     )
     signature: bool | None = switch(
         "play a pattern of busy and idle before and after, to align the clocks by the trace (default: only without a "
