@@ -41,13 +41,13 @@ def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch |
 
     `error_max`: relative bound of the rate of one clock against the other.
     """
-    usable = [one for one in exchanges if one.received_ns >= one.sent_ns and one.round_trip_ns >= 0]
+    usable = [one for one in exchanges if one.received_ns >= one.sent_ns]
     if len(usable) < 2:
         return None
     soonest = _soonest(usable)
     near_ns = np.array([(one.sent_ns + one.received_ns) // 2 for one in soonest], np.int64)
     far_ns = np.array([(one.far_received_ns + one.far_sent_ns) // 2 for one in soonest], np.int64)
-    half_trip_ns = np.array([one.round_trip_ns / 2 for one in soonest], np.float64)
+    half_trip_ns = np.array([_apart_ns(one) / 2 for one in soonest], np.float64)
     return _worst(near_ns, far_ns, half_trip_ns, error_max)
 
 
@@ -61,11 +61,20 @@ def odd_stretch_of_map(
     return _worst(near_ns, clock_map.to_target(near_ns), 3.0 * clock_map.u_ns(near_ns), error_max)
 
 
+def _apart_ns(one: Exchange) -> int:
+    """The time within which both clocks were read: the round trip.
+
+    The far side cannot take longer for its answer than the near side waits for it. If it states so, as a clock does
+    that runs too fast, all of the near side's wait counts.
+    """
+    return one.round_trip_ns if one.round_trip_ns >= 0 else one.received_ns - one.sent_ns
+
+
 def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
     """The exchange with the shortest delay in each group of consecutive ones; on equal delays the earliest answer."""
     count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
     groups = [group.tolist() for group in np.array_split(np.arange(len(exchanges)), count)]
-    delays_ns = [(one.round_trip_ns, one.received_ns - one.far_sent_ns) for one in exchanges]
+    delays_ns = [(_apart_ns(one), one.received_ns - one.far_sent_ns) for one in exchanges]
     return [exchanges[min(group, key=delays_ns.__getitem__)] for group in groups]
 
 

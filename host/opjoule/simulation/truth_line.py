@@ -72,7 +72,7 @@ SHOWN = {
     "marginal_energy_per_operation_j": "marginal energy of an operation",
     "energy_j": "energy",
     "run_energy_j": "energy of the run alone",
-    "write_back_energy_j": "write-back",
+    "write_back_energy_j": "energy of settle",
     "idle_power_w": "idle power",
 }
 

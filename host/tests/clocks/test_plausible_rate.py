@@ -106,3 +106,22 @@ def test_a_map_is_held_against_the_bound_from_knot_to_knot():
     assert odd_stretch_of_map(through(5e6), (0, 60 * S), BOUND) is None
     odd = odd_stretch_of_map(through(0.2 * S), (0, 60 * S), BOUND)
     assert odd is not None and odd.rate == pytest.approx(1 / 1.2, rel=0.01)
+
+
+@pytest.mark.parametrize("answer_ns", [1_500_000, 400_000])
+def test_a_far_clock_so_fast_that_its_answers_take_longer_than_the_wait_is_odd(answer_ns):
+    """As in a rig simulated at ten times the pace: 0.9 ms of this computer's time, 1.5 ms of the meter's."""
+    made = [
+        Exchange(sent_ns, 10 * sent_ns, 10 * sent_ns + answer_ns, sent_ns + 900_000)
+        for sent_ns in range(0, 1_000_000_000, 200_000_000)
+    ]
+    odd = odd_stretch(made, 0.009)
+    assert odd is not None and odd.rate == pytest.approx(0.1, rel=0.01)
+
+
+def test_an_answer_a_tick_longer_than_the_wait_is_no_fault_of_a_clock():
+    made = [
+        Exchange(sent_ns, sent_ns, sent_ns + 100_500, sent_ns + 100_000)
+        for sent_ns in range(0, 10_000_000_000, 200_000_000)
+    ]
+    assert odd_stretch(made, 0.0001) is None

@@ -64,8 +64,10 @@ def truth_lines_of(folder, stated, status="complete"):
 def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
     wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
     assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
-    nearly_nothing = KnownFigure("write-back", 245.3e-9, 0.0922, 0.1787, "J")
-    assert str(nearly_nothing) == "SIMULATED truth: write-back 0.0002453 mJ; stated 92 ± 179 mJ holds it"
+    nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
+    assert (
+        str(nearly_nothing) == "SIMULATED truth: energy of settle 0.0002453 mJ; stated 92 ± 179 mJ holds it"
+    )
 
 
 def test_the_truth_is_told_beside_the_stated_interval(tmp_path):

@@ -122,7 +122,7 @@ COMMON: Final = (
         "what settle and the medium's tail drew above idle, until writes were done and the power was at rest",
         lambda repeat: above_idle("write_back", repeat), rests_on=ENERGY_ABOVE_IDLE, of_sensors=True,
         headline="in total above idle after the last operation", column="after the last operation",
-        line=("write-back", "above idle, {settle_s} from the last operation to rest"),
+        line=("settle", "above idle, {settle_s} from the last operation to rest"),
     ),
     Definition(
         "power_w", "W", Topic.POWER, "power", "mean of the run", power, rests_on=(ENERGY,), of_sensors=True,

@@ -32,7 +32,7 @@ _CHANGED: Final[dict[str, dict[str, Any]]] = {
     "peak_memory_bytes": {"meaning": "of the command's processes together"},
     "write_back_energy_j": {
         "headline": "above idle after its end",
-        "line": ("write-back", "above idle, {settle_s} from its end to rest"),
+        "line": ("settle", "above idle, {settle_s} from its end to rest"),
         "column": "after its end",
     },
 }
