@@ -1,14 +1,9 @@
 """Operations in step with a meter that sees part of the time, SIMULATED: what it saw of them, and that it is said."""
 
-import sys
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from known_meter import KINDS, RUN_STARTS_S, experiment, watched  # path set above
 from known_work import Choice, work
 from opjoule.attribution.attribute import attribute_runs

@@ -4,15 +4,11 @@ Many more, of every kind: host/validate.py.
 """
 
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice

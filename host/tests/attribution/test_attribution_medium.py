@@ -1,14 +1,9 @@
 """The medium: where bytes go between two samples of the counters, its tail, and what no model can decide. SIMULATED."""
 
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from known_medium import Medium  # path set above
 from known_meter import KINDS, RUN_STARTS_S, watched
 from known_pieces import Gridded

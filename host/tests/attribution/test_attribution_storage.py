@@ -1,16 +1,11 @@
 """A sensor in the medium's supply: its energy is the sensor's, split by counters and pauses. SIMULATED."""
 
 import math
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from known_medium import Medium  # path set above
 from known_meter import IDLE_S, KINDS, RUN_STARTS_S, measured, phases, watched
 from known_pieces import Gridded, wander

@@ -1,16 +1,10 @@
 """What the samples at a window's two edges leave open: short phases, steps of the load at a mark, SIMULATED."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.energy.window_edges import alignment_u_j
 from opjoule.trace.power_trace import PowerTrace
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from phase_coverage import trials  # path set above
 
 PERIOD_NS = 500_000

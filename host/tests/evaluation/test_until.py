@@ -1,8 +1,6 @@
 """--until-u ends when the headline is known well enough, or when repeats cannot help."""
 
-import sys
 from dataclasses import fields
-from pathlib import Path
 
 import pytest
 from opjoule.cli.measure.options import JobOptions
@@ -16,11 +14,8 @@ from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing
 from raw_record import run_json
-from usual_phases import usual_phase
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "validation"))
-
 from until_coverage import coverage  # path set above
+from usual_phases import usual_phase
 
 HEADLINE = YCSB.quantities.headline.key
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+import supply_trials
 from opjoule.campaign.measurement import measure
 from opjoule.cli import commands
 from opjoule.cli.commands import main
@@ -34,9 +34,6 @@ from opjoule.trace.supply_line import BusReadings
 from rig_session import record as record_rig
 from software_meter import SoftwareMeter
 from stated_models import load_model
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-import supply_trials
 from supply_paths import path_of
 
 ROOT = Path(__file__).resolve().parents[3]

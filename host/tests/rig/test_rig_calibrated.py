@@ -1,12 +1,6 @@
 """Through the firmware: a calibration against a reference, then a load that it has not seen. SIMULATED."""
 
-import sys
-from pathlib import Path
-
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from calibrated_energy import trial  # path set above
 
 pytestmark = pytest.mark.rig

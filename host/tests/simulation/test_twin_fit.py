@@ -1,7 +1,6 @@
 """`measure.py twin --fit`: intervals hold what made-up boards were given, and what a record does not tell is named."""
 
 import random
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,11 +23,9 @@ from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import Activity, PowerModel, Supply
 from report_record import make_record, make_trace
 from stated_models import load_model
+from twin_trials import Truth, recorded, trial
 
 ROOT = Path(__file__).resolve().parents[3]
-sys.path.append(str(ROOT / "host" / "validation"))
-
-from twin_trials import Truth, recorded, trial  # noqa: E402  # path set above
 
 TRIALS = 20
 

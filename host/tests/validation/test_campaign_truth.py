@@ -1,10 +1,7 @@
 """A campaign's conclusions against the simulator's truth: what does not hold it, or is the wrong way round, is told."""
 
 import json
-import sys
 from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "validation"))
 
 import pytest
 from campaign_truth import tell_ratios, tell_records

@@ -1,15 +1,11 @@
 """The loader's own mix blocks, with joules that are made of its log and so known by kind. SIMULATED."""
 
 import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from known_meter import RUN_STARTS_S, SLOW, watched  # path set above
 from known_work import Known
 from opjoule.attribution.attribute import attribute_runs

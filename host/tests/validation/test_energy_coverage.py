@@ -1,13 +1,7 @@
 """The stated interval holds the truth for every kind of load and supply, SIMULATED; at length: host/validation."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from energy_coverage import KINDS, trial  # path set above
 
 TRIALS = 4

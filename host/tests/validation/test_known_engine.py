@@ -1,14 +1,10 @@
 """The known joules of a real engine's run: every part is in what the board draws, once, and costs what it should."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-
-sys.path.append(str(Path(__file__).resolve().parents[2] / "validation"))
-
 from known_engine import START_S, Timeline, draw  # path set above
 from known_medium import Medium
 from opjoule.attribution.activities import background_s

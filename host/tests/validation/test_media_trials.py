@@ -1,10 +1,5 @@
 """Two media 3 % apart are told apart with five runs of each, whatever their common sensor gets wrong. SIMULATED."""
 
-import sys
-from pathlib import Path
-
-sys.path.insert(0, str(Path(__file__).parents[2] / "validation"))
-
 import pytest
 from media_trials import SENSORS, trial
 
