@@ -170,6 +170,7 @@ class OpenedRuns:
                 continue
             try:
                 file = pq.ParquetFile(path)
+                trace_schemas.check_rows(file.metadata, path)
                 trace_schemas.check_version(file.schema_arrow, name, newest, path)
                 trace_schemas.check_columns(file.schema_arrow, schema, path)
                 row = {"path": str(path), "run": str(record.folder)}

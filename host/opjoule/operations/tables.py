@@ -18,7 +18,7 @@ from opjoule.trace.schemas import check_columns, check_rows, check_version
 def read_parquet(path: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     """A parquet file of a run record. Raises: RecordFault: absent, corrupt, of another kind or newer."""
     try:
-        check_rows(pq.read_metadata(path).num_rows, path)
+        check_rows(pq.read_metadata(path), path)
         table = pq.read_table(path, columns=columns)
     except FileNotFoundError:
         raise RecordFault(f"{path}: not in this record") from None

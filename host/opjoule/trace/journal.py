@@ -338,7 +338,7 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
     with readable(path):
         file = pq.ParquetFile(path)
         schemas.check_version(file.schema_arrow, name, newest, path)
-        rows = schemas.check_rows(file.metadata.num_rows, path)
+        rows = schemas.check_rows(file.metadata, path)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with readable(path), file:

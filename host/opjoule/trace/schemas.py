@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from opjoule.errors import NewerSchema, RecordFault
 
@@ -46,11 +47,18 @@ ROWS_A_BYTE: Final = 1000
 """Maximum number of rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""
 
 
-def check_rows(rows: int, path: Path) -> int:
-    """The number of rows that a parquet file claims. Raises: RecordFault: more than fit into its bytes."""
-    size = path.stat().st_size
+def check_rows(claimed: pq.FileMetaData, path: Path) -> int:
+    """The number of rows that a parquet file claims, in all and in its parts.
+
+    Raises: RecordFault: more than fit into its bytes, or its parts contradict that number.
+    """
+    size, rows = path.stat().st_size, int(claimed.num_rows)
     if rows > ROWS_A_BYTE * size:
         raise RecordFault(f"{path}: damaged: it claims {rows} rows in {size} bytes")
+    groups = [claimed.row_group(number) for number in range(claimed.num_row_groups)]
+    chunks = [(group, group.column(number)) for group in groups for number in range(group.num_columns)]
+    if sum(group.num_rows for group in groups) != rows or any(c.num_values != g.num_rows for g, c in chunks):
+        raise RecordFault(f"{path}: damaged: its parts do not have the {rows} rows that it claims")
     return rows
 
 

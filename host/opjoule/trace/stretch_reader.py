@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.trace.journal import readable
 from opjoule.trace.power_trace import Int64Array, PowerTrace
+from opjoule.trace.schemas import check_rows
 
 COLUMNS = ["meter_ns", "current_a", "voltage_v"]
 KEPT = 3
@@ -24,6 +25,7 @@ class StretchReader:
         """Raises: RecordFault: the file is not readable."""
         with readable(path):
             self._file = pq.ParquetFile(path)
+        check_rows(self._file.metadata, path)
         self._path = path
         self._group = lru_cache(KEPT)(self._read)
         of_column = self._file.schema_arrow.names.index(COLUMNS[0])
