@@ -28,6 +28,7 @@ from opjoule.operations.schemas import BY_NAME, VERSIONS
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.trace import schemas as trace_schemas
+from opjoule.trace.journal import checked_metadata
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -243,7 +244,7 @@ def _correction(record: RunRecord) -> dict[str, float]:
 
 def _holds(record: RunRecord, calibration: SensorCalibration) -> bool:
     """Whether the calibration is valid for the trace; uses only the file's extremes if they decide it."""
-    file = pq.ParquetFile(record.path("power.parquet")).metadata
+    file = checked_metadata(record.path("power.parquet"))
     ends: dict[str, list[float]] = {"current_a": [], "voltage_v": []}
     for group in range(file.num_row_groups):
         for at in range(file.num_columns):

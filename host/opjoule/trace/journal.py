@@ -349,6 +349,20 @@ def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatc
     return rows, batches()
 
 
+def checked_metadata(path: Path) -> pq.FileMetaData:
+    """Metadata of a parquet file whose columns in each row group can be asked for.
+
+    pyarrow ends the process when it is asked for a damaged one; reading a row of it first is a fault like any other.
+    Raises: RecordFault: the file is damaged.
+    """
+    with readable(path):
+        file = pq.ParquetFile(path)
+        schemas.check_rows(file.metadata, path)
+        for group in range(file.num_row_groups):
+            next(file.iter_batches(1, row_groups=[group]), None)
+    return file.metadata
+
+
 @contextmanager
 def readable(path: Path) -> Iterator[None]:
     """Context in which a parquet file that cannot be read raises RecordFault."""

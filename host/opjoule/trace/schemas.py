@@ -55,14 +55,10 @@ def check_rows(claimed: pq.FileMetaData, path: Path) -> int:
     size, rows = path.stat().st_size, int(claimed.num_rows)
     if rows > ROWS_A_BYTE * size:
         raise RecordFault(f"{path}: damaged: it claims {rows} rows in {size} bytes")
-    try:
-        groups = [claimed.row_group(number) for number in range(claimed.num_row_groups)]
-        chunks = [(group, group.column(number)) for group in groups for number in range(group.num_columns)]
-        agree = sum(group.num_rows for group in groups) == rows
-        agree &= all(chunk.num_values == group.num_rows for group, chunk in chunks)
-    except (RuntimeError, pa.ArrowException, ValueError, OSError) as fault:  # of C++: a RuntimeError
-        raise RecordFault(f"{path}: damaged: {str(fault).splitlines()[0]}") from None
-    if not agree:
+    groups = (claimed.row_group(number) for number in range(claimed.num_row_groups))
+    if (
+        sum(group.num_rows for group in groups) != rows
+    ):  # group.column() would end the process on a damaged file
         raise RecordFault(f"{path}: damaged: its parts do not have the {rows} rows that it claims")
     return rows
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from opjoule.errors import RecordFault
 from opjoule.trace.journal import readable
 from opjoule.trace.power_trace import Int64Array, PowerTrace
-from opjoule.trace.schemas import check_rows
+from opjoule.trace.schemas import POWER, check_columns, check_rows
 
 COLUMNS = ["meter_ns", "current_a", "voltage_v"]
 KEPT = 3
@@ -28,12 +27,16 @@ class StretchReader:
         check_rows(self._file.metadata, path)
         self._path = path
         self._group = lru_cache(KEPT)(self._read)
-        of_column = self._file.schema_arrow.names.index(COLUMNS[0])
-        groups = [self._file.metadata.row_group(number) for number in range(self._file.num_row_groups)]
-        ranges = [group.column(of_column).statistics for group in groups if group.num_rows]
-        if not all(ranges):
-            raise RecordFault(f"{path}: damaged: the times at which its row groups begin are missing")
-        self._first_ns = np.array([start.min for start in ranges], np.int64)
+        check_columns(self._file.schema_arrow, POWER, path)
+        # The times are read, not taken from the file's statistics: on damaged ones pyarrow would end the process.
+        with readable(path):
+            firsts = [self._first_of(number) for number in range(self._file.num_row_groups)]
+        self._first_ns = np.array([first_ns for first_ns in firsts if first_ns is not None], np.int64)
+
+    def _first_of(self, group: int) -> int | None:
+        """The time of a row group's first sample; None if it has none."""
+        batches = self._file.iter_batches(1, row_groups=[group], columns=COLUMNS[:1])
+        return next((int(batch.column(0)[0].as_py()) for batch in batches), None)
 
     def between(self, start_ns: int, end_ns: int) -> PowerTrace:
         """The samples of a stretch of the meter's clock and two more on either side, as recorded, without gaps."""

@@ -1,5 +1,6 @@
 """What the fuzzers have found, and what reaches the parsers' corners, is read or refused in one line."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -90,6 +91,23 @@ def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(
     claims(tmp_path / name, schema, 1_000_000)
     with pytest.raises(RecordFault, match=r"damaged: it claims 1000000 rows in \d+ bytes"):
         read(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", ["StretchReader", "checked_metadata"])
+def test_a_damaged_column_of_a_row_group_is_a_fault_and_does_not_end_the_process(tmp_path, read):
+    """pyarrow ends the process if the metadata of such a column is asked for."""
+    damaged = fuzz_run.inputs_of("power-parquet")[-1]
+    path = tmp_path / "power.parquet"
+    path.write_bytes(damaged)
+    code = (
+        "import sys\nfrom pathlib import Path\nfrom opjoule.errors import RecordFault\n"
+        "from opjoule.trace.journal import checked_metadata\n"
+        "from opjoule.trace.stretch_reader import StretchReader\n"
+        f"try:\n    {read}(Path(sys.argv[1]))\nexcept RecordFault as fault:\n    print(fault)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, path], capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert len(ended.stdout.splitlines()) == 1
 
 
 @pytest.mark.parametrize("stored", ["parquet", "stream"])

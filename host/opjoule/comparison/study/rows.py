@@ -15,8 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-import pyarrow.parquet as pq
-
 from opjoule.comparison.run_warnings import marks_of, summary_of
 from opjoule.energy.comparison import Side
 from opjoule.errors import OpJouleError, RecordFault
@@ -24,6 +22,7 @@ from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.job_results import job_results
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
+from opjoule.trace.journal import checked_metadata
 from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
 
 KIND: Final = "suite"
@@ -299,7 +298,7 @@ def _why_none(energies: Mapping[str, Any]) -> str:
 
 
 def _period_s(record: RunRecord) -> float:
-    times = pq.ParquetFile(record.path("power.parquet")).metadata
+    times = checked_metadata(record.path("power.parquet"))
     groups = [times.row_group(number).column(0).statistics for number in range(times.num_row_groups)]
     span_ns = max(group.max for group in groups) - min(group.min for group in groups)
     return float(span_ns * 1e-9 / max(times.num_rows - 1, 1))
