@@ -140,14 +140,15 @@ def _fuzz_piece(parser: str, executions: int, seconds: int) -> Reached:
         full = [*program, *limits, f"-artifact_prefix={found}/", str(unpacked(parser))]
         subprocess.run(full, env={**os.environ, **environment}, stdout=file, stderr=file, check=False)
     text = log.read_text(errors="replace")
-    if not re.search(r"stat::number_of_executed_units", text):
-        print(text[-2000:], file=sys.stderr)
+    finds = len(list(found.iterdir())) - before
+    if not (ended := re.search(r"stat::number_of_executed_units", text)):
+        print(f"{text[-2000:]}\n{parser}: the fuzzer ended before its statistics; see {log}", file=sys.stderr)
     return Reached(
         parser,
-        _last(r"stat::number_of_executed_units:\s*(\d+)", text),
+        _last(r"stat::number_of_executed_units:\s*(\d+)" if ended else r"\n#(\d+)", text),
         _last(r"cov: (\d+)", text),
         _last(r"stat::peak_rss_mb:\s*(\d+)", text),
-        len(list(found.iterdir())) - before,
+        finds if ended else max(finds, 1),
     )
 
 
