@@ -121,7 +121,7 @@ def fuzz(parser: str, executions: int, seconds: int) -> Reached:
             max(reached.memory_mib, new.memory_mib),
             new.finds,
         )
-        if not new.executions or seconds and time.monotonic() >= until_s:
+        if not new.executions or (seconds and time.monotonic() >= until_s):
             break
     return reached
 
