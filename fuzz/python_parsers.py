@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
+import os
 import shutil
 import struct
 import tempfile
@@ -43,7 +44,7 @@ from opjoule.record.run_record import DIGEST, RunRecord, _digest, reading
 from opjoule.trace.csv_import import import_csv
 from opjoule.trace.journal import read_trace
 
-MEMORY = Path("/dev/shm")
+MEMORY = Path(os.environ.get("OPJOULE_MEMORY", "/dev/shm"))
 FOLDER = Path(tempfile.mkdtemp(prefix="opjoule-fuzz-", dir=MEMORY if MEMORY.is_dir() else None))
 """Folder for inputs that are files; in memory if the system has such a folder."""
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)

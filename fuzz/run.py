@@ -17,6 +17,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,9 +137,12 @@ def _fuzz_piece(parser: str, executions: int, seconds: int) -> Reached:
     limits += [f"-malloc_limit_mb={MEMORY_MIB // 2}", f"-timeout={LONGEST_S}", "-print_final_stats=1"]
     limits += [f"-max_len={LONGER_INPUT_BYTES.get(parser, INPUT_BYTES)}"]
     log = BUILD / f"{parser}.log"
-    with log.open("w") as file:
+    shared = "/dev/shm" if Path("/dev/shm").is_dir() else None
+    with log.open("w") as file, tempfile.TemporaryDirectory(prefix="opjoule-fuzz-", dir=shared) as memory:
+        # The fuzzers end without Python's clean-up, so their files go into a folder that is removed here.
+        environment = {**os.environ, **environment, "OPJOULE_MEMORY": memory}
         full = [*program, *limits, f"-artifact_prefix={found}/", str(unpacked(parser))]
-        subprocess.run(full, env={**os.environ, **environment}, stdout=file, stderr=file, check=False)
+        subprocess.run(full, env=environment, stdout=file, stderr=file, check=False)
     text = log.read_text(errors="replace")
     finds = len(list(found.iterdir())) - before
     if not (ended := re.search(r"stat::number_of_executed_units", text)):
