@@ -106,7 +106,7 @@ class KnownFigure:
         if self.value is None or self.u is None:
             return f"{known}; not told"
         value, u = self.value / scale, self.u / scale
-        digits = (f"{value:.0f}", f"{u:.0f}") if u >= 10 else (f"{value:.4g}", f"{u:.2g}")
+        digits = (f"{value:z.0f}", f"{u:.0f}") if u >= 10 else (f"{value:z.4g}", f"{u:.2g}")  # z: never "-0"
         stated = f"{' ± '.join(digits)} {prefix}{self.unit}"
         return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 

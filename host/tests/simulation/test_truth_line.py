@@ -64,6 +64,8 @@ def truth_lines_of(folder, stated, status="complete"):
 def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
     wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
     assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
+    below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
+    assert str(below_nothing) == "SIMULATED truth: energy of settle 0.2391 mJ; stated 0 ± 10 mJ holds it"
     nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
     assert (
         str(nearly_nothing) == "SIMULATED truth: energy of settle 0.0002453 mJ; stated 92 ± 179 mJ holds it"
