@@ -28,10 +28,10 @@ def verdict(compared: Compared) -> tuple[str, int]:
     """Verdict as a word and as an exit status. Raises: DataFault: no contrast is judged; with the reason."""
     judged = [contrast for contrast in compared.contrasts if contrast.adjusted is not None]
     if not judged:
-        few = "before and after need at least two runs each, or a run of at least two repeats (--repeats)"
+        why = "before and after need at least two runs each, or a run of at least two repeats (--repeats)"
         if any(contrast.cannot == TOO_SHORT_RUNS for contrast in compared.contrasts):
-            few = f"{compared.warnings[0]}; judge them anyway with --although {SHORT}; {few} in any case"
-        raise DataFault(f"no verdict: {few}")
+            why = f"{compared.warnings[0]}; judge them anyway with --although {SHORT}; {why} in any case"
+        raise DataFault(f"no verdict: {why}")
     is_worse = {  # after, compared with before
         (contrast.side_a.value > contrast.side_b.value) is not (contrast.quantity.unit in RATES)
         for contrast in judged
