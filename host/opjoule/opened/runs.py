@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import BadInput, OpJouleError, RecordFault
@@ -24,20 +23,20 @@ from opjoule.evaluation.wording.by_study import wording_of
 from opjoule.files import file_sha256
 from opjoule.opened.recorded import corrected_trace
 from opjoule.opened.run_list import run_folders
-from opjoule.operations.schemas import BY_NAME, VERSIONS
+from opjoule.operations.schemas import BY_NAME
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.trace import schemas as trace_schemas
-from opjoule.trace.journal import checked_metadata
+from opjoule.trace.parquet_file import checked_metadata, open_parquet
+from opjoule.trace.schemas import POWER
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-TABLES: Final[Mapping[str, tuple[pa.Schema, int]]] = {
-    "power": (trace_schemas.POWER, trace_schemas.POWER_VERSION),
-    **{name: (BY_NAME[name], VERSIONS[name]) for name in ("operations", "events", "system")},
+TABLES: Final[Mapping[str, pa.Schema]] = {
+    "power": POWER,
+    **{name: BY_NAME[name] for name in ("operations", "events", "system")},
 }
-"""Tables of a record by name, with their columns and newest version."""
+"""Tables of a record by name, with their columns."""
 _KEPT: Final[list[DuckDBPyConnection]] = []
 """Connections kept until the program ends: a relation needs its connection, and may outlive its OpenedRuns."""
 _CURRENT: Final = """(scan.current_a * file.current_gain + file.current_offset_a)
@@ -144,8 +143,8 @@ class OpenedRuns:
         )
         _KEPT.append(database)
         database.register("results", self.results)
-        for name, (schema, newest) in TABLES.items():
-            files = list(self._files(name, schema, newest))
+        for name, schema in TABLES.items():
+            files = list(self._files(name, schema))
             if not files:
                 empty = schema.empty_table().add_column(0, "run", pa.array([], pa.string()))
                 if name == "power":
@@ -163,20 +162,17 @@ class OpenedRuns:
             )
         return database
 
-    def _files(self, name: str, schema: pa.Schema, newest: int) -> Iterator[dict[str, Any]]:
+    def _files(self, name: str, schema: pa.Schema) -> Iterator[dict[str, Any]]:
         """The file of one table in each record that has it, with the correction of its samples."""
         for record in self._read:
             path = record.folder / f"{name}.parquet"
             if not path.exists():
                 continue
             try:
-                file = pq.ParquetFile(path)
-                trace_schemas.check_rows(file.metadata, path)
-                trace_schemas.check_version(file.schema_arrow, name, newest, path)
-                trace_schemas.check_columns(file.schema_arrow, schema, path)
+                open_parquet(path, schema).close()
                 row = {"path": str(path), "run": str(record.folder)}
                 yield {**row, **record.correction} if name == "power" else row
-            except (OpJouleError, pa.ArrowException, OSError) as error:
+            except OpJouleError as error:
                 self.unreadable[str(path)] = str(error)  # type: ignore[index]
 
 

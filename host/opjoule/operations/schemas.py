@@ -6,18 +6,11 @@ from typing import Final
 
 import pyarrow as pa
 
-from opjoule.trace.schemas import with_version
+from opjoule.trace.schemas import versioned
 
-VERSIONS: Final = {"attribution": 1, "operations": 1, "events": 1, "system": 2}
-"""Newest version of each file's schema, by the file's name."""
-
-
-def _schema(name: str, **columns: pa.DataType) -> pa.Schema:
-    return with_version(pa.schema(list(columns.items())), name, VERSIONS[name])
-
-
-OPERATIONS: Final = _schema(
+OPERATIONS: Final = versioned(
     "operations",
+    1,
     board_ns=pa.int64(),
     duration_ns=pa.int64(),
     kind=pa.dictionary(pa.int8(), pa.string()),
@@ -26,8 +19,9 @@ OPERATIONS: Final = _schema(
     ok=pa.bool_(),
 )
 
-EVENTS: Final = _schema(
+EVENTS: Final = versioned(
     "events",
+    1,
     board_ns=pa.int64(),
     end_board_ns=pa.int64(),
     event=pa.string(),
@@ -36,8 +30,9 @@ EVENTS: Final = _schema(
     detail=pa.string(),
 )
 
-SYSTEM: Final = _schema(
+SYSTEM: Final = versioned(
     "system",
+    2,
     board_ns=pa.int64(),
     cpu_busy_s=pa.float64(),
     process_cpu_s=pa.float64(),
@@ -50,8 +45,9 @@ SYSTEM: Final = _schema(
     rss_anon_bytes=pa.int64(),
 )
 
-ATTRIBUTION: Final = _schema(
+ATTRIBUTION: Final = versioned(
     "attribution",
+    1,
     repeat=pa.int32(),
     board_ns=pa.int64(),
     end_board_ns=pa.int64(),

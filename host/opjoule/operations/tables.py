@@ -11,24 +11,13 @@ import pyarrow.parquet as pq
 from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import COLUMNS, KINDS_MAX, LOADER_KINDS, OperationTable
-from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
-from opjoule.trace.schemas import check_columns, check_rows, check_version
+from opjoule.trace.parquet_file import ROW_GROUP_ROWS, open_parquet, readable, write_parquet
 
 
 def read_parquet(path: Path, name: str, columns: list[str] | None = None) -> pa.Table:
     """A parquet file of a run record. Raises: RecordFault: absent, corrupt, of another kind or newer."""
-    try:
-        check_rows(pq.read_metadata(path), path)
-        table = pq.read_table(path, columns=columns)
-    except FileNotFoundError:
-        raise RecordFault(f"{path}: not in this record") from None
-    except (pa.ArrowException, ValueError, OSError) as fault:
-        raise RecordFault(f"{path}: not a readable parquet file: {str(fault).splitlines()[0]}") from None
-    check_version(table.schema, name, schemas.VERSIONS[name], path)
-    wanted = schemas.BY_NAME[name]
-    part = pa.schema([wanted.field(column) for column in columns or wanted.names])
-    check_columns(table.schema, part, path)
-    return table
+    with open_parquet(path, schemas.BY_NAME[name], columns), readable(path):
+        return pq.read_table(path, columns=columns)
 
 
 def write_operations(path: Path, operations: OperationTable) -> None:

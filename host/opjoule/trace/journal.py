@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -25,24 +25,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from opjoule.errors import RecordFault
 from opjoule.system_errors import naming
 from opjoule.trace import schemas
-from opjoule.trace.parquet_file import ROW_GROUP_ROWS, write_parquet
+from opjoule.trace.parquet_file import ROW_GROUP_ROWS, open_parquet, readable, write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace
 from opjoule.trace.supply_line import BusReadings
 
 FLUSH_PERIOD_S = 1.0
 _SAMPLE_BYTES = 24
 """Least size of one sample in a stream."""
-TABLES = {
-    "power": (schemas.POWER, schemas.POWER_VERSION),
-    "gaps": (schemas.GAPS, schemas.GAPS_VERSION),
-    "edges": (schemas.EDGES, schemas.EDGES_VERSION),
-    "bus": (schemas.BUS, schemas.BUS_VERSION),
-}
+TABLES = {"power": schemas.POWER, "gaps": schemas.GAPS, "edges": schemas.EDGES, "bus": schemas.BUS}
 ALWAYS = ("power", "gaps", "edges")
 """Tables that every trace has, even if they are empty."""
 
@@ -187,7 +181,7 @@ class TraceJournal:
         key = name, sensor
         if key not in self._streams:
             _, path = _files(self._directory, name, sensor)
-            self._streams[key] = AppendStream(path, TABLES[name][0])
+            self._streams[key] = AppendStream(path, TABLES[name])
         return self._streams[key]
 
     def _flush_when_due(self) -> None:
@@ -256,7 +250,7 @@ def to_parquet(
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
-        for name, (schema, _) in TABLES.items():
+        for name, schema in TABLES.items():
             parquet, stream = _files(directory, name, sensor)
             if not stream.exists() or parquet in made_before:
                 continue
@@ -287,9 +281,9 @@ def read_stream(path: Path, name: str) -> Iterator[pa.RecordBatch]:
         try:
             reader = pa.ipc.open_stream(source)
         except (pa.ArrowException, ValueError, OSError) as fault:
-            raise RecordFault(f"{path}: not a readable Arrow stream: {_first_line(fault)}") from None
-        schema, newest = TABLES[name]
-        schemas.check_version(reader.schema, name, newest, path)
+            raise RecordFault(f"{path}: not a readable Arrow stream: {str(fault).splitlines()[0]}") from None
+        schema = TABLES[name]
+        schemas.check_version(reader.schema, schema, path)
         while True:
             try:
                 batch = reader.read_next_batch()
@@ -334,50 +328,19 @@ def _samples(
 
 def _parquet_batches(path: Path, name: str) -> tuple[int, Iterator[pa.RecordBatch]]:
     """Rows of a parquet file, and its batches."""
-    schema, newest = TABLES[name]
-    with readable(path):
-        file = pq.ParquetFile(path)
-        schemas.check_version(file.schema_arrow, name, newest, path)
-        rows = schemas.check_rows(file.metadata, path)
+    schema = TABLES[name]
+    file = open_parquet(path, schema)
 
     def batches() -> Iterator[pa.RecordBatch]:
         with readable(path), file:
             for batch in file.iter_batches(ROW_GROUP_ROWS):
-                schemas.check_columns(batch.schema, schema, path)
                 yield batch.select(schema.names)
 
-    return rows, batches()
-
-
-def checked_metadata(path: Path) -> pq.FileMetaData:
-    """Metadata of a parquet file whose columns in each row group can be asked for.
-
-    pyarrow ends the process when it is asked for a damaged one; reading a row of it first is a fault like any other.
-    Raises: RecordFault: the file is damaged.
-    """
-    with readable(path):
-        file = pq.ParquetFile(path)
-        schemas.check_rows(file.metadata, path)
-        for group in range(file.num_row_groups):
-            next(file.iter_batches(1, row_groups=[group]), None)
-    return file.metadata
-
-
-@contextmanager
-def readable(path: Path) -> Iterator[None]:
-    """Context in which a parquet file that cannot be read raises RecordFault."""
-    try:
-        yield
-    except (pa.ArrowException, ValueError, OSError) as fault:
-        raise RecordFault(f"{path}: not a readable parquet file: {_first_line(fault)}") from None
+    return file.metadata.num_rows, batches()
 
 
 def _table(directory: Path, name: str, sensor: int = 0) -> pa.Table:
     parquet, stream = _files(directory, name, sensor)
     if parquet.exists():
-        return pa.Table.from_batches(_parquet_batches(parquet, name)[1], TABLES[name][0])
-    return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], TABLES[name][0])
-
-
-def _first_line(fault: Exception) -> str:
-    return str(fault).splitlines()[0]
+        return pa.Table.from_batches(_parquet_batches(parquet, name)[1], TABLES[name])
+    return pa.Table.from_batches(read_stream(stream, name) if stream.exists() else [], TABLES[name])

@@ -6,11 +6,10 @@ from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
-import pyarrow.parquet as pq
 
-from opjoule.trace.journal import readable
+from opjoule.trace.parquet_file import open_parquet, readable
 from opjoule.trace.power_trace import Int64Array, PowerTrace
-from opjoule.trace.schemas import POWER, check_columns, check_rows
+from opjoule.trace.schemas import POWER
 
 COLUMNS = ["meter_ns", "current_a", "voltage_v"]
 KEPT = 3
@@ -22,12 +21,8 @@ class StretchReader:
 
     def __init__(self, path: Path) -> None:
         """Raises: RecordFault: the file is not readable."""
-        with readable(path):
-            self._file = pq.ParquetFile(path)
-        check_rows(self._file.metadata, path)
-        self._path = path
+        self._file, self._path = open_parquet(path, POWER), path
         self._group = lru_cache(KEPT)(self._read)
-        check_columns(self._file.schema_arrow, POWER, path)
         # The times are read, not taken from the file's statistics: on damaged ones pyarrow would end the process.
         with readable(path):
             firsts = [self._first_of(number) for number in range(self._file.num_row_groups)]

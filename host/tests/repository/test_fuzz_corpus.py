@@ -14,7 +14,7 @@ from opjoule.errors import RecordFault
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_events, read_system
 from opjoule.operations.tables import read_operations
-from opjoule.trace import schemas as trace_schemas
+from opjoule.trace import parquet_file
 from opjoule.trace.journal import read_trace
 from opjoule.trace.schemas import POWER
 
@@ -88,7 +88,7 @@ def claims(path, schema, rows):
 def test_a_file_that_claims_more_rows_than_its_bytes_hold_fills_no_memory(
     tmp_path, monkeypatch, name, schema, read
 ):
-    monkeypatch.setattr(trace_schemas, "ROWS_A_BYTE", 10)
+    monkeypatch.setattr(parquet_file, "ROWS_A_BYTE", 10)
     claims(tmp_path / name, schema, 1_000_000)
     with pytest.raises(RecordFault, match=r"damaged: it claims 1000000 rows in \d+ bytes"):
         read(tmp_path / name)
@@ -99,7 +99,7 @@ def test_a_damaged_column_of_a_row_group_is_a_fault_and_does_not_end_the_process
     path = tmp_path / "power.parquet"
     path.write_bytes(fuzz_run.inputs_of("power-parquet")[-1])
     asked = "group = {}.row_group(0); [group.column(number) for number in range(group.num_columns)]"
-    checked = "from opjoule.trace.journal import checked_metadata as ask"
+    checked = "from opjoule.trace.parquet_file import checked_metadata as ask"
     plain = "from pyarrow.parquet import read_metadata as ask"
     for read, status, words in ((plain, -signal.SIGABRT, "terminate"), (checked, 1, "RecordFault")):
         code = f"import sys; from pathlib import Path; {read}; {asked.format('ask(Path(sys.argv[1]))')}"

@@ -22,7 +22,7 @@ from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.job_results import job_results
 from opjoule.record.run_record import RunRecord
 from opjoule.studies.definition import SYSTEM
-from opjoule.trace.journal import checked_metadata
+from opjoule.trace.parquet_file import checked_metadata
 from opjoule.units import COVERAGE_FACTOR, excess_of, k_of
 
 KIND: Final = "suite"
