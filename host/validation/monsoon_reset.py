@@ -11,6 +11,8 @@ from the start. Takes about 30 s.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import sys
 import tempfile
@@ -19,7 +21,7 @@ from pathlib import Path
 
 from opjoule.errors import MeterFault
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
-from opjoule.meters.monsoon.meter import RESET_LIMIT_S, Patience
+from opjoule.meters.monsoon.meter import RESET_LIMIT_S
 from opjoule.meters.monsoon.reader import MonsoonProtocol, ProtocolSource
 
 RESET_S = 5.0
@@ -38,16 +40,17 @@ def protocol(bus: str, reset_s: float) -> MonsoonProtocol:
 
 def opened(bus: Path, reset_s: float) -> tuple[float, list[str], str]:
     """Opens the meter once; returns (seconds, messages, serial number or fault)."""
-    said: list[str] = []
+    said = io.StringIO()
     source = ProtocolSource("monsoon_reset", "protocol", {"bus": str(bus), "reset_s": reset_s})
-    meter, began_s = MonsoonMeter(MonsoonSettings(), source, Patience(say=said.append)), time.monotonic()
+    meter, began_s = MonsoonMeter(MonsoonSettings(), source), time.monotonic()
     try:
-        outcome = f"serial number {meter.open().serial_number}"
+        with contextlib.redirect_stderr(said):
+            outcome = f"serial number {meter.open().serial_number}"
     except MeterFault as fault:
         outcome = str(fault)
     took_s = time.monotonic() - began_s
     meter.close()
-    return took_s, said, outcome
+    return took_s, said.getvalue().splitlines(), outcome
 
 
 def main() -> int:

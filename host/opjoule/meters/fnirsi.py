@@ -16,21 +16,25 @@ from opjoule.errors import MeterFault
 from opjoule.meters.interface import Losses, MeterEvent, MeterGone, MeterIdentity, Samples, SensorIdentity
 from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
-from opjoule.meters.usb_link import HID_CLASS, UsbLink, UsbModel, open_usb
+from opjoule.meters.usb_link import HID_CLASS, UsbLink, open_usb
 
 PACKET_BYTES: Final = 64
 SAMPLES: Final = 4
 """Samples of one packet."""
 SAMPLE_NS: Final = 10_000_000
 PACKET_NS: Final = SAMPLES * SAMPLE_NS
-FNB48, C1 = UsbModel("FNB48", 0x0483, 0x003A), UsbModel("C1", 0x0483, 0x003B)
-FNB58, FNB48S = UsbModel("FNB58", 0x2E3C, 0x5558), UsbModel("FNB48S", 0x2E3C, 0x0049)
-MODELS: Final = {(model.vendor, model.product): model for model in (FNB58, FNB48, FNB48S, C1)}
-INTERPOLATED: Final = frozenset({FNB48S.name})
+FNB58, FNB48S = "FNB58", "FNB48S"
+MODELS: Final = {
+    (0x2E3C, 0x5558): FNB58,
+    (0x0483, 0x003A): "FNB48",
+    (0x2E3C, 0x0049): FNB48S,
+    (0x0483, 0x003B): "C1",
+}
+INTERPOLATED: Final = frozenset({FNB48S})
 """Testers that measure only the first of a packet's four samples: 25 a second (issue 21 of baryluk's repository)."""
-LATER: Final = frozenset({FNB58.name, FNB48S.name})
+LATER: Final = frozenset({FNB58, FNB48S})
 """Testers that start on 81, 82, 82. Others start on 81, 82, 83."""
-ASKED_SELDOM: Final = frozenset({FNB48S.name})
+ASKED_SELDOM: Final = frozenset({FNB48S})
 """Testers that are asked once a second, others after each packet. An FNB58 with firmware 0.68 stalls if it is asked
 once a second (issue 19 of baryluk's repository)."""
 ASK_ON_NS: Final = 1_000_000_000
@@ -129,21 +133,20 @@ class FnirsiMeter(StreamingMeter[UsbLink, FnirsiAssembler]):
         self._asked_ns = self._heard_ns = 0
 
     def _connect(self) -> MeterIdentity:
-        model, self._device = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
-        self._model = model.name
-        for code in (0x81, 0x82, 0x82 if model.name in LATER else 0x83):
+        self._model, self._device = open_usb("fnirsi", MODELS, self._wanted, HID_CLASS)
+        for code in (0x81, 0x82, 0x82 if self._model in LATER else 0x83):
             self._device.write(command(code))
         self._await_first(self._device)
         pace = "100 samples a second"
-        if model.name in INTERPOLATED:
+        if self._model in INTERPOLATED:
             pace = "25 samples a second (it sends 100, of which three in four are interpolated)"
         return MeterIdentity(
             kind="fnirsi",
             place=self._device.place,
-            board=f"FNIRSI {model.name}",
+            board=f"FNIRSI {self._model}",
             serial_number=self._device.serial_number,
             tick_hz=100,
-            sensors=(SensorIdentity(f"FNIRSI {model.name}", 0),),
+            sensors=(SensorIdentity(f"FNIRSI {self._model}", 0),),
             voltage_at="at the tester's plug on the board's side",
             notes=(
                 f"{pace}; shorter bursts are not resolved",

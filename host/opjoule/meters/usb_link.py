@@ -3,7 +3,6 @@
 import contextlib
 import errno
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from opjoule.errors import BadInput, MeterFault
@@ -22,13 +21,8 @@ HID_CLASS: Final = 0x03
 VENDOR_CLASS: Final = 0xFF
 
 
-@dataclass(frozen=True)
-class UsbModel:
-    """One model, identified by its USB vendor and product ids."""
-
-    name: str
-    vendor: int
-    product: int
+Models = Mapping[tuple[int, int], str]
+"""USB vendor and product id -> name of the model."""
 
 
 class UsbLink:
@@ -107,10 +101,8 @@ def refusal(kind: str, error: Any) -> MeterFault:
     return MeterFault(f"{kind}: it does not open ({_words(error)}): plug it in again")
 
 
-def open_usb(
-    kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, interface_class: int
-) -> tuple[UsbModel, UsbLink]:
-    """The one device of these models, or the one with the wanted serial number; its interface is claimed.
+def open_usb(kind: str, models: Models, wanted: str, interface_class: int) -> tuple[str, UsbLink]:
+    """Model and link of the one device of these models, or of the one with the wanted serial number; it is claimed.
 
     Raises:
         MeterFault: no device, a missing library, no permission, or another program holds it.
@@ -151,15 +143,13 @@ def _interface(usb: Any, kind: str, device: Any, interface_class: int) -> Any:
     return next(fitting, interfaces[0])
 
 
-def _not_one(
-    kind: str, models: Mapping[tuple[int, int], UsbModel], wanted: str, there: list[str], count: int
-) -> MeterFault | BadInput:
+def _not_one(kind: str, models: Models, wanted: str, there: list[str], count: int) -> MeterFault | BadInput:
     listed = ", ".join(number or "one without a serial number" for number in there)
     if count > 1:
         return BadInput(f"{kind}: several devices ({listed}); name one, for example {kind}:{there[0]}")
     if there:
         return MeterFault(f"{kind}: no device with serial number {wanted} (found: {listed})")
-    names = ", ".join(f"{model.name} {model.vendor:04x}:{model.product:04x}" for model in models.values())
+    names = ", ".join(f"{name} {vendor:04x}:{product:04x}" for (vendor, product), name in models.items())
     return MeterFault(
         f"{kind}: none is plugged in ({names}): check the cable, which must carry data, and its port"
     )

@@ -11,9 +11,9 @@ from opjoule.meters.capture import Capture, CaptureSummary
 from opjoule.meters.interface import FaultEvent, GapEvent, MeterGone, Samples
 from opjoule.meters.kinds import Wishes
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
+from opjoule.meters.monsoon import meter as monsoon_meter
 from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
-from opjoule.meters.monsoon.meter import Patience
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
 from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
 from opjoule.meters.monsoon.reader import ProtocolSource
@@ -284,49 +284,47 @@ def test_another_model_than_asked_is_refused(opened):
         opened(hardware=LV_UNIT).open()
 
 
-def test_a_missing_permission_answers_with_the_udev_rule():
+def test_a_missing_permission_answers_with_the_udev_rule(waiter, capsys):
     with pytest.raises(MeterFault, match=r"60-monsoon\.rules"):
-        MonsoonMeter(
-            MonsoonSettings(),
-            ProtocolSource("software_monsoon", "Forbidden"),
-            (waiter := Waiter()).patience(),
-        ).open()
-    assert waiter.now_s == 0.0 and not waiter.said
+        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Forbidden")).open()
+    assert waiter.now_s == 0.0 and not capsys.readouterr().err
 
 
-class Waiter:
-    """A clock that only sleeping moves, and what was said meanwhile."""
+@pytest.fixture
+def waiter(monkeypatch):
+    """A clock that only sleeping moves."""
 
-    def __init__(self):
-        self.now_s, self.said = 0.0, []
+    class Waiter:
+        now_s = 0.0
 
-    def patience(self):
-        return Patience(lambda: self.now_s, self.sleep, self.said.append)
+        def monotonic(self):
+            return self.now_s
 
-    def sleep(self, seconds):
-        self.now_s += seconds
+        def sleep(self, seconds):
+            self.now_s += seconds
 
-
-def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset():
     waiter = Waiter()
+    monkeypatch.setattr(monsoon_meter, "time", waiter)
+    return waiter
+
+
+def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset(waiter, capsys):
     with pytest.raises(MeterFault, match=r"Unable to find device.*plugged in"):
-        MonsoonMeter(
-            MonsoonSettings(), ProtocolSource("software_monsoon", "Absent"), waiter.patience()
-        ).open()
-    assert waiter.now_s == 10.0 and len(waiter.said) == 1 and "up to 10 s" in waiter.said[0]
+        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Absent")).open()
+    [said] = capsys.readouterr().err.splitlines()
+    assert waiter.now_s == 10.0 and "up to 10 s" in said
 
 
 @pytest.mark.parametrize("arguments", [{"absent_for": 10}, {"absent_for": 8, "then_forbidden": 2}], ids=str)
-def test_a_device_that_resets_for_5_s_is_waited_for(arguments):
+def test_a_device_that_resets_for_5_s_is_waited_for(waiter, capsys, arguments):
     """udev gives the right to open it a moment after it is back: that is waited for, too."""
-    waiter = Waiter()
     source = ProtocolSource("software_monsoon", "Resetting", arguments)
-    meter = MonsoonMeter(MonsoonSettings(), source, waiter.patience())
+    meter = MonsoonMeter(MonsoonSettings(), source)
     try:
         assert meter.open().board == "HVPM"
     finally:
         meter.close()
-    assert waiter.now_s == 5.0 and len(waiter.said) == 1
+    assert waiter.now_s == 5.0 and len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_an_unplugged_device_ends_the_run_with_its_reason(opened):

@@ -3,7 +3,6 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -68,28 +67,12 @@ class MonsoonSettings:
         return model
 
 
-def _to_stderr(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)
-
-
-@dataclass(frozen=True)
-class Patience:
-    """Clock, sleep and message function for waiting until a device has reset."""
-
-    clock_s: Callable[[], float] = time.monotonic
-    sleep: Callable[[float], None] = time.sleep
-    say: Callable[[str], None] = _to_stderr
-
-
 class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
     """A HVPM or LVPM; see Meter for the contract."""
 
-    def __init__(
-        self, settings: MonsoonSettings, source: ProtocolSource | None = None, patience: Patience = Patience()
-    ) -> None:
+    def __init__(self, settings: MonsoonSettings, source: ProtocolSource | None = None) -> None:
         self._settings, self._model = settings, settings.checked()
         super().__init__("monsoon", lambda: self._model.error_bounds(settings.channel))
-        self._patience = patience
         self._source = source or ProtocolSource()
 
     def _connect(self) -> MeterIdentity:
@@ -108,8 +91,7 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
 
         Raises: MeterFault: the fault of the last try; raised at once if waiting cannot help.
         """
-        patience, waiting = self._patience, False
-        until_s = patience.clock_s() + RESET_LIMIT_S
+        waiting, until_s = False, time.monotonic() + RESET_LIMIT_S
         while True:
             try:
                 return self._connected()
@@ -117,12 +99,13 @@ class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
                 raise
             except MeterFault as fault:
                 final = not waiting and any(text in str(fault) for text in NO_WAITING_MENDS)
-                if final or patience.clock_s() >= until_s:
+                if final or time.monotonic() >= until_s:
                     raise
             if not waiting:
-                patience.say(f"monsoon: not found; after use it resets for up to {RESET_LIMIT_S:g} s")
+                said = f"monsoon: not found; after use it resets for up to {RESET_LIMIT_S:g} s"
+                print(said, file=sys.stderr, flush=True)
             waiting = True
-            patience.sleep(RETRY_S)
+            time.sleep(RETRY_S)
 
     def _connected(self) -> int:
         self._opened().ask("connect", self._model.code, self._settings.serial_number)

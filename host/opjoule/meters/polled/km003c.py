@@ -13,13 +13,9 @@ from opjoule.errors import BadInput, MeterFault
 from opjoule.meters.interface import MeterGone, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.polled.polling import PolledMeter, Reading, Source
-from opjoule.meters.usb_link import VENDOR_CLASS, UsbLink, UsbModel, open_usb
+from opjoule.meters.usb_link import VENDOR_CLASS, UsbLink, open_usb
 
-_VENDOR: Final = 0x5FC9
-MODELS: Final = {
-    (_VENDOR, product): UsbModel(name, _VENDOR, product)
-    for product, name in ((0x0063, "POWER-Z KM003C"), (0x0061, "POWER-Z KM002C"))
-}
+MODELS: Final = {(0x5FC9, 0x0063): "POWER-Z KM003C", (0x5FC9, 0x0061): "POWER-Z KM002C"}
 RATE_HZ: Final = 1000
 """An answer takes about 0.6 ms (docs.rs/km003c-lib, device.rs); 1,000 answers a second were counted over this
 interface (github.com/chaseleif/km003c)."""
@@ -73,10 +69,10 @@ class Km003cSource(Source):
         return MeterIdentity(
             kind="km003c",
             place=self._link.place,
-            board=model.name,
+            board=model,
             serial_number=self._link.serial_number,
             tick_hz=1_000_000_000,
-            sensors=(SensorIdentity(model.name, 0),),
+            sensors=(SensorIdentity(model, 0),),
             voltage_at="at the tester's plug on the board's side",
             notes=(
                 f"asked {1 / self.period_s:.4g} times a second; each reading is an instantaneous value, stamped by "

@@ -5,7 +5,10 @@ The checks only read /sys, /proc, /dev and udev's own files; no device is opened
 
 from __future__ import annotations
 
+import contextlib
+import grp
 import os
+import pwd
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,7 +26,6 @@ CONVERTERS: Final = frozenset({"2341", "2a03", "1a86", "10c4", "0403", "2e8a"})
 _RULE_FOLDERS: Final = ("etc/udev/rules.d", "run/udev/rules.d", "usr/lib/udev/rules.d", "lib/udev/rules.d")
 """Folders of udev's rules; the first of several files with the same name counts (udev(7))."""
 _LATENCY_LEAST_MS: Final = 1
-_READ_WRITE: Final = 0o6
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ def serial_obstacles(port: str) -> list[Obstacle]:
     device = _usb_device(root, node.name)
     obstacles = [_brltty(root, device)]
     if node.exists():
-        obstacles += [_rights(root, port, node), _name(port)]
+        obstacles += [_rights(port, node), _name(port)]
     if device:
         obstacles += [_modem_manager(root, node.name, device), _latency(root, node.name)]
     return [obstacle for obstacle in obstacles if obstacle]
@@ -99,21 +101,15 @@ def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
                     yield path.name, line
 
 
-def _rights(root: Path, port: str, node: Path) -> Obstacle | None:
-    """The obstacle that this user may not open the port: not root, no open mode, access list or group allows it."""
-    status = dict(line.split(":", 1) for line in _text(root / "proc/self/status").splitlines() if ":" in line)
-    uid = int((status.get("Uid", "") + " 0 0").split()[1])
-    groups = {int(number) for number in (status.get("Groups", "") + " " + status.get("Gid", "")).split()}
-    about = node.stat()
-    mode, owner, group = about.st_mode, about.st_uid, about.st_gid
-    if uid in {0, owner} or mode & _READ_WRITE == _READ_WRITE:
+def _rights(port: str, node: Path) -> Obstacle | None:
+    """The obstacle that this user may not open the port."""
+    if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
         return None
-    if group in groups and mode >> 3 & _READ_WRITE == _READ_WRITE:
-        return None
-    if _has_access_list(node) and os.access(node, os.R_OK | os.W_OK):
-        return None
-    name, members = _group(root, group)
-    user = _user(root, uid)
+    name, members, user = str(node.stat().st_gid), [], str(os.geteuid())
+    with contextlib.suppress(KeyError):
+        user = pwd.getpwuid(os.geteuid()).pw_name
+    with contextlib.suppress(KeyError):
+        name, _, _, members = grp.getgrgid(node.stat().st_gid)
     if user in members:
         return Obstacle(
             f"{user} is in the group {name}, but not in this session", "log out and in again, or reboot"
@@ -122,27 +118,6 @@ def _rights(root: Path, port: str, node: Path) -> Obstacle | None:
     return Obstacle(
         f"{port} belongs to the group {name}, and {user} is not in it", ", or ".join([*join, INSTALL])
     )
-
-
-def _has_access_list(node: Path) -> bool:
-    try:
-        return "system.posix_acl_access" in os.listxattr(node)
-    except OSError:
-        return False
-
-
-def _group(root: Path, gid: int) -> tuple[str, list[str]]:
-    """(name, members) of a group."""
-    for line in _text(root / "etc/group").splitlines():
-        name, _, number, members = [*line.split(":"), "", "", ""][:4]
-        if number == str(gid):
-            return name, members.split(",")
-    return str(gid), []
-
-
-def _user(root: Path, uid: int) -> str:
-    entries = (line.split(":") for line in _text(root / "etc/passwd").splitlines())
-    return next((entry[0] for entry in entries if len(entry) > 2 and entry[2] == str(uid)), str(uid))
 
 
 def _name(port: str) -> Obstacle | None:
