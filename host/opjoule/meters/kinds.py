@@ -11,6 +11,7 @@ from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
+from opjoule.suggestion import suggestion
 
 LABEL: Final = "label"
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
@@ -36,22 +37,6 @@ class Wishes:
     """where the user wrote the name"""
     clock: HostClock = MONOTONIC
     """serial: the clock used for timing"""
-
-
-def split_at_commas(rest: str) -> tuple[str, dict[str, str]]:
-    """(place, options) from the text after `KIND:`. The first part is a place unless it contains '='.
-
-    Raises: BadInput: a later part has no '='.
-    """
-    parts = rest.split(",") if rest else []
-    place = parts.pop(0) if parts and "=" not in parts[0] else ""
-    options: dict[str, str] = {}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise BadInput(f"meter option '{part}' is not KEY=VALUE, for example voltage=5.1")
-        options[key.strip()] = value.strip()
-    return place, options
 
 
 @dataclass(frozen=True)
@@ -80,11 +65,30 @@ class MeterKind:
     stamp_width_ns: float = 1e6
     """width of the interval in which the host knows a sample was measured [ns]"""
     shunt_of: ShuntOf = ShuntOf.METER
-    split: Callable[[str], tuple[str, dict[str, str]]] = split_at_commas
+    options: tuple[str, ...] = ()
+    """keys of the options after its name, besides the label"""
     imports: Mapping[str, Callable[[], ErrorBounds]] = field(default_factory=dict)
     """--sensor NAME of `measure.py import` -> error bounds of the device that recorded the file"""
     import_formats: Mapping[str, str] = field(default_factory=dict)
     """format of a file (csv_import) -> default NAME for it"""
+
+    def split(self, rest: str) -> tuple[str, dict[str, str]]:
+        """(place, options) from the text after `KIND:`. The first part is a place unless it is KEY=VALUE.
+
+        Raises: BadInput: another part is not an option of this kind; names a similar one.
+        """
+        place, *parts = rest.split(",")
+        if "=" in place and not place.startswith("/"):
+            place, parts = "", [place, *parts]
+        known, options = (*self.options, LABEL), {}
+        for part in parts:
+            key, equals, value = (word.strip() for word in part.partition("="))
+            if not equals or key not in known:
+                listed = ", ".join(f"{one}=" for one in known)
+                hint = suggestion(key, known)
+                raise BadInput(f"meter option '{part}': {hint}known are {listed}; write {self.written}")
+            options[key] = value
+        return place, options
 
 
 @dataclass(frozen=True)

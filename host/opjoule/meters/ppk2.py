@@ -283,6 +283,7 @@ KIND: Final = MeterKind(
     name="ppk2",
     written="ppk2:PORT,voltage=5.1",
     make=lambda address, _: Ppk2Meter(address.needed_place(), address.take_number("voltage")),
+    options=("voltage",),
     samples="100,000/s, recorded as 5,000 means",
     sync_input="yes (D0), 10 µs",
     runs_on="the device",

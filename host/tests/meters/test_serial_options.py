@@ -8,16 +8,17 @@ from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.chips.ina226 import INA226
 from opjoule.meters.chips.ina228 import INA228
 from opjoule.meters.messages import Mode
-from opjoule.meters.serial.options import setting_changes, shunts, split_options
+from opjoule.meters.serial.meter import KIND
+from opjoule.meters.serial.options import setting_changes, shunts
 
 
 def test_a_port_alone_leaves_the_settings_to_the_meter():
-    assert split_options("/dev/ttyACM0") == ("/dev/ttyACM0", {})
+    assert KIND.split("/dev/ttyACM0") == ("/dev/ttyACM0", {})
     assert setting_changes({}) == {}
 
 
 def test_every_option_reaches_the_settings():
-    port, options = split_options("COM3,mode=pairs,adc=mean16,range=80,bus_every=7")
+    port, options = KIND.split("COM3,mode=pairs,adc=mean16,range=80,bus_every=7")
     assert port == "COM3"
     assert setting_changes(options) == {
         "mode": Mode.PAIRS,
@@ -34,7 +35,7 @@ def test_every_option_reaches_the_settings():
 )
 def test_the_code_of_a_chip_sets_both_conversions(chip, code, codes):
     """The averages of an INA226 or INA228 stand in the shunt's code alone."""
-    _, options = split_options(f"/dev/x,adc_code={code}")
+    _, options = KIND.split(f"/dev/x,adc_code={code}")
     assert setting_changes(options) == {"adc_code": code}
     assert (chip.adc_codes(code)["shunt_adc"], chip.adc_codes(code)["bus_adc"]) == codes
 
@@ -54,7 +55,7 @@ def test_the_centre_of_the_shunt_s_mean_lies_where_the_chip_converts_it(chip, sh
 
 
 def test_a_voltage_that_would_never_be_read_again_is_refused():
-    settings = SensorSettings(**setting_changes(split_options("/dev/x,mode=shunts,bus_every=0")[1]))
+    settings = SensorSettings(**setting_changes(KIND.split("/dev/x,mode=shunts,bus_every=0")[1]))
     with pytest.raises(BadInput, match=r"bus_every=0: the supply's voltage would be read only once"):
         INA219.times(settings)
 
@@ -71,11 +72,11 @@ def test_a_voltage_that_would_never_be_read_again_is_refused():
 )
 def test_what_there_is_not_is_one_clear_line(rest, message):
     with pytest.raises(BadInput, match=message):
-        setting_changes(split_options(rest)[1])
+        setting_changes(KIND.split(rest)[1])
 
 
 def test_the_shunt_is_the_users():
-    _, options = split_options("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
+    _, options = KIND.split("/dev/x,shunt=0.02,shunt_tolerance=0.5%,mode=pairs")
     assert shunts(options) == (Shunt(0.02, 0.005),)
     assert setting_changes(options) == {"mode": Mode.PAIRS}
     assert shunts({}) == (Shunt(0.1, 0.05),)

@@ -204,6 +204,7 @@ KIND: Final = MeterKind(
     name="monsoon",
     written="monsoon:voltage=5.1,limit=4 or monsoon:model=lvpm,channel=usb",
     make=_monsoon,
+    options=("model", "channel", "voltage", "limit", "usb"),
     samples="5,000/s",
     runs_on="the device",
     needs="`host/requirements/monsoon.in`, libusb",

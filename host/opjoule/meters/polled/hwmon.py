@@ -12,7 +12,7 @@ from opjoule.meters.interface import LOAD_SIDE, MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.polled.km003c import km003c_sensor
 from opjoule.meters.polled.polling import ON_BOARD, PolledMeter, Reading, Source
-from opjoule.meters.serial.options import GENUINE, SHUNT, shunts, yes_or_no
+from opjoule.meters.serial.options import CHIP_OPTIONS, GENUINE, SHUNT, shunts, yes_or_no
 
 HWMON: Final = Path("/sys/class/hwmon")
 IIO: Final = Path("/sys/bus/iio/devices")
@@ -271,4 +271,5 @@ KIND: Final = MeterKind(
     runs_on="the board that is measured; a POWER-Z: the computer that it is plugged into",
     needs="the kernel's driver for an INA2xx, or `powerz` for a ChargerLAB KM003C",
     shunt_of=ShuntOf.DRIVER,
+    options=CHIP_OPTIONS,
 )

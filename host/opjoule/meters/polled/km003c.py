@@ -160,6 +160,7 @@ KIND: Final = MeterKind(
     name="km003c",
     written="km003c or km003c:SERIAL,rate=1000 (ChargerLAB POWER-Z)",
     make=_km003c,
+    options=("rate",),
     samples="1,000/s, instantaneous values",
     runs_on="the computer that it is plugged into",
     needs="`host/requirements/usb.in`, libusb, [udev rule](../how-to/60-usb-meters.rules)",

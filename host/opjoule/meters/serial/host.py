@@ -105,7 +105,7 @@ def _rights(port: str, node: Path) -> Obstacle | None:
     """The obstacle that this user may not open the port."""
     if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
         return None
-    name, members, user = str(node.stat().st_gid), [], str(os.geteuid())
+    user, name, members = str(os.geteuid()), str(node.stat().st_gid), list[str]()
     with contextlib.suppress(KeyError):
         user = pwd.getpwuid(os.geteuid()).pw_name
     with contextlib.suppress(KeyError):

@@ -30,10 +30,10 @@ from opjoule.meters.serial.conversions import ConversionAssembler
 from opjoule.meters.serial.link import ANSWER_LIMIT_S, Command, SerialLink, done
 from opjoule.meters.serial.options import (
     GENUINE,
+    OPTIONS,
     sensor_numbers,
     setting_changes,
     shunts,
-    split_options,
     yes_or_no,
 )
 from opjoule.meters.serial.port import is_pseudo_terminal
@@ -322,7 +322,7 @@ def _serial(address: Address, wishes: Wishes) -> SerialMeter:
         sensors=sensor_numbers(address.options),
         shunts=shunts(address.options, wishes.stated_in),
         genuine=yes_or_no(GENUINE, address.options),
-        changes=setting_changes(address.options),  # last, because it takes all remaining options
+        changes=setting_changes(address.options),
         clock=wishes.clock,
     )
 
@@ -338,6 +338,6 @@ KIND: Final = MeterKind(
     draw="about 0.25 W for an Arduino Uno, unknown for other boards",
     on_serial_port=True,
     shunt_of=ShuntOf.USER,
-    split=split_options,
+    options=OPTIONS,
     imports={"ina219": ina219_breakout},
 )

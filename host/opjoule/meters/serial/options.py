@@ -7,9 +7,7 @@ from typing import Any
 from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
 from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
-from opjoule.meters.kinds import LABEL
 from opjoule.meters.messages import Mode
-from opjoule.suggestion import suggestion
 
 _RANGES_MV = {
     f"{shunt_range.max_v * 1e3:.0f}": round(shunt_range.max_v * 1e3) for shunt_range in INA219.ranges
@@ -19,33 +17,23 @@ _CHOICES: dict[str, dict[str, int]] = {
     "adc": ADC_CODES,
     "range": _RANGES_MV,  # shunt voltage [mV]; the chip's narrowest range that covers it is used
 }
-_CODES = {"adc_code": ("adc_code",), "bus_every": ("bus_every",)}
-_FIELDS = {"mode": ("mode",), "adc": ("shunt_adc", "bus_adc"), "range": ("range_mv",), **_CODES}
+_FIELDS = {
+    "mode": ("mode",),
+    "adc": ("shunt_adc", "bus_adc"),
+    "range": ("range_mv",),
+    "adc_code": ("adc_code",),
+    "bus_every": ("bus_every",),
+}
 SENSORS = "sensors"
 SHUNT, TOLERANCE = "shunt", "shunt_tolerance"
 SHUNT_PPM, KELVIN, GENUINE = "shunt_ppm", "kelvin", "genuine"
-_KNOWN = [*_FIELDS, SENSORS, SHUNT, TOLERANCE, SHUNT_PPM, KELVIN, GENUINE, LABEL]
+CHIP_OPTIONS = (SHUNT, TOLERANCE, SHUNT_PPM, KELVIN, GENUINE)
+OPTIONS = (*_FIELDS, SENSORS, *CHIP_OPTIONS)
 SHUNT_LEAST_OHM, SHUNT_MOST_OHM = 1e-4, 10.0
 TOLERANCE_MOST = 0.2
 PPM_MOST = 5000.0
 SIMULATED_SENSOR = "shunt=0.1,shunt_tolerance=1%,kelvin=yes,genuine=yes"
 """Options of a simulated rig's sensor, as a user would write them for a breakout with a marked shunt."""
-
-
-def split_options(rest: str) -> tuple[str, dict[str, str]]:
-    """(port, options) from the text after `serial:`. Only a known KEY= after a comma ends the port's name.
-
-    Raises: BadInput: a key is similar to a known one.
-    """
-    port, *parts = rest.split(",")
-    options: dict[str, str] = {}
-    for part in parts:
-        key, equals, value = part.partition("=")
-        if not equals or key not in _KNOWN:
-            hint = suggestion(key, _KNOWN)
-            raise BadInput(f"meter option '{part}': {hint}known are {', '.join(f'{key}=' for key in _KNOWN)}")
-        options[key] = value
-    return port, options
 
 
 def sensor_numbers(options: dict[str, str]) -> tuple[int, ...]:
@@ -130,8 +118,9 @@ def setting_changes(options: dict[str, str]) -> dict[str, Any]:
     Raises: BadInput: a value does not exist.
     """
     changes: dict[str, Any] = {}
-    for key in list(options):
-        changes |= dict.fromkeys(_FIELDS[key], _value(key, options.pop(key)))
+    for key, names in _FIELDS.items():
+        if key in options:
+            changes |= dict.fromkeys(names, _value(key, options.pop(key)))
     return changes
 
 
