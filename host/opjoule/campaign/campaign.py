@@ -60,13 +60,13 @@ def identity(plan_sha256: str, asked: Mapping[str, Any]) -> Identity:
     return plan_sha256, changes, str(asked.get("disturb") or ""), int(asked.get("block") or 0)
 
 
-@dataclass
+@dataclass(eq=False)
 class Cell:
     """One condition in one block."""
 
     plan: Plan
     block: int
-    runs: list[ConditionRun]
+    runs: list[ConditionRun] = field(default_factory=list)
     """All its measurements, in order; the last one is still to be done if the cell is missing."""
     status: int = 0
     """Exit status of its last measurement."""
@@ -78,10 +78,14 @@ class Cell:
         """Identity that its records share."""
         return identity(self.plan.sha256, self.plan.asked)
 
+    def new_run(self, number: int) -> ConditionRun:
+        """A run that has not been measured yet; its folder's name begins with the number."""
+        return ConditionRun.of(self.block, self.plan.condition, number, self.plan.rank)
+
     @property
     def is_missing(self) -> bool:
         """True if it is still to be measured."""
-        return self.runs[-1].status == NOT_MEASURED and not self.runs[-1].why
+        return bool(self.runs) and self.runs[-1].status == NOT_MEASURED and not self.runs[-1].why
 
     @property
     def is_complete(self) -> bool:
@@ -129,15 +133,13 @@ class Campaign:
         for at, (block, which) in enumerate(order, 1):
             asked = {**plans[which].asked, "repeats": 1, "block": block}
             plan = replace(plans[which], repeats=1, asked=asked)
-            named = ConditionRun.of(block, plan.condition, block if resume else at, plan.rank)
-            cell = Cell(plan, block, [named])
+            cell = Cell(plan, block)
             campaign.cells.append(cell)
             campaign._by_identity[cell.identity] = cell
             for record in past.get(cell.identity, []):
                 campaign.take_in(record)
-            if cell.runs == [named]:
-                cell.runs.clear()
-                campaign._add_run(cell, named)
+            if not cell.runs:
+                campaign._add_run(cell, block if resume else at)
         if shared:
             campaign._take_over()
         return campaign
@@ -158,14 +160,16 @@ class Campaign:
         cell = self._by_identity.get(identity(record.run.plan_sha256, record.document.get("asked", {})))
         if cell is None:
             return None
-        pending = cell.runs.pop() if cell.is_missing else cell.runs[-1]
-        cell.runs.append(as_recorded(self.folder, self._new(cell, pending, record.directory.name)))
+        if cell.is_missing:
+            cell.runs.pop()
+        run = replace(cell.new_run(cell.block), folder=record.directory.name)
+        cell.runs.append(as_recorded(self.folder, run))
         self._took(cell, _length_s(record))
         self.made_by(record)
         if record.is_finished and not any(INTERRUPTED in fault for fault in record.faults):
             cell.failures += cell.runs[-1].status != "complete"
         if not cell.is_complete and cell.failures <= self.retries:
-            self._add_run(cell, pending)
+            self._add_run(cell, cell.block)
         return cell
 
     def made_by(self, record: RunRecord) -> None:
@@ -221,21 +225,15 @@ class Campaign:
         with suppress(OpJouleError):
             self.made_by(RunRecord.open(self.folder / cell.runs[-1].folder))
         if not cell.is_complete and len(cell.runs) <= self.retries and status != BadInput.exit_code:
-            self._add_run(cell, cell.runs[-1])
+            self._add_run(cell, cell.block)
 
-    def _add_run(self, cell: Cell, like: ConditionRun) -> None:
-        name = self._new(cell, like).folder if cell.runs else like.folder
-        cell.runs.append(self._new(cell, like, self.free_place(name).name))
+    def _add_run(self, cell: Cell, number: int) -> None:
+        run = cell.new_run(number)
+        cell.runs.append(replace(run, folder=self.free_place(run.folder).name))
 
     def free_place(self, name: str) -> Path:
         """A free directory for another record: it does not exist, and no run in the index has its name."""
         return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
-
-    @staticmethod
-    def _new(cell: Cell, like: ConditionRun, folder: str = "") -> ConditionRun:
-        """A run that has not been measured yet."""
-        new = ConditionRun.of(cell.block, like.condition, cell.block, like.rank)
-        return replace(new, folder=folder) if folder else new
 
     def _took(self, cell: Cell, length_s: float | None) -> None:
         if length_s is not None:

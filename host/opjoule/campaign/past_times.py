@@ -23,56 +23,49 @@ APART: Final = 2.0
 """Ratio of two sizes from which the difference of their times exceeds the spread of measurements."""
 FIGURES: Final = 2
 """Significant digits of a chosen scale."""
-
-
 Axes = tuple[tuple[str, str], ...]
 """A cell's values by axis, in order of the axes' names."""
 
 
 @dataclass(frozen=True)
-class TimeTaken:
-    """A time in two parts."""
+class PastTime:
+    """Duration of one record of a study."""
+
+    cell: Axes
+    size: int
+    """Sum of all counts."""
+    total_s: float
+    growing_s: float
+    """The part that grows with the counts."""
+
+
+@dataclass(frozen=True)
+class TimeNeeded:
+    """Estimated duration of several cells."""
 
     fixed_s: float
     growing_s: float
-    """The part that grows with the counts, at the scale of the record, or at the requested scale."""
+    """The part that grows with the counts."""
+    cells: int
+    by_own_records: int
+    """Number of cells with records at some scale; the other cells take the mean of those."""
 
     @property
     def total_s(self) -> float:
         """Total time [s]."""
         return self.fixed_s + self.growing_s
 
+    def scale_within(self, limit_s: float) -> float:
+        """The greatest scale, at most 1, with a time within the limit, if these are the cells at scale 1.
 
-@dataclass(frozen=True)
-class PastTime(TimeTaken):
-    """Duration of one record of a study."""
-
-    cell: Axes
-    size: int
-    """Sum of all counts."""
-
-
-@dataclass(frozen=True)
-class TimeNeeded(TimeTaken):
-    """An estimate for several cells."""
-
-    cells: int
-    by_own_records: int
-    """Number of cells with records at some scale; the other cells take the mean of those."""
-
-    def scale_within(self, limit_s: float, scale: float) -> float:
-        """The greatest scale, at most 1, with a time within the limit; not above 0 if there is none.
-
-        Args:
-            scale: scale of this estimate.
+        Returns: 0 if there is none.
         """
         if self.growing_s <= 0:
             return 1.0 if self.fixed_s <= limit_s else 0.0
-        share = min(scale * (limit_s - self.fixed_s) / self.growing_s, 1.0)
+        share = min((limit_s - self.fixed_s) / self.growing_s, 1.0)
         if share <= 0:
             return 0.0
-        digits = FIGURES - 1 - math.floor(math.log10(share))
-        steps = 10.0**digits
+        steps = 10.0 ** (FIGURES - 1 - math.floor(math.log10(share)))
         return math.floor(share * steps) / steps
 
 
@@ -122,10 +115,9 @@ def _past(record: Mapping[str, Any], constant: Sequence[str]) -> Iterator[PastTi
         else:
             growing = [phase for phase in record["phases"] if phase["role"] in GROWING]
         growing_s = sum(1e-9 * (phase["end_board_ns"] - phase["start_board_ns"]) for phase in growing)
-        cell = _cell(record["asked"])
         size = size_of(record["asked"])
         if size and took_s >= growing_s:
-            yield PastTime(took_s - growing_s, growing_s, cell, size)
+            yield PastTime(_cell(record["asked"]), size, took_s, growing_s)
 
 
 def _cell(asked: Mapping[str, Any]) -> Axes:
@@ -141,18 +133,11 @@ def time_needed(cells: Sequence[Mapping[str, Any]], past: Iterable[PastTime]) ->
     by_cell: dict[Axes, list[PastTime]] = {}
     for past_time in past:
         by_cell.setdefault(past_time.cell, []).append(past_time)
-    known = [_needed(cell, by_cell) for cell in cells]
-    estimates = [estimate for estimate in known if estimate]
-    if not estimates:
+    known = [estimate for cell in cells if (estimate := _needed(cell, by_cell))]
+    if not known:
         return None
-    fixed_s, growing_s = (fmean(values) for values in zip(*estimates, strict=True))
-    lacking = len(known) - len(estimates)
-    return TimeNeeded(
-        sum(estimate[0] for estimate in estimates) + lacking * fixed_s,
-        sum(estimate[1] for estimate in estimates) + lacking * growing_s,
-        len(known),
-        len(estimates),
-    )
+    fixed_s, growing_s = (len(cells) * fmean(times) for times in zip(*known, strict=True))
+    return TimeNeeded(fixed_s, growing_s, len(cells), len(known))
 
 
 def _needed(

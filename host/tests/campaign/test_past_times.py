@@ -98,7 +98,7 @@ def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(
 
 @given(st.floats(1, 1e4), st.floats(1, 1e6), st.floats(1, 1e6))
 def test_a_scale_that_is_chosen_takes_no_longer_than_it_may(fixed_s, growing_s, limit_s):
-    scale = TimeNeeded(fixed_s, growing_s, 1, 1).scale_within(limit_s, 1.0)
+    scale = TimeNeeded(fixed_s, growing_s, 1, 1).scale_within(limit_s)
     assert scale <= 1
     if scale > 0:
         assert fixed_s + growing_s * scale <= limit_s * (1 + 1e-9)

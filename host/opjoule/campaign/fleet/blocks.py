@@ -20,9 +20,9 @@ class Blocks:
     def __init__(self, campaign: Campaign, needs: Sequence[Names]) -> None:
         """`needs`: equipment that a rig must have for each cell of the campaign."""
         self._campaign = campaign
-        self._needs = {id(cell): needed for cell, needed in zip(campaign.cells, needs, strict=True)}
-        self._owner: dict[int, str] = {}
-        """id of a cell -> rig that measures it, or is to measure it."""
+        self._needs = dict(zip(campaign.cells, needs, strict=True))
+        self._owner: dict[Cell, str] = {}
+        """Rig that measures a cell, or is to measure it."""
         self._under_way: dict[str, Cell] = {}
 
     def next(self, rig: str, present: Mapping[str, Names]) -> Cell | None:
@@ -31,15 +31,14 @@ class Blocks:
         Args:
             present: equipment of each rig that could measure at this time.
         """
-        taken = {id(cell) for cell in self._under_way.values()}
-        free = [cell for cell in self._campaign.missing if id(cell) not in taken]
-        free = [cell for cell in free if self._owner.get(id(cell), rig) == rig]
-        cells = [cell for cell in free if self._fits(cell, present[rig])]
-        mine = next((cell for cell in cells if self._owner.get(id(cell)) == rig), None)
+        free = [cell for cell in self._campaign.missing if cell not in self._under_way.values()]
+        free = [cell for cell in free if self._owner.get(cell, rig) == rig]
+        cells = [cell for cell in free if self._needs[cell] <= present[rig]]
+        mine = next((cell for cell in cells if self._owner.get(cell) == rig), None)
         if mine is None:
             mine = next((cell for cell in cells if self._may_begin(cell.block, rig, present)), None)
             begun = [cell for cell in cells if mine is not None and cell.block == mine.block]
-            self._owner |= dict.fromkeys(map(id, begun), rig)
+            self._owner |= dict.fromkeys(begun, rig)
         if mine is not None:
             self._under_way[rig] = mine
         return mine
@@ -47,7 +46,7 @@ class Blocks:
     def reserve(self, rig: str, cell: Cell) -> None:
         """Records that a rig is already measuring a cell."""
         self._under_way[rig] = cell
-        self._owner[id(cell)] = rig
+        self._owner[cell] = rig
 
     def under_way(self, rig: str) -> Cell | None:
         """The cell that a rig is measuring."""
@@ -65,9 +64,9 @@ class Blocks:
     def nobody_s(self, present: Mapping[str, Names]) -> list[tuple[Names, int]]:
         """Equipment that no rig has, and the number of cells that need it."""
         counts = Counter(
-            self._needs[id(cell)]
+            self._needs[cell]
             for cell in self._campaign.missing
-            if not any(self._fits(cell, has) for has in present.values())
+            if not any(self._needs[cell] <= has for has in present.values())
         )
         return sorted(counts.items(), key=lambda item: sorted(item[0]))
 
@@ -77,13 +76,8 @@ class Blocks:
         sizes = Counter(cell.block for cell in missing)
         return max(*sizes.values(), len(missing) / max(rigs, 1)) if len(sizes) > 1 else float(len(missing))
 
-    def _fits(self, cell: Cell, has: Names) -> bool:
-        return self._needs[id(cell)] <= has
-
     def _may_begin(self, block: int, rig: str, present: Mapping[str, Names]) -> bool:
         """Whether no other rig can measure these cells of a block and more."""
         cells = [cell for cell in self._campaign.missing if cell.block == block]
-        measurable = {id(cell) for cell in cells if self._fits(cell, present[rig])}
-        return not any(
-            measurable < {id(cell) for cell in cells if self._fits(cell, has)} for has in present.values()
-        )
+        by_rig = {name: {cell for cell in cells if self._needs[cell] <= has} for name, has in present.items()}
+        return not any(by_rig[rig] < measurable for measurable in by_rig.values())

@@ -67,8 +67,8 @@ class Fleet:
     def __post_init__(self) -> None:
         self._blocks = Blocks(self.campaign, self.needs)
         self._gathering = Gathering(self.campaign.folder)
-        self._job_of = {id(cell): job for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
-        self._cell_of = {job.id: cell for cell, job in zip(self.campaign.cells, self.jobs, strict=True)}
+        self._job_of = dict(zip(self.campaign.cells, self.jobs, strict=True))
+        self._cell_of = {job.id: cell for cell, job in self._job_of.items()}
         self._id = campaign_id(self.campaign.folder)
         self._present: dict[str, FleetRig] = {}
         """By address."""
@@ -242,7 +242,7 @@ class Fleet:
     async def _measure(self, link: Link, rig: FleetRig, cell: Cell) -> None:
         if not cell.is_missing:
             return self._blocks.ended(rig.name)
-        job = self._job_of[id(cell)]
+        job = self._job_of[cell]
         # With the time of all rigs together.
         rigs = sum(rig.task is not None for rig in self._present.values())
         share = self._blocks.share(rigs) / max(len(self.campaign.missing), 1)

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from opjoule.campaign.campaign import program_words
 from opjoule.devices.rig.file import Rig
 from opjoule.measuring.plan import Plan
 
@@ -66,7 +65,6 @@ class Parcel(Struct, frozen=True):
     sha256: str
     """Hash of run.json, which contains the hashes of all other files, so that it identifies the content."""
     status: str
-    plan_sha256: str
     files: tuple[ParcelFile, ...]
 
 
@@ -82,15 +80,10 @@ class About(Struct, frozen=True):
     """A worker's description of itself."""
 
     rig: str
-    version: str
-    commit: str | None
+    program: str
+    """Version and commit of its OpJoule."""
     measuring: str = ""
     """The running job; empty if there is none."""
-
-    @property
-    def program(self) -> str:
-        """Version and commit as text."""
-        return program_words(self.version, self.commit)
 
 
 def campaign_id(folder: Path) -> str:

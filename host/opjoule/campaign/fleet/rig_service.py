@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Struct
 
 import opjoule
+from opjoule.campaign.campaign import program_words
 from opjoule.campaign.fleet.job import About, Job, Outcome, Parcel, ParcelFile, Waiting
 from opjoule.campaign.measurement import program_commit
 from opjoule.errors import OpJouleError, RecordFault
@@ -35,81 +36,6 @@ OUTCOME: Final = "outcome.json"
 OUTPUT: Final = "output.txt"
 """Output of the measuring program."""
 T = TypeVar("T", bound=Struct)
-
-
-class Spool:
-    """Finished or interrupted jobs of one rig that have not been fetched yet."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def place(self, job_id: str) -> Path:
-        """A job's folder. Raises: RecordFault: not a job's name."""
-        if not job_id.isalnum():
-            raise RecordFault(f"'{job_id}' is not a job of {self.folder}")
-        return self.folder / job_id
-
-    def begin(self, job: Job) -> Path:
-        """Creates the job's folder."""
-        place = self.place(job.id)
-        place.mkdir(parents=True, exist_ok=True)
-        write_whole(place / JOB, msgspec.json.encode(job))
-        return place
-
-    def outcome(self, job_id: str) -> Outcome | None:
-        """Outcome of a job; None if it did not finish, or is unknown here."""
-        return _read(self.place(job_id) / OUTCOME, Outcome)
-
-    def waiting(self, campaign: str, running: str) -> Waiting:
-        """All records of a campaign's folder on this rig, except those of the running job."""
-        jobs = [
-            job
-            for place in _folders(self.folder)
-            if place.name != running
-            and (job := _read(place / JOB, Job)) is not None
-            and job.campaign == campaign
-        ]
-        parcels = [parcel for job in jobs for parcel in self._parcels(job)]
-        return Waiting(tuple(parcels), tuple(job.id for job in jobs))
-
-    def campaigns(self) -> set[str]:
-        """Campaigns with records that have not been fetched."""
-        jobs = (_read(place / JOB, Job) for place in _folders(self.folder))
-        return {job.campaign for job in jobs if job is not None}
-
-    def read(self, job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        """Parts of a record's files.
-
-        Args:
-            ranges: (path below the record, first byte, number of bytes) of each.
-        Raises: RecordFault: a path that leads out of the record.
-        """
-        root = (self.place(job_id) / record).resolve()
-        parts = []
-        for path, offset, size in ranges:
-            file = (root / path).resolve()
-            if root.parent != self.place(job_id).resolve() or not file.is_relative_to(root):
-                raise RecordFault(f"{path} is not in {root}")
-            with file.open("rb") as opened:
-                opened.seek(offset)
-                parts.append(opened.read(size))
-        return parts
-
-    def forget(self, job_id: str) -> None:
-        """Removes a job and its records."""
-        shutil.rmtree(self.place(job_id), ignore_errors=True)
-
-    def _parcels(self, job: Job) -> Iterator[Parcel]:
-        for place in _folders(self.place(job.id)):
-            if not (place / RUN).is_file():
-                continue
-            try:
-                record = RunRecord.open(place)
-                status, plan = record.status, record.run.plan_sha256 or ""
-            except OpJouleError:
-                status, plan = "partial", ""
-            files = tuple(_files(place))
-            yield Parcel(job.id, place.name, file_sha256(place / RUN), status, plan, files)
 
 
 def _folders(folder: Path) -> list[Path]:
@@ -133,10 +59,11 @@ def _read(path: Path, kind: type[T]) -> T | None:
 
 @dataclass
 class RigService:
-    """One rig."""
+    """One rig, and its spool: jobs that have ended but whose records have not been fetched yet."""
 
     name: str
-    spool: Spool
+    spool: Path
+    """Folder with a folder for each job."""
     command: Sequence[str]
     """Command that measures the job whose folder is its last argument; it ends when its standard input closes."""
     say: Callable[[str], None] = print
@@ -146,7 +73,7 @@ class RigService:
 
     def about(self) -> About:
         """Facts that a campaign checks before it gives this rig a cell."""
-        return About(self.name, opjoule.__version__, program_commit(), self._running)
+        return About(self.name, program_words(opjoule.__version__, program_commit()), self._running)
 
     @property
     def _under_way(self) -> bool:
@@ -162,24 +89,40 @@ class RigService:
         while self._measuring is not None and self._under_way and self._running != job.id:
             await asyncio.wait({self._measuring})  # for a campaign that has disconnected
         if not self._under_way:
-            if (done := self.spool.outcome(job.id)) is not None:
+            if (done := _read(self._place(job.id) / OUTCOME, Outcome)) is not None:
                 return done
             self._job, self._measuring = job, asyncio.create_task(self._measure(job))
         assert self._measuring is not None
         return await asyncio.shield(self._measuring)
 
     def waiting(self, campaign: str) -> Waiting:
-        """Records that a campaign has not fetched yet."""
-        return self.spool.waiting(campaign, self._running)
+        """Jobs of a campaign that this rig keeps, except the running one, and their records."""
+        jobs = [_read(place / JOB, Job) for place in _folders(self.spool) if place.name != self._running]
+        kept = [job.id for job in jobs if job is not None and job.campaign == campaign]
+        return Waiting(tuple(parcel for job_id in kept for parcel in self._parcels(job_id)), tuple(kept))
 
     def read(self, job_id: str, record: str, ranges: Sequence[tuple[str, int, int]]) -> list[bytes]:
-        """Parts of a record's files, as from Spool.read."""
-        return self.spool.read(job_id, record, ranges)
+        """Parts of a record's files.
+
+        Args:
+            ranges: (path below the record, first byte, number of bytes) of each.
+        Raises: RecordFault: a path that leads out of the record.
+        """
+        root = (self._place(job_id) / record).resolve()
+        parts = []
+        for path, offset, size in ranges:
+            file = (root / path).resolve()
+            if root.parent != self._place(job_id).resolve() or not file.is_relative_to(root):
+                raise RecordFault(f"{path} is not in {root}")
+            with file.open("rb") as opened:
+                opened.seek(offset)
+                parts.append(opened.read(size))
+        return parts
 
     def forget(self, job_ids: Sequence[str]) -> None:
         """Removes jobs and their records."""
         for job_id in job_ids:
-            self.spool.forget(job_id)
+            shutil.rmtree(self._place(job_id), ignore_errors=True)
 
     async def stop(self, campaign: str | None = None) -> None:
         """Interrupts measurements for one campaign, or for all, as Ctrl-C does, and waits for their end."""
@@ -193,7 +136,9 @@ class RigService:
     async def _measure(self, job: Job) -> Outcome:
         self.say(f"{job.title} ...")
         started_s = time.monotonic()
-        place = self.spool.begin(job)
+        place = self._place(job.id)
+        place.mkdir(parents=True, exist_ok=True)
+        write_whole(place / JOB, msgspec.json.encode(job))
         with (place / OUTPUT).open("wb") as output:
             self._process = await asyncio.create_subprocess_exec(
                 *self.command,
@@ -204,7 +149,7 @@ class RigService:
                 start_new_session=True,  # the worker handles Ctrl-C on this terminal
             )
             status = await self._process.wait()
-        outcome = self.spool.outcome(job.id)
+        outcome = _read(place / OUTCOME, Outcome)
         if outcome is None:
             printed = (place / OUTPUT).read_text(errors="replace").splitlines()
             outcome = Outcome(
@@ -215,6 +160,22 @@ class RigService:
             write_whole(place / OUTCOME, msgspec.json.encode(outcome))
         self.say(f"{job.title}: {outcome.why or 'measured'} ({outcome.took_s:.0f} s)")
         return outcome
+
+    def _place(self, job_id: str) -> Path:
+        """A job's folder. Raises: RecordFault: not a job's name."""
+        if not job_id.isalnum():
+            raise RecordFault(f"'{job_id}' is not a job of {self.spool}")
+        return self.spool / job_id
+
+    def _parcels(self, job_id: str) -> Iterator[Parcel]:
+        for place in _folders(self._place(job_id)):
+            if not (place / RUN).is_file():
+                continue
+            try:
+                status = RunRecord.open(place).status
+            except OpJouleError:
+                status = "partial"
+            yield Parcel(job_id, place.name, file_sha256(place / RUN), status, tuple(_files(place)))
 
 
 _here: RigService | None = None

@@ -16,7 +16,7 @@ from opjoule.cli.campaign.file import CampaignFile
 from opjoule.cli.campaign.fleet import campaign_of, run_on_fleet
 from opjoule.cli.campaign.options import PlannedCampaign
 from opjoule.cli.campaign.study_cells import needed_time
-from opjoule.cli.databases.command import missing
+from opjoule.cli.databases import missing
 from opjoule.cli.measure.command import alone_here, check_here, check_plans, exit_status, measure_again
 from opjoule.cli.measure.options import PlanningOptions
 from opjoule.cli.measure.planning import known_s, make_plan, rig_warnings

@@ -20,7 +20,7 @@ import msgspec
 
 from opjoule.campaign.campaign import Campaign, concluded, in_condition, save_index
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
-from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, Spool, serve
+from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, serve
 from opjoule.cli.campaign.file import CampaignFile, written_cell
 from opjoule.cli.campaign.options import (
     CampaignOptions,
@@ -85,8 +85,8 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
     Raises: BadInput: rig.toml or the address is invalid.
     """
     rig = read_rig(options.rig) if options.rig else None
-    spool = Spool(options.spool or ROOT / "build" / "spool" / options.name)
-    spool.folder.mkdir(parents=True, exist_ok=True)
+    spool = options.spool or ROOT / "build" / "spool" / options.name
+    spool.mkdir(parents=True, exist_ok=True)
 
     def say(line: str) -> None:
         print(f"{options.name}: {line}", file=sys.stderr, flush=True)
@@ -97,8 +97,8 @@ def run_worker(options: WorkerOptions, command: Sequence[str] = ()) -> int:
         cell_command += ["--rig", str(options.rig.absolute())]
     service = RigService(options.name, spool, cell_command, say)
     has = rig_has(rig)
-    say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.folder.iterdir())}")
-    with held(spool.folder):
+    say(f"has {', '.join(sorted(has))}; records not yet fetched: {sum(1 for _ in spool.iterdir())}")
+    with held(spool):
         asyncio.run(_work(options, service, has))
     raise Interrupted("ended; records not yet fetched are fetched when the worker is started again")
 

@@ -129,7 +129,7 @@ def _scale_within(options: StudyOptions, limit_s: float) -> float:
             f"--within: how long study {options.study} takes on {options.device} is not known yet: "
             "measure it at a small scale first, for example --scale 0.001"
         )
-    scale = needed.scale_within(limit_s, 1.0)
+    scale = needed.scale_within(limit_s)
     if scale <= 0:
         raise BadInput(
             f"--within: idle and settling of {needed.cells} measurements alone take "
