@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from opjoule.commissioning.desk import CheckedFigure, Picture, StepOutcome, Verdict
 from opjoule.commissioning.dialogue import Parts
@@ -41,19 +40,24 @@ class Finished(Struct, frozen=True):
     picture: Picture | None = None
 
 
-@dataclass
-class Certificate:
+class Certificate(Struct):
     """Results of the commissioning of a rig so far."""
 
     rig_sha256: str
     device: str
     storage: str
-    simulated: bool = False
-    parts: Parts = field(default_factory=Parts)
-    asked: bool = False
-    meter: dict[str, str] = field(default_factory=dict)
+    simulated: bool
+    parts: Parts | None = None
+    """None: the person has not been asked for them yet."""
+    meter: dict[str, str] = {}
     """The meter's own statements: board, place, firmware, serial number, sensors."""
-    finished: dict[str, Finished] = field(default_factory=dict)
+    step: tuple[Finished, ...] = ()
+    """The steps that have a verdict."""
+
+    @property
+    def finished(self) -> dict[str, Finished]:
+        """The steps that have a verdict, by key."""
+        return {step.key: step for step in self.step}
 
     def titles(self, outcome: StepOutcome | None) -> list[str]:
         """Titles of the steps with this outcome; None: titles of the steps without a verdict."""
@@ -62,23 +66,24 @@ class Certificate:
     @property
     def date_utc(self) -> datetime | None:
         """Date of the latest verdict."""
-        return max((step.date_utc for step in self.finished.values()), default=None)
+        return max((step.date_utc.astimezone(UTC) for step in self.step), default=None)
 
     def outcome(self, key: str) -> StepOutcome | None:
         """Outcome of a step; None if it has no verdict yet."""
-        return self.finished[key].outcome if key in self.finished else None
+        step = self.finished.get(key)
+        return step.outcome if step else None
 
     def figure(self, key: str, name: str) -> float | None:
         """A figure of a step; None if there is none."""
-        figure = self.finished[key].figures.get(name) if key in self.finished else None
-        return figure.value if figure else None
+        step = self.finished.get(key)
+        return step.figures[name].value if step and name in step.figures else None
 
     def finish(self, key: str, verdict: Verdict, folder: Path | None = None) -> None:
         """Stores a verdict; it replaces an earlier one."""
         now_utc = datetime.now(UTC).replace(microsecond=0)
         place, figures = str(folder or ""), dict(verdict.figures)
         step = key, verdict.outcome, now_utc, verdict.words, verdict.advice, place, figures, verdict.picture
-        self.finished[key] = Finished(*step)
+        self.step = (*(other for other in self.step if other.key != key), Finished(*step))
 
     @property
     def conclusion(self) -> str:
@@ -135,30 +140,11 @@ def read_certificate(path: Path) -> Certificate | None:
         raise BadInput(f"{path} cannot be read: {error.strerror}") from None
     if tables.get("schema") != SCHEMA:
         raise BadInput(f"{path}: schema {tables.get('schema')!r}, this program reads {SCHEMA}: {_ANEW}")
+    contents = {key: value for key, value in tables.items() if key not in ("schema", "conclusion")}
     try:
-        return as_struct(tables, _File, f"{path}:").certificate()
+        return as_struct(contents, Certificate, f"{path}:")
     except BadInput as error:
         raise BadInput(f"{error}; {_ANEW}") from None
-
-
-class _File(Struct):
-    schema: int
-    simulated: bool
-    rig_sha256: str
-    device: str
-    storage: str
-    conclusion: str = ""
-    parts: Parts | None = None
-    meter: dict[str, str] = {}
-    step: tuple[Finished, ...] = ()
-
-    def certificate(self) -> Certificate:
-        """The certificate that the file contains."""
-        finished = {step.key: replace(step, date_utc=step.date_utc.astimezone(UTC)) for step in self.step}
-        asked, parts = self.parts is not None, self.parts or Parts()
-        return Certificate(
-            self.rig_sha256, self.device, self.storage, self.simulated, parts, asked, self.meter, finished
-        )
 
 
 def write_certificate(path: Path, certificate: Certificate) -> None:
@@ -178,7 +164,7 @@ def to_toml(certificate: Certificate) -> str:
         f"storage = {toml_string(certificate.storage)}",
         f"conclusion = {toml_string(certificate.conclusion)}",
     ]
-    if certificate.asked:
+    if certificate.parts:
         lines += ["", "[parts]", *_pairs(asdict(certificate.parts))]
     if certificate.meter:
         lines += ["", "[meter]", *_pairs(certificate.meter)]
@@ -194,7 +180,7 @@ def _step_lines(finished: Finished, title: str) -> list[str]:
         f"[[step]]  # {title}",
         f"key = {toml_string(finished.key)}",
         f"outcome = {toml_string(finished.outcome)}",
-        f"date_utc = {finished.date_utc:%Y-%m-%dT%H:%M:%SZ}",
+        f"date_utc = {finished.date_utc.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
         f"words = {toml_string(finished.words)}",
         *([f"advice = {toml_string(finished.advice)}"] if finished.advice else []),
         *([f"folder = {toml_string(finished.folder)}"] if finished.folder else []),

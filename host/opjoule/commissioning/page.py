@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict
+from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +12,7 @@ import numpy as np
 
 from opjoule.commissioning.certificate import Certificate, Finished
 from opjoule.commissioning.desk import Picture
+from opjoule.commissioning.dialogue import Parts
 from opjoule.commissioning.steps import STEPS, DeskStep
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
@@ -80,7 +82,10 @@ def _table(certificate: Certificate) -> Element:
 
 def _step(step: DeskStep, finished: Finished) -> Element:
     parts: list[Element] = [
-        element("p", f"{finished.outcome}: {finished.words} ({finished.date_utc:%Y-%m-%d %H:%M} UTC)")
+        element(
+            "p",
+            f"{finished.outcome}: {finished.words} ({finished.date_utc.astimezone(UTC):%Y-%m-%d %H:%M} UTC)",
+        )
     ]
     if finished.advice:
         parts.append(element("p", f"What to do: {finished.advice}."))
@@ -112,7 +117,11 @@ def _drawn(picture: Picture, title: str) -> Element:
 
 
 def _parts(certificate: Certificate) -> Element:
-    named = {**asdict(certificate.parts), **certificate.meter, "rig.toml, SHA-256": certificate.rig_sha256}
+    named = {
+        **asdict(certificate.parts or Parts()),
+        **certificate.meter,
+        "rig.toml, SHA-256": certificate.rig_sha256,
+    }
     rows = [row(name.replace("_", " "), value) for name, value in named.items() if value]
     return table(("part", "as named at the desk, or as reported by the meter"), rows, "Parts")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -108,7 +109,7 @@ class DeskRecording:
 
 
 LATE_LIMIT_S: Final = 60.0
-"""Longest delay of samples: the meter's buffer, a busy computer."""
+"""Longest delay of the meter's clock and samples: its buffer, a busy computer."""
 BEHIND_NS: Final = 200_000_000
 """Time after which a voltage has certainly followed: by default every 128th conversion is one, every 68 ms."""
 _POLL_S: Final = 0.02
@@ -191,9 +192,9 @@ class Running:
 
     def wait(self, seconds: float) -> None:
         """Waits for this many seconds of the meter's clock. Raises: MeterFault: the meter stopped, or is silent."""
-        until_s, limit_s = self.capture.trace_s + seconds, time.monotonic() + seconds + LATE_LIMIT_S
+        until_s = self.capture.trace_s + seconds
         while self.capture.trace_s < until_s:
-            self._check(limit_s)
+            self._check()
 
     def catch_up(self) -> None:
         """Waits until the samples of this moment have arrived. Raises: MeterFault: they do not arrive."""
@@ -215,7 +216,7 @@ class Running:
         """Waits until the board's clock, as seen by the host, has passed `board_ns`."""
         assert self._board
         while (left_ns := board_ns - self._board.probe.clock_exchange().far_received_ns) > 0:
-            self._check(time.monotonic() + LATE_LIMIT_S)
+            self._check()
             time.sleep(min(left_ns * 1e-9, 0.1))
 
     def begin_files(self, name: str) -> None:
@@ -249,25 +250,10 @@ class Running:
             self._board.runner.fetch_probe_files(name, self.folder / "raw")
         self._begun = [] if all_of else self._begun[-1:]
 
-    def _check(self, limit_s: float) -> None:
-        if self.capture.error:
-            raise self.capture.error
-        if why := self.capture.summary.ended:
-            raise MeterFault(f"the meter stopped: {why}")
+    def _check(self, limit_s: float = math.inf) -> None:
+        """Waits a moment. Raises: MeterFault: the meter stopped or fell silent, or it is later than `limit_s`."""
+        if self.capture.wait(_POLL_S):
+            why = self.capture.summary.ended or "it has no more samples"
+            raise self.capture.error or MeterFault(f"the meter stopped: {why}")
         if time.monotonic() > limit_s:
             raise MeterFault(f"the meter sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor")
-        time.sleep(_POLL_S)
-
-
-def recorded_alone(meter: OpenMeter, folder: Path, seconds: float) -> DeskRecording:
-    """Records a meter alone for this many seconds of its clock. Raises: MeterFault: it stopped earlier."""
-    with closing(TraceJournal(folder)) as journal:
-        capture = Capture(meter.meter, journal)
-        capture.start()
-        limit_s = time.monotonic() + 10 * seconds + LATE_LIMIT_S
-        while capture.trace_s < seconds and not capture.wait(_POLL_S) and time.monotonic() <= limit_s:
-            pass
-        captured = capture.stop()
-    if captured.ended:
-        raise MeterFault(f"the meter stopped: {captured.ended}")
-    return DeskRecording.read(folder, meter.bounds, captured)

@@ -52,7 +52,7 @@ def procedure(tmp_path, outcomes, dialogue=None, certificate=None):
     """Steps whose verdicts, or exceptions, are given by key, in turn; the others pass."""
     told, saved = [], []
     waiting = {key: list(each) for key, each in outcomes.items()}
-    found = certificate or Certificate("hash", "rpi4", "sd")
+    found = certificate or Certificate("hash", "rpi4", "sd", simulated=False)
 
     @contextmanager
     def open_desk(step, folder):
@@ -140,7 +140,7 @@ def test_a_failed_step_is_repeated_when_it_goes_on_and_all_are_when_asked(tmp_pa
 
 def test_a_certificate_reads_back_as_it_was_written(tmp_path):
     certificate = Certificate(
-        "abc", "rpi4", "sd", parts=Parts(supply="Mean Well\t5", resistor="10,0.1%"), asked=True
+        "abc", "rpi4", "sd", simulated=False, parts=Parts(supply="Mean Well\t5", resistor="10,0.1%")
     )
     certificate.meter = {"board": "atmega328p", "firmware": "1.2.3"}
     certificate.finish("zero", WELL, tmp_path)
@@ -177,7 +177,7 @@ def rig(tmp_path):
 
 def commissioned(rig, *, failed=(), left=(), skipped=(), **more):
     """A certificate beside rig.toml."""
-    certificate = Certificate(file_sha256(rig), "rpi4", "sd", **more)
+    certificate = Certificate(file_sha256(rig), "rpi4", "sd", **{"simulated": False, **more})
     for step in STEPS:
         if step.key in left:
             continue

@@ -62,10 +62,10 @@ def _commission(options: CommissionOptions) -> int:
     dialogue = DeskDialogue()
     folder = _free_folder()
     try:
-        if not certificate.asked:
+        if not certificate.parts:
             say("First the parts, for the certificate. Press Enter to leave one out.")
-            certificate.parts, certificate.asked = Parts.asked(dialogue), True
-        opened = _RealDesk(rig, board, certificate, dialogue)
+            certificate.parts = Parts.asked(dialogue)
+        opened = _RealDesk(rig, board, certificate, certificate.parts, dialogue)
         return _carried_out(certificate, opened.open, folder, path, options, dialogue)
     except Stopped:
         return _left(certificate, path)
@@ -130,13 +130,13 @@ def _going_on(path: Path, options: CommissionOptions, board: BoardAndMedium) -> 
     """The certificate so far if it is for this rig.toml, board and medium; else a new one with the same parts."""
     sha256 = file_sha256(options.rig)
     earlier = read_certificate(path)
-    new = Certificate(sha256, board.profile.name, board.medium)
+    new = Certificate(sha256, board.profile.name, board.medium, simulated=False)
     if earlier is None or earlier.simulated:
         return new
     same = (earlier.rig_sha256, earlier.device, earlier.storage) == (sha256, new.device, new.storage)
     if same and not options.anew:
         return earlier
-    new.parts, new.asked = earlier.parts, earlier.asked
+    new.parts = earlier.parts
     if not same:
         say(f"{options.rig}, board or medium have changed since {path} was written: every step is repeated.")
     return new
@@ -157,6 +157,7 @@ class _RealDesk:
     rig: Rig
     board: BoardAndMedium
     certificate: Certificate
+    parts: Parts
     dialogue: DeskDialogue
     connected: Setup | None = None
     """The wiring that was set up last."""
@@ -177,14 +178,14 @@ class _RealDesk:
                 return opened.enter_context(opened_meter(open_meter(name), name, calibrations))
 
             meter = meter_called(self.rig.meter)
-            second_name = self.certificate.parts.second_meter if step.second else ""
+            second_name = self.parts.second_meter if step.second else ""
             second = meter_called(second_name) if second_name else None
             self.certificate.meter = meter_words(meter)
             yield OpenDesk(
                 self.set_up,
                 folder,
                 REAL_PACE,
-                self.certificate.parts,
+                self.parts,
                 self.board.profile,
                 zero_a=self.certificate.figure("zero", ZERO_A),
                 rig=meter,

@@ -13,7 +13,7 @@ from opjoule.commissioning.certificate import Certificate
 from opjoule.commissioning.desk import DeskPace, OpenDesk, Setup
 from opjoule.commissioning.dialogue import Parts, say
 from opjoule.commissioning.known_loads import ZERO_A
-from opjoule.commissioning.running import DeskRecording, meter_words, opened_meter, recorded_alone
+from opjoule.commissioning.running import DeskRecording, Running, meter_words, opened_meter
 from opjoule.commissioning.steps import DeskStep
 from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT
@@ -40,7 +40,9 @@ def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
 def _taken(bench: LoadBench, folder: Path, seconds: float) -> DeskRecording:
     """A recording without the board's programs, as fast as this computer can simulate it."""
     with bench.running(seconds) as name, opened_meter(open_meter(name), name, None) as meter:
-        return recorded_alone(meter, folder, seconds)
+        with Running(meter.meter, meter.bounds, folder) as running:
+            running.wait(seconds)
+        return running.recorded()
 
 
 @contextmanager
@@ -55,7 +57,7 @@ def simulated_desk(
         second_meter="simulated",
         between_ohm=f"{BETWEEN_OHM:g}",
     )
-    certificate.parts, certificate.asked = parts, True
+    certificate.parts = parts
     bench = LoadBench(drawn, ROOT)
     set_up, zero_a = partial(_connected, bench, drawn), certificate.figure("zero", ZERO_A)
     desk = OpenDesk(set_up, folder, pace, parts, drawn.profile, zero_a)
