@@ -18,8 +18,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from opjoule.cli import record
 from opjoule.cli.commands import parse
-from opjoule.cli.record import command as record
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.reader import ProtocolSource
 from opjoule.record.run_record import RunRecord

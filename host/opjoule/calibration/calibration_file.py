@@ -20,6 +20,7 @@ import numpy as np
 from msgspec import Meta, Struct
 
 from opjoule.calibration.fitting import GAIN_MAX, GAIN_MIN, Fitted
+from opjoule.calibration.line_fit import LineFit, LinePoint
 from opjoule.calibration.reference import Reference
 from opjoule.energy.error_bounds import CHIP_PER_K, SHUNT_PER_K, SQRT3
 from opjoule.energy.sensor_calibration import (
@@ -114,9 +115,6 @@ def new_file(
     gain_per_k: float = SHUNT_PER_K + CHIP_PER_K,
 ) -> CalibrationFile:
     """The file of a fitted calibration; it gets its identity when it is written."""
-    voltages = [p for p in fitted.points if p.reference_v is not None]
-    current = zip(fitted.points, fitted.current.residuals.tolist(), strict=True)
-    voltage = zip(voltages, fitted.voltage.residuals.tolist(), strict=True) if fitted.voltage else ()
     return CalibrationFile(
         sensor=sensor,
         simulated=simulated,
@@ -126,15 +124,16 @@ def new_file(
         reference=reference.name,
         stated=reference.stated,
         calibration=fitted.calibration,
-        current=tuple(
-            FilePoint(*(p.current_a, p.current_u_a, p.reference_a, p.reference_u_a, away), p.warmth_a2 or 0.0)
-            for p, away in current
-        ),
-        voltage=tuple(
-            FilePoint(p.voltage_v, p.voltage_u_v, p.reference_v or 0.0, p.reference_u_v, away)
-            for p, away in voltage
-        ),
+        current=_file_points([point.current for point in fitted.points], fitted.current),
+        voltage=_file_points([point.voltage for point in fitted.points if point.voltage], fitted.voltage),
         notes=fitted.notes,
+    )
+
+
+def _file_points(points: Sequence[LinePoint], fit: LineFit | None) -> tuple[FilePoint, ...]:
+    return tuple(
+        FilePoint(p.reading, p.reading_u, p.reference, p.reference_u, residual, p.warmth_a2)
+        for p, residual in zip(points, fit.residuals.tolist() if fit else (), strict=True)
     )
 
 
@@ -174,14 +173,14 @@ class _Common(Struct):
     effect: Annotated[_Numbers, Meta(min_length=HEATING_PLACE, max_length=len(PARAMETERS))]
 
 
-class _Points(Struct):
+class _Points(Struct, frozen=True):
     columns: str
     rows: tuple[Annotated[_Numbers, Meta(min_length=5, max_length=6)], ...]
 
 
 class _PointTables(Struct, frozen=True):
-    current: _Points | None = None
-    voltage: _Points | None = None
+    current: _Points = _Points("", ())
+    voltage: _Points = _Points("", ())
 
 
 class _File(Struct, kw_only=True):
@@ -251,15 +250,11 @@ def _calibration(entry: _File, digest: str) -> CalibrationFile:
         reference=entry.reference.name,
         stated=entry.reference.stated,
         calibration=calibration,
-        current=_points(entry.points.current),
-        voltage=_points(entry.points.voltage),
+        current=tuple(FilePoint(*row) for row in entry.points.current.rows),
+        voltage=tuple(FilePoint(*row) for row in entry.points.voltage.rows),
         notes=entry.notes,
     )
     return replace(file, calibration=file.at(None))
-
-
-def _points(table: _Points | None) -> tuple[FilePoint, ...]:
-    return tuple(FilePoint(*row) for row in table.rows) if table else ()
 
 
 def write_calibration(folder: Path, file: CalibrationFile) -> Path:

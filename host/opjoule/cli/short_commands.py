@@ -39,7 +39,7 @@ class InitOptions(Options):
 INIT: Final = Command(
     "init",
     InitOptions,
-    "opjoule.cli.init.command:run_init",
+    "opjoule.cli.init:run_init",
     "Asks for board, address, meter, media and sync pin, and writes rig.toml.",
 )
 
@@ -65,7 +65,7 @@ class RecordOptions(Options):
 RECORD: Final = Command(
     "record",
     RecordOptions,
-    "opjoule.cli.record.command:run_record",
+    "opjoule.cli.record:run_record",
     "Records a meter's power trace without a board. The record has power.parquet, gaps.parquet and run.json.",
     "example:\n  host/measure.py record --meter serial:/dev/ttyACM0 --out runs/bench --seconds 60",
 )
@@ -88,7 +88,7 @@ class ImportOptions(Options):
 IMPORT: Final = Command(
     "import",
     ImportOptions,
-    "opjoule.cli.import_trace.command:run_import",
+    "opjoule.cli.import_trace:run_import",
     "Makes a run record from a trace that another program recorded (PowerTool, PPK2, any CSV).",
     "example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
 )
@@ -110,7 +110,7 @@ class DoctorOptions(Options):
 DOCTOR: Final = Command(
     "doctor",
     DoctorOptions,
-    "opjoule.cli.doctor.command:run_doctor",
+    "opjoule.cli.doctor:run_doctor",
     "Checks programs, builds, rig.toml, meter and board, and says how to fix what is wrong.",
     needs=lambda options: Needs(loader=True, simulate=options.simulate),
 )
@@ -125,7 +125,7 @@ class ReportOptions(Options):
 REPORT: Final = Command(
     "report",
     ReportOptions,
-    "opjoule.cli.report.command:run_report",
+    "opjoule.cli.report:run_report",
     "Prints the summary of a run record and rewrites its report.html. If the run was killed, what it recorded is "
     "analysed first.",
 )
@@ -169,7 +169,7 @@ class RestoreOptions(RigBoardOptions):
 RESTORE: Final = Command(
     "restore",
     RestoreOptions,
-    "opjoule.cli.boards.command:run_restore",
+    "opjoule.cli.boards:run_restore",
     "Restores a board after an interrupted measurement: a killed host, a lost link, a power cut.",
     "example:\n  host/measure.py restore --device rpi4",
 )
@@ -185,7 +185,7 @@ class SudoersOptions(RigBoardOptions):
 SUDOERS: Final = Command(
     "sudoers",
     SudoersOptions,
-    "opjoule.cli.boards.command:run_sudoers",
+    "opjoule.cli.boards:run_sudoers",
     "Prints a script that installs opjoule-root on a board, the one program that does what OpJoule needs root for, "
     "and a sudoers file that permits only this program.",
     "example:\n  host/measure.py sudoers --device rpi4 --out opjoule-root.sh\n"
@@ -204,7 +204,7 @@ class VirtualBoardOptions(Options):
 VIRTUAL_BOARD: Final = Command(
     "virtual-board",
     VirtualBoardOptions,
-    "opjoule.cli.boards.command:run_virtual_board",
+    "opjoule.cli.boards:run_virtual_board",
     "A complete aarch64 Linux board under qemu, to try the remote path without hardware.",
     "measure on it with:\n  host/measure.py --db leveldb --device virtual --records 500 --operations 500",
     needs=lambda options: Needs(virtual=True),
@@ -220,7 +220,7 @@ class ListingOptions(Options):
 STUDIES: Final = Command(
     "studies",
     ListingOptions,
-    "opjoule.cli.databases.command:run_studies",
+    "opjoule.cli.databases:run_studies",
     "Lists the studies that --study repeats: title, systems, which systems are missing on this computer and how to "
     "get them.",
 )
@@ -229,7 +229,7 @@ STUDIES: Final = Command(
 DATABASES: Final = Command(
     "databases",
     ListingOptions,
-    "opjoule.cli.databases.command:run_databases",
+    "opjoule.cli.databases:run_databases",
     "Lists the databases: built into the loader, found on this computer, or missing (with how to get them).",
 )
 
@@ -251,7 +251,7 @@ class ViewOptions(Options):
 VIEW: Final = Command(
     "view",
     ViewOptions,
-    "opjoule.cli.view.command:run_view",
+    "opjoule.cli.view:run_view",
     "Serves a page with a table of past runs that can be sorted and filtered. Chosen runs are shown on one time axis, "
     "from the whole run to single samples. A selected stretch shows its joules, joules above idle, joules per "
     "operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",

@@ -13,7 +13,7 @@ from opjoule.campaign.axes import Axis
 from opjoule.campaign.campaign import asked_values, block_order, run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plans
-from opjoule.cli.report.command import run_report
+from opjoule.cli.report import run_report
 from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.comparison.index import ConditionRun, gather, means_of, read_index

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from opjoule.calibration.calibration_file import read_calibration
 from opjoule.calibration.library import find_calibration
-from opjoule.cli import commands
+from opjoule.cli import commands, record
 from opjoule.cli.calibrate import command as calibrate_command
 from opjoule.cli.calibrate.command import check_command
 from opjoule.cli.commands import main
-from opjoule.cli.record import command as record
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.imperfections import Imperfections

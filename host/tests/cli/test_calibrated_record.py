@@ -15,7 +15,7 @@ from opjoule.calibration.calibration_file import (
     write_calibration,
 )
 from opjoule.calibration.fitting import CalibrationFault, calibrate
-from opjoule.cli.doctor.command import calibration_findings
+from opjoule.cli.doctor import calibration_findings
 from opjoule.devices.rig.file import read_rig
 from opjoule.energy.comparison import Side, ratio
 from opjoule.energy.error_bounds import Shunt

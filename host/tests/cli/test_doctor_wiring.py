@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from opjoule.cli import doctor
 from opjoule.cli.commands import main
-from opjoule.cli.doctor import command as doctor
-from opjoule.cli.doctor.command import Listener, examine, flow_finding, listening
+from opjoule.cli.doctor import Listener, examine, flow_finding, listening
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig import examine as examine_module
 from opjoule.devices.rig.examine import Finding, edges_finding

@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli import commands
+from opjoule.cli import commands, init
 from opjoule.cli.failures import one_line, reporting_failures
-from opjoule.cli.init import command as init
-from opjoule.cli.init.command import run_init
+from opjoule.cli.init import run_init
 from opjoule.cli.measure.command import LOCK, alone, sweep
 from opjoule.cli.short_commands import InitOptions
 from opjoule.devices.connection.line_process import LINE_MAX, LineProcess

@@ -6,7 +6,7 @@ import dataclasses
 
 import pytest
 import rig_session
-from opjoule.cli.record.command import run_record
+from opjoule.cli.record import run_record
 from opjoule.cli.short_commands import RecordOptions
 from opjoule.clocks.exchanges import Exchange, ExchangeFile, read_exchanges
 from opjoule.errors import FAULTY_EXIT

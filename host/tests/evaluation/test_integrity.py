@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from opjoule.cli.report.command import run_report
+from opjoule.cli.report import run_report
 from opjoule.cli.runs.command import run_verify
 from opjoule.cli.short_commands import ReportOptions, VerifyOptions
 from opjoule.errors import NewerSchema, OpJouleError, RecordFault

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from opjoule.cli.import_trace.command import run_import
-from opjoule.cli.record.command import run_record
-from opjoule.cli.report.command import run_report
+from opjoule.cli.import_trace import run_import
+from opjoule.cli.record import run_record
+from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ImportOptions, RecordOptions, ReportOptions
 from opjoule.errors import FAULTY_EXIT
 from opjoule.evaluation.trace_result import STATED_VOLTAGE, conclude_trace

@@ -12,7 +12,7 @@ import supply_trials
 from opjoule.campaign.measurement import measure
 from opjoule.cli import commands
 from opjoule.cli.commands import main
-from opjoule.cli.doctor.command import examine, kinds_finding
+from opjoule.cli.doctor import examine, kinds_finding
 from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.devices.profiles import find_profile
 from opjoule.energy.least_voltage import least_voltage

@@ -7,7 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from opjoule.cli.doctor.command import examine
+from opjoule.cli.doctor import examine
 from opjoule.meters.serial import host as serial_host
 from opjoule.meters.serial.host import CONVERTERS, lasting_name, serial_obstacles
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from opjoule.cli.report.command import run_report
+from opjoule.cli.report import run_report
 from opjoule.cli.short_commands import ReportOptions
 from opjoule.errors import RecordFault
 from opjoule.opened.quantities import quantity

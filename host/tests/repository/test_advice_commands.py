@@ -11,7 +11,7 @@ from advised import Cases, check
 from compared_records import several
 from opjoule.cli import commands
 from opjoule.cli.commands import main
-from opjoule.cli.import_trace.command import run_import
+from opjoule.cli.import_trace import run_import
 from opjoule.cli.measure.options import MEASURE
 from opjoule.cli.short_commands import ImportOptions
 from opjoule.cli.twin.command import runs_to_make

@@ -23,7 +23,7 @@ HOMES = {
     "harness": ["evaluation/repeat_energy.py", "studies/ycsb/"],
     "record": [
         "record/",
-        "cli/record/command.py",
+        "cli/record.py",
         "cli/short_commands.py",
         "errors.py",
         "report/provenance.py",
@@ -36,7 +36,7 @@ HOMES = {
             "simulation/",
             "cli/command.py",
             "cli/short_commands.py",
-            "cli/boards/command.py",
+            "cli/boards.py",
             "operations/board_files.py",
         ),
         *(

@@ -1,7 +1,7 @@
 """doctor on a sensor whose ready flag is not as the data sheet says, through the real firmware; SIMULATED."""
 
 import pytest
-from opjoule.cli.doctor.command import examine
+from opjoule.cli.doctor import examine
 from opjoule.meters.serial.ready_flag import FlagTrial, try_ready_flag
 from rig_session import ARDUINO_FIRMWARE, rig_sim, write_profile
 

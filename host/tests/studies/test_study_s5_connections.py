@@ -11,7 +11,7 @@ from types import SimpleNamespace
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.cli.doctor.command import examine
+from opjoule.cli.doctor import examine
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.errors import BadInput, NoWheels
 from opjoule.studies.command.study import JobStudy

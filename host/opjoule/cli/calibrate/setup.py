@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -40,6 +40,7 @@ from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import ROOT, script_name
 from opjoule.trace.journal import read_trace
+from opjoule.trace.power_trace import PowerTrace
 
 if TYPE_CHECKING:  # only a simulated calibration loads the simulated rig
     from opjoule.simulation.bench import SimulatedBench, SteadyLoad
@@ -85,8 +86,7 @@ class RecordedMeter:
             raise CalibrationFault(f"{self.name}: {odd}")
         clock_map = fit_exchanges(exchanges, "host", "meter")
         start_ns, end_ns = map(clock_map.to_target, stretch_ns)
-        self._await(end_ns)
-        trace = read_trace(self.directory)
+        trace = self._trace_to(end_ns)
         if self.bounds.calibration:
             trace = self.bounds.calibration.apply(trace)
         u_ns = clock_map.u_ns(sum(stretch_ns) // 2)
@@ -96,18 +96,18 @@ class RecordedMeter:
         placed = Cells.of(trace), (start_ns, end_ns), self.bounds
         return ReadPoint.of(*placed, u_ns=u_ns, period_ns=period_ns, steady=steady)
 
-    def _await(self, end_meter_ns: int) -> None:
-        """Waits until the samples up to this time, and a voltage after it, are on disk."""
+    def _trace_to(self, end_meter_ns: int) -> PowerTrace:
+        """The trace on disk, once it has the samples up to this time and a voltage after it."""
         enough_ns = end_meter_ns + BEHIND_NS
         limit_s = time.monotonic() + LATE_LIMIT_S
+        capture = self.recording.capture
         while True:
-            latest = self.recording.capture.latest
-            if latest and latest.meter_ns > enough_ns:
+            if capture.latest and capture.latest.meter_ns > enough_ns:
                 trace = read_trace(self.directory)
                 if len(trace) and int(trace.meter_ns[-1]) > enough_ns:
-                    return
-            if self.recording.capture.summary.ended:
-                raise MeterFault(f"{self.name}: {self.recording.capture.summary.ended}")
+                    return trace
+            if capture.summary.ended:
+                raise MeterFault(f"{self.name}: {capture.summary.ended}")
             if time.monotonic() > limit_s:
                 raise MeterFault(
                     f"{self.name} sent nothing for {LATE_LIMIT_S:g} s: run host/measure.py doctor"
@@ -158,21 +158,33 @@ def recorded(name: str, directory: Path, calibrations: Calibrations | None = Non
             record.finish("complete" if captured.samples and conclude_trace(record) else "failed")
 
 
+def _load_question(number: int) -> str:
+    return f"Point {number}: set a steady load, then press Enter ('done' ends): "
+
+
+def _asked_load(number: int) -> str:
+    answer = line_of_stdin(_load_question(number))
+    return DONE[0] if answer is None else answer
+
+
+def _asked_reading(question: str, quantity: TypedQuantity) -> str | None:
+    return line_of_stdin(question)
+
+
 @dataclass(frozen=True)
 class CalibrationSetup:
     """The sensor and its reference, both being recorded."""
 
+    options: CalibrateOptions
     sensor: RecordedMeter
     reference: Reference
     typed: TypedReference | None
     """Readings that are typed at each point; None: nothing is typed."""
-    meter: RecordedMeter | None
+    meter: RecordedMeter | None = None
     """The reference, if it is a meter."""
-    same_voltage: bool
-    seconds: float
-    next_load: Callable[[int], str]
+    next_load: Callable[[int], str] = _asked_load
     """Asks for a steady load for the point of this number. Returns the answer; DONE ends, DROP removes a point."""
-    ask: Ask
+    ask: Ask = _asked_reading
     steps: LoadSteps | None = None
     """The board that is the load; None: a person sets the load."""
     simulated: SimulatedBench | None = None
@@ -211,25 +223,25 @@ class CalibrationSetup:
     def unseen(self) -> list[tuple[SteadyLoad, ReadPoint]]:
         """Loads of a simulated setup at which no point was taken, each with the sensor's reading."""
         bench = self.simulated
-        return bench.unseen(self.sensor.bounds, steady=self.seconds >= STEADY_S) if bench else []
+        return bench.unseen(self.sensor.bounds, steady=self.options.seconds >= STEADY_S) if bench else []
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one point now; if a board is the load, at this level of its load.
 
         Raises: CalibrationFault: the load was not steady. BadInput: the typed text is not a reading.
         """
-        period_ns = PERIOD_NS if self.steps else 0
+        seconds, period_ns = self.options.seconds, PERIOD_NS if self.steps else 0
         if self.simulated:
-            taken = self.simulated.read(self.sensor.bounds, steady=self.seconds >= STEADY_S)
+            taken = self.simulated.read(self.sensor.bounds, steady=seconds >= STEADY_S)
             return self._compared(taken, None)
         if self.steps:
-            say(f"Board busy for {level}/{CHIPS} of the time, {self.seconds:g} s ...")
-            stretch_ns = self.steps(level, self.seconds)
+            say(f"Board busy for {level}/{CHIPS} of the time, {seconds:g} s ...")
+            stretch_ns = self.steps(level, seconds)
         else:
-            say(f"  recording {self.seconds:g} s; note what the reference shows at the end ...")
+            say(f"  recording {seconds:g} s; note what the reference shows at the end ...")
             time.sleep(SETTLE_S)
             start_ns = time.monotonic_ns()
-            time.sleep(self.seconds)
+            time.sleep(seconds)
             stretch_ns = start_ns, time.monotonic_ns()
         taken = self.sensor.read(stretch_ns, period_ns)
         return self._compared(taken, self.meter.read(stretch_ns, period_ns) if self.meter else None)
@@ -243,7 +255,7 @@ class CalibrationSetup:
         say(f"  sensor {read.current_a:.5f} A, {read.voltage_v:.4f} V")
         typed_a, typed_v = self.typed.ask(self.ask) if self.typed else (None, None)
         current = (other.current_a, other.current_u_a) if other else typed_a
-        voltage = (other.voltage_v, other.voltage_u_v) if other and self.same_voltage else typed_v
+        voltage = (other.voltage_v, other.voltage_u_v) if other and self.options.same_voltage else typed_v
         assert current  # one of the two is always there
         return ReferencePoint(
             read.current_a,
@@ -279,7 +291,7 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
             )
         if not options.reference_meter:
             assert typed
-            yield _with_person(sensor, typed.reference, typed, None, options)
+            yield CalibrationSetup(options, sensor, typed.reference, typed)
             return
         calibrations = Calibrations(folder, options.room_temperature)
         with recorded(options.reference_meter, keep / "reference", calibrations) as meter:
@@ -288,13 +300,9 @@ def open_setup(folder: Path, options: CalibrateOptions) -> Iterator[CalibrationS
             reference = other_meter(meter.bounds.sensor_id or options.reference_meter, meter.bounds)
             if typed:
                 reference = typed.beside(reference)
-            setup = _with_person(sensor, reference, typed, meter, options)
-            if not options.device:
-                yield setup
-                return
-            board = read_rig(options.rig).device(options.device)
-            with load_steps(board, ROOT / "build") as steps:
-                yield replace(setup, steps=steps)
+            board = read_rig(options.rig).device(options.device) if options.device else None
+            with load_steps(board, ROOT / "build") if board else nullcontext() as steps:
+                yield CalibrationSetup(options, sensor, reference, typed, meter, steps=steps)
 
 
 @contextmanager
@@ -338,7 +346,7 @@ def open_simulated_setup(
                     "this computer is too busy to simulate the loads: end other programs and start again"
                 )
         simulated.played(keep / "sensor")
-        setup = _with_person(sensor, typed.reference, typed, None, options)
+        setup = CalibrationSetup(options, sensor, typed.reference, typed)
         yield replace(setup, next_load=next_load, ask=answer, simulated=simulated)
 
 
@@ -353,26 +361,3 @@ def _typed(options: CalibrateOptions) -> TypedReference | None:
 
 def _keep(options: CalibrateOptions) -> Path:
     return options.keep or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
-
-
-def _with_person(
-    sensor: RecordedMeter,
-    reference: Reference,
-    typed: TypedReference | None,
-    meter: RecordedMeter | None,
-    options: CalibrateOptions,
-) -> CalibrationSetup:
-    return CalibrationSetup(
-        sensor,
-        reference,
-        typed,
-        meter,
-        options.same_voltage,
-        options.seconds,
-        next_load=lambda number: DONE[0] if (load := line_of_stdin(_load_question(number))) is None else load,
-        ask=lambda question, _: line_of_stdin(question),
-    )
-
-
-def _load_question(number: int) -> str:
-    return f"Point {number}: set a steady load, then press Enter ('done' ends): "

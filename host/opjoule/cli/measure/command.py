@@ -26,7 +26,7 @@ from typing import Any, Final
 
 from opjoule.campaign.campaign import run_conditions
 from opjoule.campaign.measurement import directory_name, measure
-from opjoule.cli.databases.command import LOADER, availability, built_in
+from opjoule.cli.databases import LOADER, availability, built_in
 from opjoule.cli.live import live_view
 from opjoule.cli.measure.options import AgainOptions, MeasuringOptions, PlanningOptions
 from opjoule.cli.measure.planning import (
@@ -148,7 +148,8 @@ def _check_ycsb(study: YcsbStudy, plan: Plan, asked: set[tuple[str, ...]]) -> No
 
 def run_measure(options: PlanningOptions | AgainOptions) -> int:
     """Measures what the options ask for, in each condition, or a record's plan again; prints the summary."""
-    options = replace(options, rig_seed=rig_seed(options))
+    # The simulated rig is drawn once, so that all conditions have the same meter.
+    options = replace(options, rig_seed=secrets.randbelow(1 << 31) if options.seed is None else options.seed)
     if isinstance(options, AgainOptions):
         return _run_plans([plan_again(options.plan, options.asked)], options)
     return _run_plans(make_plans(options), options)
@@ -260,12 +261,6 @@ def exit_status(record: RunRecord) -> int:
     return FAULTY_EXIT if record.faults or record.withheld else 0
 
 
-def rig_seed(options: MeasuringOptions) -> int:
-    """Seed of the simulated rig, random unless --seed is given; all conditions share it, and thus the meter."""
-    chosen = options.seed if options.rig_seed is None else options.rig_seed
-    return secrets.randbelow(1 << 31) if chosen is None else chosen
-
-
 def _print_truth(plan: Plan, options: MeasuringOptions, directory: Path) -> None:
     """Prints the simulator's true values beside the measured ones."""
     if not plan.simulated:
@@ -307,7 +302,7 @@ def _open_rig(
             plan.board,
             root=ROOT,
             truth=directory / "simulator-truth.json",
-            seed=rig_seed(options),
+            seed=options.rig_seed,
             wanted=parse_properties(options.state),
             sync=options.sync,
             say=lambda line: print(line, file=sys.stderr, flush=True),
@@ -325,7 +320,7 @@ def _open_rig(
             root=ROOT,
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
-            seed=rig_seed(options),
+            seed=options.rig_seed,
             kept=ROOT / "build" / "simulated-kept" / plan.board.name / KEPT_FOLDER,
             database=plan.study.engine,
             sync=options.sync != "none",

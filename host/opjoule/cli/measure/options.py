@@ -178,21 +178,13 @@ class MeasuringOptions(OutputOptions, RigOptions):
     """Kind of study, as named in a record."""
 
     seed: int | None = option(seed, "N", SIMULATED_SEED_HELP)
-    rig_seed: int | None = None
-    """Seed of the simulated rig; None: --seed, else random."""
+    rig_seed: int = 0
+    """Seed of the simulated rig: --seed or random; a campaign has its own."""
 
     @property
     def asked(self) -> dict[str, Any]:
-        """The options as the user gave them, for run.json."""
-        return {"study": self.STUDY, **{name: _plain(value) for name, value in self.values.items()}}
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, list | tuple):
-        return [_plain(element) for element in value]
-    if isinstance(value, Mapping):
-        return {str(key): _plain(element) for key, element in value.items()}
-    return str(value) if isinstance(value, Path) else value
+        """The options as the user gave them, as JSON values, for run.json."""
+        return {"study": self.STUDY, **json.loads(json.dumps(self.values, default=str))}
 
 
 class DeviceOptions(Options):

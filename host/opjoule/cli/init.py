@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
@@ -29,6 +28,7 @@ from opjoule.meters.serial.meter import KIND as SERIAL
 from opjoule.meters.serial.options import GENUINE, KELVIN, SHUNT, SHUNT_PPM, TOLERANCE, shunts
 from opjoule.meters.serial.port import ports_present
 from opjoule.scripts import CALIBRATIONS
+from opjoule.toml_file import toml_string
 
 _HEAD = "# One rig: its meter and its boards. Checked by: host/measure.py doctor\n\n"
 
@@ -90,7 +90,7 @@ def _ask_meter(console: Console) -> str:
     console.print(f"Other kinds of meter (docs/reference/meters.md): {others}", soft_wrap=True)
     port = _ask("Port of the meter, or another kind", _meter, first)
     if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
-        return f"[meter]\nport = {_text(port)}\n\n"
+        return f"[meter]\nport = {toml_string(port)}\n\n"
     ohm = _ask(
         "Its shunt in ohm, as printed on it (R100 is 0.1, R020 is 0.02)",
         lambda ohm: shunts({SHUNT: ohm}),
@@ -136,7 +136,7 @@ def _ask_meter(console: Console) -> str:
         else f"Sensor {label}: not calibrated yet; host/calibrate.py reduces its errors, under this name",
         soft_wrap=True,
     )
-    return f"[meter]\nport = {_text(name)}\n\n" + _ask_wire()
+    return f"[meter]\nport = {toml_string(name)}\n\n" + _ask_wire()
 
 
 def _ask_wire() -> str:
@@ -188,8 +188,8 @@ def _ask_board(console: Console) -> str:
     sync = _ask("Sync line on the board ('none' without a wire)", check_sync, profile.sync or "none")
     lines = [
         f"[device.{name}]",
-        f"connection = {_text(connection)}",
-        f"sync = {_text(sync)}",
+        f"connection = {toml_string(connection)}",
+        f"sync = {toml_string(sync)}",
         "",
         f"[device.{name}.storage]",
     ]
@@ -197,9 +197,5 @@ def _ask_board(console: Console) -> str:
     for medium in profile.media:
         folder = _ask(f"Directory on {medium} for databases (empty if there is none)", absolute, "")
         if folder:
-            lines.append(f"{medium} = {_text(folder)}")
+            lines.append(f"{medium} = {toml_string(folder)}")
     return "\n".join(lines) + "\n"
-
-
-def _text(value: str) -> str:
-    return json.dumps(value)  # a TOML basic string is a JSON string

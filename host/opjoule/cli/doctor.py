@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
-from opjoule.cli.databases.command import LOADER, engines, missing
+from opjoule.cli.databases import LOADER, engines, missing
 from opjoule.cli.short_commands import DoctorOptions
 from opjoule.clocks.host_clock import MONOTONIC, now_s
 from opjoule.databases.registry import known_databases

@@ -1,1 +1,0 @@
-"""A board outside of a measurement."""

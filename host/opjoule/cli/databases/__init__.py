@@ -1,1 +1,0 @@
-"""`databases`: databases and studies that this computer can measure."""

@@ -1,1 +1,0 @@
-"""`doctor`: finds what prevents a rig from measuring."""

@@ -1,1 +1,0 @@
-"""`import`: power traces recorded by other programs."""

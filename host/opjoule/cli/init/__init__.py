@@ -1,1 +1,0 @@
-"""`init`: writes rig.toml from answers to questions."""

@@ -1,1 +1,0 @@
-"""`record`: a power trace without a board."""

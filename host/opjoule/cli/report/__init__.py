@@ -1,1 +1,0 @@
-"""`report`: summary and page of an existing record."""

@@ -1,1 +1,0 @@
-"""`view`: the page of all runs."""
