@@ -1,6 +1,6 @@
 """Axes of conditions, and how each is passed to a measurement's options. Standard library alone.
 
-A new axis is a row of `AXES`: campaign files, command line, order, index, table and page follow from it.
+A new axis is a row of `AXES`: campaign files, order, index, table and page follow from it.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ class Axis:
     option: str
     """An option of measure.py, without dashes."""
     key: str = ""
-    listed: bool = False
-    """Whether several values with commas are conditions on measure.py's own command line too."""
 
     def words(self, value: str) -> list[str]:
         """The condition as words of a command line."""
@@ -30,9 +28,8 @@ class Axis:
 
 
 AXES: Final[Mapping[str, Axis]] = {
-    **{name: Axis(name) for name in ("db", "device", "workload", "distribution", "records", "operations")},
-    **{name: Axis(name) for name in ("seconds", "threads", "idle")},
-    "storage": Axis("storage", listed=True),
+    **{name: Axis(name) for name in ("db", "device", "workload", "distribution", "records")},
+    **{name: Axis(name) for name in ("operations", "seconds", "threads", "idle", "storage")},
     "value_size": Axis("value-size"),
     "durability": Axis("p", "durability"),
     "journal": Axis("state", "journal"),

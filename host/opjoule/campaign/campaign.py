@@ -23,7 +23,6 @@ from statistics import fmean
 from typing import Any, Final
 
 from opjoule import __version__
-from opjoule.campaign.axes import AXES, several
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, as_recorded, read_index, write_index
@@ -267,12 +266,6 @@ def _length_s(record: RunRecord) -> float | None:
         return None
     started, ended = map(datetime.fromisoformat, (facts.started_utc, facts.ended_utc))
     return (ended - started).total_seconds()
-
-
-def asked_values(asked: Mapping[str, object]) -> dict[str, list[str]]:
-    """The axes whose option has several values separated by commas. Raises: BadInput: a duplicate or empty value."""
-    texts = {axis: str(asked.get(axis) or "") for axis, about in AXES.items() if about.listed}
-    return {axis: several(f"--{axis}", text) for axis, text in texts.items() if "," in text}
 
 
 def in_condition(plan: Plan, condition: Mapping[str, str], rank: int = 0) -> Plan:

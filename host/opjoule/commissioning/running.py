@@ -82,31 +82,6 @@ class DeskRecording:
             (change for change in changes if change.board_ns.size), key=lambda change: int(change.board_ns[0])
         )
 
-    @classmethod
-    def read(cls, folder: Path, bounds: ErrorBounds, captured: CaptureSummary) -> DeskRecording:
-        """Reads a finished recording from its folder. Raises: RecordFault: one of its files is damaged."""
-        raw = folder / "raw"
-        systems = {
-            path.name.removesuffix(".system.csv"): read_system(path)
-            for path in sorted(raw.glob("*.system.csv"))
-            if path.stat().st_size
-        }
-        events = {
-            path.name.removesuffix(".events.jsonl"): read_events(path)
-            for path in sorted(raw.glob("*.events.jsonl"))
-        }
-        return cls(
-            trace=read_trace(folder),
-            bounds=bounds,
-            captured=captured,
-            edges=read_edges(folder),
-            meter_exchanges=read_exchanges(raw / METER_EXCHANGES),
-            board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
-            events=events,
-            system=systems,
-            other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
-        )
-
 
 LATE_LIMIT_S: Final = 60.0
 """Longest delay of the meter's clock and samples: its buffer, a busy computer."""
@@ -235,8 +210,24 @@ class Running:
         self._begun.clear()
 
     def recorded(self) -> DeskRecording:
-        """The recorded data, once the recording has ended. Raises: RecordFault: nothing can be read."""
-        return DeskRecording.read(self.folder, self._bounds, self.capture.summary)
+        """The recorded data, once the recording has ended. Raises: RecordFault: a file cannot be read."""
+        raw, folder = self.folder / "raw", self.folder
+        events, systems = sorted(raw.glob("*.events.jsonl")), sorted(raw.glob("*.system.csv"))
+        return DeskRecording(
+            trace=read_trace(folder),
+            bounds=self._bounds,
+            captured=self.capture.summary,
+            edges=read_edges(folder),
+            meter_exchanges=read_exchanges(raw / METER_EXCHANGES),
+            board_exchanges=read_exchanges(raw / BOARD_EXCHANGES),
+            events={path.name.removesuffix(".events.jsonl"): read_events(path) for path in events},
+            system={
+                path.name.removesuffix(".system.csv"): read_system(path)
+                for path in systems
+                if path.stat().st_size
+            },
+            other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
+        )
 
     def _fetch(self, *, all_of: bool) -> None:
         """Fetches the probe's complete files."""

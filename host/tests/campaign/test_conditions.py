@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 from opjoule.campaign import campaign as conditions
-from opjoule.campaign.axes import Axis
-from opjoule.campaign.campaign import asked_values, block_order, run_conditions
+from opjoule.campaign.axes import several
+from opjoule.campaign.campaign import block_order, run_conditions
 from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plans
 from opjoule.cli.report import run_report
@@ -72,13 +73,13 @@ def test_a_run_without_a_number_costs_the_others_nothing():
 @pytest.mark.parametrize("storage", ["sd,sd", "sd,", ",sd"])
 def test_a_medium_named_twice_or_not_at_all_is_refused(storage):
     with pytest.raises(BadInput, match="name each one once"):
-        asked_values({"storage": storage})
+        several("--storage", storage)
 
 
 def test_the_values_are_those_between_the_commas():
-    assert asked_values({"storage": "sd, emmc", "db": "leveldb"}) == {"storage": ["sd", "emmc"]}
-    assert asked_values({"storage": "sd"}) == {}
-    assert asked_values({"storage": None}) == {}
+    assert several("--storage", "sd, emmc") == ["sd", "emmc"]
+    assert several("--storage", "sd") == ["sd"]
+    assert several("--storage", None) == []
 
 
 ONE = ["--db", "leveldb", "--device", "odroid-c2", "--simulate"]
@@ -178,25 +179,12 @@ def test_report_prints_the_table_again_from_the_records(tmp_path, capsys, monkey
     assert (out / "report.html").exists()
 
 
-def test_a_further_axis_is_a_row_of_the_table(tmp_path, monkeypatch, capsys):
-    """As a campaign over databases and media: every combination is measured, and has its column."""
-
-    monkeypatch.setattr(conditions, "AXES", {**conditions.AXES, "db": Axis("db", listed=True)})
-    argv = [
-        "--db",
-        "leveldb,sqlite",
-        "--device",
-        "odroid-c2",
-        "--simulate",
-        "--storage",
-        "sd,emmc",
-        "--repeats",
-        "2",
-    ]
-    made = make_plans(commands.parse(argv).options)
-    assert [(plan.study.database.name, plan.board.medium) for plan in made] == [
-        *(("leveldb", "sd"), ("leveldb", "emmc"), ("sqlite", "sd"), ("sqlite", "emmc"))
-    ]
+def test_every_combination_of_two_axes_is_measured_and_has_its_column(tmp_path, capsys):
+    made = []
+    for rank, (db, storage) in enumerate(product(("leveldb", "sqlite"), ("sd", "emmc"))):
+        argv = ["--db", db, "--device", "odroid-c2", "--simulate", "--storage", storage, "--repeats", "2"]
+        [plan] = make_plans(commands.parse(argv).options)
+        made.append(conditions.in_condition(plan, {"db": db, "storage": storage}, rank))
     assert [plan.asked["db"] for plan in made] == ["leveldb", "leveldb", "sqlite", "sqlite"]
     assert run_conditions(made, tmp_path / "out", measured, seed=1, json=True) == 0
     summary = json.loads(capsys.readouterr().out)

@@ -11,7 +11,8 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.campaign.campaign import asked_values, in_condition
+from opjoule.campaign.axes import several
+from opjoule.campaign.campaign import in_condition
 from opjoule.cli.measure.options import JobOptions, PlanningOptions, ProgramOptions, RigOptions, YcsbOptions
 from opjoule.commissioning.certificate import commissioning_note
 from opjoule.databases.registry import find_database
@@ -46,7 +47,6 @@ from opjoule.studies.ycsb.properties import (
     workload_properties,
 )
 from opjoule.studies.ycsb.study import HARNESS_S, YcsbStudy
-from opjoule.toml_entry import combinations
 from opjoule.units import counted
 
 SEED = 1
@@ -60,14 +60,13 @@ WHEELS = ROOT / "build" / "wheels"
 
 
 def make_plans(options: PlanningOptions) -> list[Plan]:
-    """The plan of each condition that an option names. Raises: BadInput: the first mistake."""
-    values = asked_values(options.values)
-    if not values:
+    """The plan of each medium that --storage names. Raises: BadInput: the first mistake."""
+    media = several("--storage", options.storage)
+    if len(media) < 2:
         return [make_plan(options)]
-    changes: list[dict[str, Any]] = [*combinations(values)]
     return [
-        in_condition(make_plan(replace(options, **condition)), condition, rank)
-        for rank, condition in enumerate(changes)
+        in_condition(make_plan(replace(options, storage=medium)), {"storage": medium}, rank)
+        for rank, medium in enumerate(media)
     ]
 
 
