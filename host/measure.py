@@ -34,8 +34,8 @@ import bootstrap  # noqa: E402  # the path is set above
 from opjoule.cli import commands  # noqa: E402
 from opjoule.cli.command import hand_over  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402
+from opjoule.errors import of_system  # noqa: E402
 from opjoule.scripts import script_name  # noqa: E402
-from opjoule.system_errors import of_system  # noqa: E402
 
 
 def main() -> int:

@@ -1,4 +1,4 @@
-"""All errors outside the program's control, as one tree.
+"""All errors outside the program's control, as one tree, and words for their messages.
 
     OpJouleError             exit 1    base: one line for the user, never a traceback
     ├── BadInput             exit 2    a name, value or file the user gave
@@ -26,6 +26,10 @@ A message names the thing, its value, the limit it broke and what to do next.
 
 from __future__ import annotations
 
+import difflib
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -116,3 +120,69 @@ class Interrupted(OpJouleError):
     """The user or the system asked the program to stop."""
 
     exit_code: ClassVar[int] = 130
+
+
+def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
+    """ "did you mean '...'? " with the most similar name in `known`, if its difflib ratio is at least `likeness`.
+
+    Capitals do not count.
+    """
+    by_lower = {each.lower(): each for each in known}
+    near = difflib.get_close_matches(name.lower(), list(by_lower), 1, likeness)
+    return f"did you mean '{by_lower[near[0]]}'? " if near else ""
+
+
+def unknown(thing: str, name: str, known: Iterable[str]) -> str:
+    """Error message for a name that is not in `known`: the name, the most similar one, and all known names."""
+    names = list(known)
+    listed = f"known are {', '.join(names)}" if names else "none is known"
+    return f"unknown {thing} '{name}': {suggestion(name, names)}{listed}"
+
+
+NO_ROOM: Final = (errno.ENOSPC, errno.EDQUOT)
+_REMEDIES: Final = {
+    errno.ENOSPC: "free some space there, or give --out on another disk",
+    errno.EDQUOT: "your quota is used up: free some space there, or give --out on another disk",
+    errno.EROFS: "give --out on a disk that can be written",
+    errno.EACCES: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
+    errno.EPERM: "it belongs to another user: change its owner with 'sudo chown -R $USER', or give another place",
+    errno.ENOENT: "it does not exist, or was removed while it was in use",
+    errno.ENOTDIR: "a part of the path is a file: give another place",
+    errno.EISDIR: "a directory is in the place of a file: move it away",
+    errno.ENOTEMPTY: "it contains files: move them away",
+    errno.EEXIST: "it already exists: move it away, or give another place",
+    errno.ENAMETOOLONG: "give a shorter name",
+    errno.ELOOP: "its links form a circle",
+    errno.EMFILE: "too many files are open: raise 'ulimit -n'",
+    errno.ENOMEM: "close other programs",
+    errno.EIO: "the medium is failing: look at 'dmesg'",
+}
+
+
+def of_system(error: OSError) -> str:
+    """An error of the operating system in one line: path, reason, what to do."""
+    where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
+    what = error.strerror or str(error) or type(error).__name__
+    remedy = _no_folder(error) or _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
+    return f"{where}: {what}: {remedy}" if where else f"{what}: {remedy}"
+
+
+def _no_folder(error: OSError) -> str:
+    """Remedy if the folder of a file does not exist; empty if it does, or if the error is another one."""
+    if error.errno != errno.ENOENT or not isinstance(error.filename, str | Path):
+        return ""
+    folder = Path(error.filename).absolute().parent
+    if folder.is_dir():
+        return ""
+    return f"the folder {folder} does not exist, or was removed while it was in use: make it, or name another"
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Context for work on an open file: adds the path to an error of the system, which then has none."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None or error.errno is None:
+            raise
+        raise OSError(error.errno, error.strerror, str(path)) from error

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from opjoule.system_errors import naming
+from opjoule.errors import naming
 
 
 @contextmanager

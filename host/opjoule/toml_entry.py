@@ -6,8 +6,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 
 Entry = Mapping[str, Any]
 

@@ -15,8 +15,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 
 T = TypeVar("T")
 SHOWN: Final = 60

@@ -27,13 +27,12 @@ from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, as_recorded, read_index, write_index
 from opjoule.comparison.pages.page import write_campaign_page
-from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError
+from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_system
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import INDEX, check_out, free_directory, held
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
-from opjoule.system_errors import of_system
 
 INTERRUPTED: Final = "interrupted by the user"
 """Start of the fault of a record whose measurement the user interrupted."""

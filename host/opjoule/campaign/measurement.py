@@ -19,7 +19,7 @@ import pyarrow as pa
 import opjoule
 from opjoule.devices.board import Board
 from opjoule.devices.state.state_gate import StateWatch
-from opjoule.errors import OpJouleError
+from opjoule.errors import OpJouleError, of_system
 from opjoule.evaluation.collection import collect, interim_result
 from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
@@ -39,7 +39,6 @@ from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.timeline import packed_timeline
-from opjoule.system_errors import of_system
 
 
 def directory_name(plan: Plan) -> str:

@@ -20,8 +20,8 @@ from opjoule.cli.failures import one_line, reporting_failures
 from opjoule.cli.measure.options import AGAIN, MEASURE, PROGRAM
 from opjoule.cli.runs.options import ACTIONS, RUNS
 from opjoule.cli.twin.options import TWIN
+from opjoule.errors import suggestion
 from opjoule.scripts import script_name
-from opjoule.suggestion import suggestion
 
 FIRST_COMMAND: Final = "host/measure.py --db leveldb --device rpi4 --simulate"
 COMMANDS: Final = {

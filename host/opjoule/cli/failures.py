@@ -18,10 +18,9 @@ from collections.abc import Callable
 from types import FrameType, TracebackType
 from typing import Final
 
-from opjoule.errors import Interrupted, OpJouleError
+from opjoule.errors import Interrupted, OpJouleError, of_system
 from opjoule.passwords import masked
 from opjoule.scripts import script_name
-from opjoule.system_errors import of_system
 
 ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

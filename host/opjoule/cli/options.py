@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclass_transform, overload
 
 from opjoule.cli.failures import one_line
+from opjoule.errors import suggestion
 from opjoule.scripts import MEASURE, script_name
-from opjoule.suggestion import suggestion
 
 T = TypeVar("T")
 HELP_WIDTH: Final = 80

@@ -18,8 +18,7 @@ import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap, Int64Array
 from opjoule.clocks.wandering_clock import follow
-from opjoule.errors import AlignmentError, RecordFault
-from opjoule.system_errors import naming
+from opjoule.errors import AlignmentError, RecordFault, naming
 
 EXCHANGES_MIN: Final = 3
 PARTS_MAX: Final = 240

@@ -7,8 +7,7 @@ from typing import Final
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.settings import GROUPS, RIG, VERSIONS, Disagreement, disagreements, groups_of
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 
 SIDE: Final = "side"
 """The axis of runs before and after a change."""

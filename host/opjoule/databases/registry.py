@@ -8,8 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 from opjoule.toml_file import read_toml
 
 _FOLDER: Final = Path(__file__).parent

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 from opjoule.toml_file import read_toml
 
 _FOLDER = Path(__file__).parent / "profiles"

@@ -9,12 +9,11 @@ from types import TracebackType
 from typing import Self
 
 from opjoule.clocks.exchanges import BOARD_EXCHANGES, METER_EXCHANGES, Exchange, ExchangeFile
-from opjoule.errors import OpJouleError
+from opjoule.errors import OpJouleError, of_system
 from opjoule.meters.capture import Capture
 from opjoule.meters.interface import Meter
 from opjoule.record.run_record import RunRecord
 from opjoule.record.seals import SealWatch
-from opjoule.system_errors import of_system
 from opjoule.trace.journal import TraceJournal
 
 PERIOD_S = 0.2

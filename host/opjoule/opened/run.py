@@ -24,7 +24,7 @@ from opjoule.energy.baseline import IdlePower, idle_power
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.energy.window import Window
-from opjoule.errors import BadInput, RecordFault
+from opjoule.errors import BadInput, RecordFault, suggestion
 from opjoule.evaluation.trace_result import meter_to_host, no_uncertainty, unknown_sensor
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace
@@ -32,7 +32,6 @@ from opjoule.opened.stretch import StretchEnergy, stretch_energy
 from opjoule.operations.tables import read_parquet
 from opjoule.record.phases import Cycle, Phase, worked_repeats
 from opjoule.record.run_record import RunRecord, reading
-from opjoule.suggestion import suggestion
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Quantity
 

@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from opjoule.errors import RecordFault
+from opjoule.errors import NO_ROOM, RecordFault
 from opjoule.files import file_sha256, on_the_medium
 from opjoule.passwords import all_masked
 from opjoule.record.checksums import FileChecks, checksums
@@ -24,7 +24,6 @@ from opjoule.record.directory import RESERVE, RESERVE_BYTES, give_up_reserve, ta
 from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
-from opjoule.system_errors import NO_ROOM
 
 RUN_SCHEMA: Final = Schema("run", 3)
 DIGEST = "digest"

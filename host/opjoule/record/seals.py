@@ -16,9 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from opjoule.errors import RecordFault
+from opjoule.errors import RecordFault, naming
 from opjoule.record.checksums import AT_ONCE
-from opjoule.system_errors import naming
 
 if TYPE_CHECKING:
     from hashlib import _Hash

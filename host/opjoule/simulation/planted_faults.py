@@ -6,11 +6,10 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from opjoule.devices.profiles import BoardAndMedium, Profile
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, unknown
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import PowerModel, Supply
-from opjoule.suggestion import unknown
 
 SHUNT_OHM: Final = 0.02
 """Shunt of the simulated rig.toml, as docs/how-to/wire-the-rig.md recommends."""

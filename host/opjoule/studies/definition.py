@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.devices.profiles import find_profile
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 from opjoule.toml_entry import check_keys, check_match, combinations, matches, tables, where_values
 
 EXACT: Final = "exact"

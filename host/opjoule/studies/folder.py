@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, unknown
 from opjoule.scripts import HOST
 from opjoule.studies.definition import (
     FIGURE,
@@ -26,7 +26,6 @@ from opjoule.studies.definition import (
     counterparts_of,
     whole_numbers,
 )
-from opjoule.suggestion import unknown
 from opjoule.toml_entry import axis_values, check_keys, check_match, table, tables
 from opjoule.toml_file import read_toml
 

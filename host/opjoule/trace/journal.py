@@ -26,8 +26,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from opjoule.errors import RecordFault
-from opjoule.system_errors import naming
+from opjoule.errors import RecordFault, naming
 from opjoule.trace import schemas
 from opjoule.trace.parquet_file import ROW_GROUP_ROWS, open_parquet, readable, write_parquet
 from opjoule.trace.power_trace import Gap, PowerTrace

@@ -25,9 +25,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from opjoule.drawing.chart import chart_frame, library_script, library_style
 from opjoule.drawing.markup import text_of
-from opjoule.errors import BadInput, OpJouleError
+from opjoule.errors import BadInput, OpJouleError, of_system
 from opjoule.report.page import asset
-from opjoule.system_errors import of_system
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"

@@ -2,7 +2,7 @@
 
 import pytest
 from opjoule.cli import commands
-from opjoule.suggestion import suggestion, unknown
+from opjoule.errors import suggestion, unknown
 
 
 def test_the_nearest_name_is_suggested():

@@ -15,10 +15,10 @@ from pathlib import Path
 import pytest
 from loopback_rig import LoopbackRig
 from measure_process import LIMIT_S, await_phase, environment, own_lines, report, start
+from opjoule.errors import naming
 from opjoule.files import replacing
 from opjoule.record.directory import RESERVE
 from opjoule.record.run_record import RunRecord
-from opjoule.system_errors import naming
 from opjoule.trace.journal import read_trace
 from rig_session import rig_sim, write_profile
 

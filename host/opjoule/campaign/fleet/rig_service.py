@@ -25,11 +25,10 @@ import opjoule
 from opjoule.campaign.campaign import program_words
 from opjoule.campaign.fleet.job import About, Job, Outcome, Parcel, ParcelFile, Waiting
 from opjoule.campaign.measurement import program_commit
-from opjoule.errors import OpJouleError, RecordFault
+from opjoule.errors import OpJouleError, RecordFault, of_system
 from opjoule.files import file_sha256, write_whole
 from opjoule.record.directory import RESERVE, RUN
 from opjoule.record.run_record import RunRecord
-from opjoule.system_errors import of_system
 
 JOB: Final = "job.json"
 OUTCOME: Final = "outcome.json"

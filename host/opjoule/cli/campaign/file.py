@@ -22,9 +22,8 @@ from opjoule.cli.measure.options import (
     StudyWorkloadOptions,
     YcsbOptions,
 )
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, suggestion
 from opjoule.studies.folder import find_study
-from opjoule.suggestion import suggestion
 from opjoule.toml_entry import (
     axis_values,
     check_keys,

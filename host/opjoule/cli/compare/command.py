@@ -15,10 +15,9 @@ from opjoule.comparison.contrasts import AFTER, BEFORE, Question, compare
 from opjoule.comparison.index import gather
 from opjoule.comparison.pages.page import comparison_page
 from opjoule.comparison.settings import GROUPS
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, unknown
 from opjoule.files import write_whole
 from opjoule.scripts import script_name
-from opjoule.suggestion import unknown
 
 
 def run_compare(options: CompareOptions) -> int:

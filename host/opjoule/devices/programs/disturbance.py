@@ -7,8 +7,7 @@ from dataclasses import astuple, dataclass
 
 from opjoule.devices.on_board import script
 from opjoule.devices.programs.runner import Runner
-from opjoule.errors import BadInput, DeviceFault, LinkFault
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, DeviceFault, LinkFault, unknown
 
 _SCRIPT = script("disturb.sh")
 TAG = "disturbance"

@@ -18,8 +18,7 @@ from opjoule.devices.rig.file import CPUFREQ, Rig, RigDevice, check_sync
 from opjoule.devices.server.setup import ServerPrograms
 from opjoule.devices.state.board_state import read_facts
 from opjoule.devices.state.state_settings import StateSettings
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 
 
 def open_board(

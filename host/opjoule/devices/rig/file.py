@@ -40,8 +40,7 @@ from msgspec import Meta, Struct
 
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.state.state_settings import StateSettings
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 from opjoule.toml_file import as_struct, as_table, read_toml
 
 CPUFREQ = "/sys/devices/system/cpu"

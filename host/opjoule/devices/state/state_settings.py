@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal, get_args, get_type_hints
 
-from opjoule.errors import BadInput
-from opjoule.suggestion import unknown
+from opjoule.errors import BadInput, unknown
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from opjoule.errors import BadInput, RigFault
-from opjoule.suggestion import suggestion, unknown
+from opjoule.errors import BadInput, RigFault, suggestion, unknown
 
 VERSION = "0.17.0"
 """Version of site.ycsb:core, pinned in host/requirements/ycsb/pom.xml."""
