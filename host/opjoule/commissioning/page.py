@@ -20,7 +20,6 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.scatter import Point, scatter
 from opjoule.drawing.tracks import PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
-from opjoule.files import write_whole
 from opjoule.report.page import banner, framed, section
 from opjoule.report.panels import chart_series, chart_value
 from opjoule.trace.journal import read_trace
@@ -28,11 +27,6 @@ from opjoule.trace.journal import read_trace
 BETWEEN_S: Final = 1.0
 """Space between two recordings on the time axis."""
 MOST_CELLS: Final = 60_000
-
-
-def write_page(path: Path, certificate: Certificate) -> None:
-    """Writes the page, replacing it as a whole."""
-    write_whole(path, render(certificate).encode())
 
 
 def render(certificate: Certificate) -> str:

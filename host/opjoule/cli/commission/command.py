@@ -22,7 +22,7 @@ from opjoule.commissioning.certificate import (
 from opjoule.commissioning.desk import SIMULATED_PACE, DeskPace, OpenDesk, Setup, StepOutcome
 from opjoule.commissioning.dialogue import DeskDialogue, Parts, Stopped, say
 from opjoule.commissioning.known_loads import ZERO_A
-from opjoule.commissioning.page import write_page
+from opjoule.commissioning.page import render
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.running import OpenMeter, meter_words, opened_meter
 from opjoule.commissioning.steps import DeskStep, step_called
@@ -30,7 +30,7 @@ from opjoule.devices.profiles import BoardAndMedium, find_profile
 from opjoule.devices.rig.board import open_board
 from opjoule.devices.rig.file import Rig, read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput
-from opjoule.files import file_sha256
+from opjoule.files import file_sha256, write_whole
 from opjoule.measuring.known_sensors import Calibrations
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import free_directory
@@ -102,7 +102,7 @@ def _carried_out(
 ) -> int:
     def save() -> None:
         write_certificate(path, certificate)
-        write_page(path.with_name(PAGE), certificate)
+        write_whole(path.with_name(PAGE), render(certificate).encode())
 
     procedure = Procedure(certificate, open_desk, save, say, folder, dialogue)
     steps = [step_called(key) for key in options.step or STEP_KEYS]

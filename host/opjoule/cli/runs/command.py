@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.cli.failures import one_line
-from opjoule.cli.runs.conclusions import conclusions_csv, file_name, verdicts_of
+from opjoule.cli.runs.conclusions import write_conclusions
 from opjoule.cli.runs.options import (
     ExportOptions,
     FiguresOptions,
@@ -112,7 +112,7 @@ def _plain(run: ListedRun) -> dict[str, Any]:
     }
 
 
-def print_columns(rows: list[tuple[str, ...]], below: Sequence[str] = ()) -> None:
+def print_columns(rows: list[tuple[str, ...]], below: Sequence[str]) -> None:
     """Prints rows of texts as columns, two blanks apart, with control characters as escapes.
 
     Args:
@@ -232,11 +232,8 @@ def run_figures(options: FiguresOptions) -> int:
     places = [str(place) for place in options.places]
     study = find_study(options.study) if options.study else None
     _tell(write_figures(places, options.out, allowed_groups(options.although), study))
-    if study:
-        for concluded, answers in verdicts_of(places, study.name) if study.conclusions else ():
-            path = options.out / file_name(concluded)
-            write_whole(path, conclusions_csv(concluded, answers).encode())
-            _tell([str(path)])
+    if study and study.conclusions:
+        _tell([str(write_conclusions(options.out, places, study.name))])
     return 0
 
 

@@ -23,7 +23,7 @@ from opjoule.comparison.study.verdicts import (
     verdicts,
 )
 from opjoule.errors import BadInput
-from opjoule.files import csv_text
+from opjoule.files import csv_text, write_whole
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
 
@@ -34,7 +34,7 @@ COLUMNS: Final = (
 SIMULATED: Final = "SIMULATED"
 
 
-def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder, list[PaperVerdict]]]:
+def verdicts_of(places: Sequence[str], only: str) -> list[tuple[StudyFolder, list[PaperVerdict]]]:
     """Studies of the given records, each with the verdicts on its paper's conclusions.
 
     Args:
@@ -42,24 +42,15 @@ def verdicts_of(places: Sequence[str], only: str = "") -> list[tuple[StudyFolder
     Raises: BadInput: no record belongs to a study with conclusions, or to that one.
     """
     runs, _ = gather(places)
-    verdicts_by_study: dict[str, list[PaperVerdict]] = {}
-    studies: dict[str, StudyFolder] = {}
-    for table in read_studies([run.place for run in runs]):
-        study = find_study(table.name)
-        studies[table.name] = study
-        verdicts_by_study[table.name] = verdicts(study.conclusions, samples_of_job(table))
-    for name in dict.fromkeys(filter(None, map(name_of, runs))):
+    tables = [table for table in read_studies([run.place for run in runs]) if only in ("", table.name)]
+    samples = [(find_study(table.name), samples_of_job(table)) for table in tables]
+    for name in dict.fromkeys(name for run in runs if (name := name_of(run)) and only in ("", name)):
         study = find_study(name)
         measures = [conclusion.measure for conclusion in study.conclusions]
-        studies[name] = study
-        verdicts_by_study[name] = verdicts(
-            study.conclusions, samples_of_workload([run for run in runs if name_of(run) == name], measures)
-        )
-    chosen = [
-        (studies[name], answers)
-        for name, answers in verdicts_by_study.items()
-        if answers and only in ("", name)
-    ]
+        of_study = [run for run in runs if name_of(run) == name]
+        samples.append((study, samples_of_workload(of_study, measures)))
+    concluded = [(study, verdicts(study.conclusions, of_study)) for study, of_study in samples]
+    chosen = [(study, answers) for study, answers in concluded if answers]
     if not chosen:
         which = f"of study {only}" if only else "of a study with conclusions"
         raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
@@ -139,11 +130,9 @@ def _numbers(of: Contrast | None) -> list[float | str]:
     return [of.side_a.value / of.side_b.value, *ends]
 
 
-def conclusions_csv(study: StudyFolder, answers: Sequence[PaperVerdict]) -> str:
-    """All verdicts as a CSV table."""
-    return csv_text([COLUMNS, *(_row(study, answer) for answer in answers)])
-
-
-def file_name(study: StudyFolder) -> str:
-    """File name of the table in the folder of figures."""
-    return f"{Path(study.name).name}-conclusions.csv"
+def write_conclusions(folder: Path, places: Sequence[str], name: str) -> Path:
+    """Writes the verdicts on one study's conclusions as a CSV table; returns its path. Raises: as verdicts_of."""
+    [(study, answers)] = verdicts_of(places, name)
+    path = folder / f"{Path(study.name).name}-conclusions.csv"
+    write_whole(path, csv_text([COLUMNS, *(_row(study, answer) for answer in answers)]).encode())
+    return path
