@@ -8,10 +8,9 @@ from typing import Final
 
 from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.errors import BadInput
+from opjoule.errors import BadInput, suggestion
 from opjoule.meters.chips.chip import SensorSettings
 from opjoule.meters.interface import Meter
-from opjoule.suggestion import suggestion
 
 LABEL: Final = "label"
 _LABEL: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,47}")
