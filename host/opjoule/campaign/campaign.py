@@ -106,6 +106,8 @@ class Campaign:
     others: list[ConditionRun] = field(default_factory=list)
     """Runs of the folder's index that belong to no cell here: from other command lines of the same study."""
     _by_identity: dict[Identity, Cell] = field(default_factory=dict, repr=False)
+    _programs_told: int = 0
+    """Number of versions at the last warning of them."""
 
     @classmethod
     def of(
@@ -225,6 +227,17 @@ class Campaign:
         if not cell.is_complete and len(cell.runs) <= self.retries and status != BadInput.exit_code:
             self._add_run(cell, cell.block)
 
+    def save(self) -> None:
+        """Writes the folder's index; warns if a further version of the program has made runs."""
+        write_index(self.folder, self.runs, simulated=self.simulated, programs=self.programs)
+        if len(self.programs) > max(self._programs_told, 1):
+            print(
+                f"{script_name()}: warning: the program has changed in mid-campaign: {' / '.join(self.programs)}: "
+                "compare.py refuses to compare these runs; go back to the first version, or measure into another --out",
+                file=sys.stderr,
+            )
+        self._programs_told = len(self.programs)
+
     def _add_run(self, cell: Cell, number: int) -> None:
         run = cell.new_run(number)
         cell.runs.append(replace(run, folder=self.free_place(run.folder).name))
@@ -241,6 +254,11 @@ class Campaign:
 def program_words(version: str | None, commit: str | None) -> str:
     """A version of OpJoule with its commit."""
     return f"{version or 'unknown'} ({commit})" if commit else version or "unknown"
+
+
+def this_program() -> str:
+    """The running version of OpJoule with its commit."""
+    return program_words(__version__, program_commit())
 
 
 def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:
@@ -312,9 +330,8 @@ def run_conditions(
             check_out(folder)  # again, now that this process has locked it
         campaign = Campaign.of(plans, folder, seed=seed, retries=retries, resume=resume, shared=shared)
         if campaign.missing:
-            campaign.programs[program_words(__version__, program_commit())] = None
-        warned = warn_of_programs(campaign)
-        save_index(campaign)
+            campaign.programs[this_program()] = None
+        campaign.save()
         try:
             for cell in campaign.missing:
                 print(campaign.progress(cell), file=sys.stderr)
@@ -327,31 +344,11 @@ def run_conditions(
                     if why:
                         print(f"{script_name()}: {run.name}: {why}", file=sys.stderr)
                     campaign.measured(cell, time.monotonic() - started_s, status)
-                    warned = warn_of_programs(campaign, warned)
-                    save_index(campaign)
+                    campaign.save()
                 cell.status = status
         finally:
             write_campaign_page(folder)
         return concluded(campaign, json=json)
-
-
-def warn_of_programs(campaign: Campaign, warned: str = "") -> str:
-    """Warns once if several versions of the program made the runs; returns the warning."""
-    if len(campaign.programs) < 2:
-        return ""
-    line = (
-        f"the program has changed in mid-campaign: {' / '.join(campaign.programs)}: compare.py refuses to compare "
-        "these runs; go back to the first version, or measure into another --out"
-    )
-    if line != warned:
-        print(f"{script_name()}: warning: {line}", file=sys.stderr)
-    return line
-
-
-def save_index(campaign: Campaign) -> None:
-    """Writes the index of a campaign's folder."""
-    runs, programs = campaign.runs, campaign.programs
-    write_index(campaign.folder, runs, simulated=campaign.simulated, programs=programs)
 
 
 def concluded(campaign: Campaign, *, json: bool) -> int:

@@ -18,14 +18,12 @@ from typing import Any, Final
 
 from distributed import Security
 
-from opjoule import __version__
-from opjoule.campaign.campaign import Campaign, Cell, program_words, save_index, warn_of_programs
+from opjoule.campaign.campaign import Campaign, Cell, this_program
 from opjoule.campaign.fleet.blocks import Blocks, Names
 from opjoule.campaign.fleet.gathering import Gathering, Range
 from opjoule.campaign.fleet.job import RIG, About, Job, Outcome, Parcel, Waiting, campaign_id
 from opjoule.campaign.fleet.link import Link, RigGone, SchedulerGone
 from opjoule.campaign.fleet.rig_service import RigService
-from opjoule.campaign.measurement import program_commit
 from opjoule.errors import Interrupted, OpJouleError, RigFault
 from opjoule.measuring.pace import in_words
 from opjoule.record.run_record import RunRecord
@@ -74,7 +72,6 @@ class Fleet:
         """By address."""
         self._cut_off: dict[str, float] = {}
         """Rig disconnected with its scheduler -> time until which its cells wait for it."""
-        self._programs_warned = ""
         self._refused: set[str] = set()
         """Addresses of workers that get no cells."""
         self._worked_s = time.monotonic()
@@ -187,7 +184,7 @@ class Fleet:
             about: About = await link.ask(address, RigService.about)
         except RigGone:
             return self._refused.discard(address)  # the next update reports it
-        program = program_words(__version__, program_commit())
+        program = this_program()
         if about.program != program:
             return self._once(
                 f"{about.rig} has OpJoule {about.program}, this computer {program}: it gets no cells; bring "
@@ -266,7 +263,7 @@ class Fleet:
                 self._set_aside(rig, outcome.why)
         else:
             self.campaign.failed(cell, outcome.why or "it left no record", outcome.took_s)
-        save_index(self.campaign)
+        self.campaign.save()
 
     async def _fetch_all(self, link: Link, rig: FleetRig) -> set[str]:
         """Fetches every record of this campaign from a rig into the folder, and has the rig delete it.
@@ -302,8 +299,7 @@ class Fleet:
             self.campaign.take_in(RunRecord.open(place))
         except OpJouleError as error:
             self.say(f"{place}: {error}")
-        self._programs_warned = warn_of_programs(self.campaign, self._programs_warned)
-        save_index(self.campaign)
+        self.campaign.save()
 
     def _check_hope(self) -> None:
         """Gives up if no rig can measure the remaining cells and none has joined for a long time.

@@ -21,10 +21,8 @@ from typing import Any, Final, TypeVar
 import msgspec
 from msgspec import Struct
 
-import opjoule
-from opjoule.campaign.campaign import program_words
+from opjoule.campaign.campaign import this_program
 from opjoule.campaign.fleet.job import About, Job, Outcome, Parcel, ParcelFile, Waiting
-from opjoule.campaign.measurement import program_commit
 from opjoule.errors import OpJouleError, RecordFault, of_system
 from opjoule.files import file_sha256, write_whole
 from opjoule.record.directory import RESERVE, RUN
@@ -72,7 +70,7 @@ class RigService:
 
     def about(self) -> About:
         """Facts that a campaign checks before it gives this rig a cell."""
-        return About(self.name, program_words(opjoule.__version__, program_commit()), self._running)
+        return About(self.name, this_program(), self._running)
 
     @property
     def _under_way(self) -> bool:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import msgspec
 
-from opjoule.campaign.campaign import Campaign, concluded, in_condition, save_index
+from opjoule.campaign.campaign import Campaign, concluded, in_condition
 from opjoule.campaign.fleet.job import Job, Outcome, campaign_id, cell_needs, job_id, resources, rig_has
 from opjoule.campaign.fleet.rig_service import JOB, OUTCOME, RigService, serve
 from opjoule.cli.campaign.file import CampaignFile, written_cell
@@ -257,6 +257,6 @@ def run_on_fleet(
         try:
             Fleet(campaign, jobs, needs, options.scheduler, security(options), options.wait).run()
         finally:
-            save_index(campaign)
+            campaign.save()
             write_campaign_page(folder)
         return concluded(campaign, json=options.json)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
-from opjoule.errors import BadInput, suggestion
+from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ADC_CODES, INA219
 from opjoule.meters.messages import Mode
 
