@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.clocks.clock_map import Float64Array, Int64Array
-from opjoule.clocks.correlation import STEPS_A_CHIP
-from opjoule.clocks.load_pattern import LoadPattern, signature_chips
+from opjoule.clocks.load_pattern import STEPS_A_CHIP, LoadPattern, signature_chips
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit, fit_signature
 from opjoule.errors import AlignmentError
 

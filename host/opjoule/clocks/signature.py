@@ -15,8 +15,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
-from opjoule.clocks.correlation import Find, find_pattern
-from opjoule.clocks.load_pattern import LoadPattern
+from opjoule.clocks.load_pattern import Find, LoadPattern, find_pattern
 from opjoule.clocks.wandering_clock import follow
 from opjoule.errors import AlignmentError
 

@@ -32,8 +32,6 @@ class IdlePower:
     """Idle noise and ripple [W s^0.5]. Over the root of a stretch's length: standard deviation of its mean power."""
     steps_u_w: float
     """Standard uncertainty from the converter's quantisation steps [W]."""
-    drift_w: float
-    """Power after minus power before [W]."""
     mean: Integrals
     """Mean over the windows of each integral that an error of the sensor multiplies."""
     watt_per_ohm: float
@@ -69,12 +67,11 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
     count = len(results)
     powers_w = [result.mean_power_w for result in results]
     power_w, mean = float(np.mean(powers_w)), _mean(results)
-    drift_w = powers_w[-1] - powers_w[0]
     mean_u_w = _mean_u_w(cells, results)
     standard_u_w = math.hypot(
         *(u_w / count for u_w in mean_u_w),
         *(result.voltage.spread_u_j / result.window.duration_s / count for result in results),
-        drift_w / SQRT12,
+        (powers_w[-1] - powers_w[0]) / SQRT12,  # the drift
     )
     steps_w = steps_u_w(cells, [(window.start_ns, window.end_ns) for window in windows], sensor)
     watt_per_ohm = float(np.mean([r.voltage.joule_per_ohm / r.window.duration_s for r in results]))
@@ -90,7 +87,6 @@ def idle_power(trace: PowerTrace | Cells, windows: Sequence[Window], sensor: Err
         standard_u_w=standard_u_w,
         noise_w_root_s=math.sqrt(sum(strays) / count),
         steps_u_w=steps_w,
-        drift_w=drift_w,
         mean=mean,
         watt_per_ohm=watt_per_ohm,
         windows=tuple(windows),

@@ -138,19 +138,16 @@ def difference(a: Side, b: Side) -> Measured:
     return Measured(a.value - b.value, _difference_u(a, b), a.unit)
 
 
-def ratio(a: Side, b: Side, beyond: float | None = None) -> Measured:
+def ratio(a: Side, b: Side) -> Measured:
     """a / b, to first order, with an interval for 95.45 %.
 
-    Args:
-        beyond: probability that the interval misses the ratio, instead of 4.55 %. If several ratios share 4.55 %
-            between them, all their intervals hold together (Bonferroni).
     Raises: ValueError: different units. ZeroDivisionError: b is zero.
     """
     if a.unit != b.unit:
         raise ValueError(f"cannot compare {a.unit} with {b.unit}")
     quotient = a.value / b.value
     scaled, other = a.scale(1.0 / b.value, "1"), b.scale(quotient / b.value, "1")
-    return Measured(quotient, _difference_u(scaled, other, beyond), "1")
+    return Measured(quotient, _difference_u(scaled, other), "1")
 
 
 def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, float]:
@@ -159,7 +156,9 @@ def ratio_limits(a: Side, b: Side, beyond: float | None = None) -> tuple[float, 
     The interval contains 1 exactly if a and b do not differ significantly. It is asymmetric about the quotient, the
     more so the less certain b is; the upper end is infinite if b may be zero.
 
-    Both values must be above 0; `beyond` as in ratio(). Raises: ValueError: different units.
+    Both values must be above 0. `beyond`: probability that the interval misses the ratio, instead of 4.55 %. If several
+    ratios share 4.55 % between them, all their intervals hold together (Bonferroni).
+    Raises: ValueError: different units.
     Source: E. C. Fieller, Some problems in interval estimation, J. R. Statist. Soc. B 16 (1954), 175-185.
     """
     if a.unit != b.unit:

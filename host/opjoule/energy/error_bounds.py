@@ -117,24 +117,6 @@ class ErrorBounds:
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Source of an error -> where its bound comes from, in words; no figure is computed from it."""
 
-    @classmethod
-    def of_power(
-        cls, *, gain_error_max: float, step_w: float, power_max_w: float, clock_error_max: float
-    ) -> ErrorBounds:
-        """A counter of energy alone. Its trace is written as 1 V, which has no error, and as many amperes as watts.
-
-        It has no offset and converts all of the time.
-        """
-        return cls(
-            gain_errors_max={POWER: gain_error_max},
-            current_offset_max_a=0.0,
-            current_step_a=step_w,
-            voltage_step_v=0.0,
-            current_max_a=power_max_w,
-            seen_fraction=1.0,
-            clock_error_max=clock_error_max,
-        )
-
     @property
     def heating(self) -> Heating:
         """Self-heating of the shunt, as calibrated."""

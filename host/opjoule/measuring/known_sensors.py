@@ -11,7 +11,7 @@ from opjoule.calibration.library import FoundCalibration, find_calibration
 from opjoule.devices.media.medium import Medium
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
-from opjoule.meters.interface import Meter, MeterIdentity, further_sensors
+from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import sensor_ids
 from opjoule.meters.storage_meter import WithStorageMeter
 from opjoule.record.run import StorageSensor
@@ -50,7 +50,7 @@ class KnownSensors:
             calibrations: None: none is searched for.
         Raises: BadInput: an unreadable calibration. CalibrationFault: calibration of another sensor or setting.
         """
-        delivered = {0: meter.error_bounds(), **further_sensors(meter)}
+        delivered = {0: meter.error_bounds(), **meter.further_error_bounds()}
         names = sensor_ids(name, identity)
         bounds = {
             number: replace(sensor, sensor_id=names[number] if number < len(names) else sensor.sensor_id)

@@ -1,7 +1,7 @@
 """The interface of every meter: open, configure, start, read events, stop, close."""
 
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
@@ -131,11 +131,6 @@ class Losses:
     """the meter's own counters that are above 0"""
 
 
-def further_sensors(meter: Any) -> dict[int, ErrorBounds]:
-    """Number (from 1) -> error bounds of each further sensor that an open meter records; empty if there is none."""
-    return meter.further_error_bounds() if hasattr(meter, "further_error_bounds") else {}
-
-
 class Meter(Protocol):
     """A power meter. Use it from one thread at a time, and call `read` at least every 0.2 s while it runs.
 
@@ -169,6 +164,10 @@ class Meter(Protocol):
 
     def error_bounds(self) -> ErrorBounds:
         """Error bounds of the measured current and voltage; known once the meter is open."""
+
+    def further_error_bounds(self) -> dict[int, ErrorBounds]:
+        """Number (from 1) -> error bounds of each further sensor that an open meter records."""
+        return {}
 
     @property
     def losses(self) -> Losses:

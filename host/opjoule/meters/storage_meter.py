@@ -22,7 +22,6 @@ from opjoule.meters.interface import (
     MeterEvent,
     MeterIdentity,
     Samples,
-    further_sensors,
 )
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -77,7 +76,7 @@ class LiveClock:
         return self._line
 
 
-class WithStorageMeter:
+class WithStorageMeter(Meter):
     """The board's meter with a second one for its medium; see Meter for the contract."""
 
     def __init__(self, board: Meter, storage: Meter, stamp_width_ns: float) -> None:
@@ -91,7 +90,7 @@ class WithStorageMeter:
     @property
     def number(self) -> int:
         """Number of the medium's sensor among the recorded ones; known once the meters are open."""
-        return 1 + max(further_sensors(self._board), default=0)
+        return 1 + max(self._board.further_error_bounds(), default=0)
 
     def open(self) -> MeterIdentity:
         """Connects both. Raises: MeterFault: as the meters do."""
@@ -151,7 +150,7 @@ class WithStorageMeter:
         bounds = self._storage.error_bounds()
         stamp_u_ns = math.hypot(bounds.stamp_u_ns, self._stamp_width_ns / 2 / SQRT3)
         bounds = replace(bounds, sensor_id=self._storage_id, stamp_u_ns=stamp_u_ns)
-        return {**further_sensors(self._board), self.number: bounds}
+        return {**self._board.further_error_bounds(), self.number: bounds}
 
     @property
     def losses(self) -> Losses:

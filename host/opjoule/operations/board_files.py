@@ -6,6 +6,7 @@ If their writer was killed, a file may end inside a line; this last line is left
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -75,9 +76,10 @@ def read_system(path: Path) -> pa.Table:
     if missing:
         raise RecordFault(f"{path}: line 1: no column '{missing[0]}'")
     table = _numbers(lines)
-    if table is None:  # slower, but names the wrong line
-        rows = [_sample(path, number, header, line) for number, line in enumerate(lines[1:], start=2)]
-        table = pa.Table.from_pylist(rows, schema=schemas.SYSTEM)
+    if table is None:
+        counts = range(1, len(lines) + 1)
+        number = 1 + bisect_left(counts, True, key=lambda count: _numbers(lines[:count]) is None)
+        raise RecordFault(f"{path}: line {number} is not a system sample: {lines[number - 1][:60]!r}")
     return table
 
 
@@ -173,22 +175,3 @@ def _event(path: Path, number: int, line: str) -> _Event:
         return _EVENT.decode(line)
     except (msgspec.MsgspecError, RecursionError):
         raise RecordFault(f"{path}: line {number} is not an event: {line[:60]!r}") from None
-
-
-def _whole(text: str) -> int:
-    """A 64-bit integer. Raises: ValueError, OverflowError."""
-    number = int(text)
-    if not -(1 << 63) <= number < 1 << 63:
-        raise OverflowError(f"{text} has more than 64 bits")
-    return number
-
-
-def _sample(path: Path, number: int, header: list[str], line: str) -> dict[str, Any]:
-    try:
-        values = dict(zip(header, line.split(","), strict=True))
-        return {name: number_of(values[name]) for name, number_of in _OF_SYSTEM.items()}
-    except (ValueError, OverflowError):
-        raise RecordFault(f"{path}: line {number} is not a system sample: {line[:60]!r}") from None
-
-
-_OF_SYSTEM = {field.name: float if field.type == pa.float64() else _whole for field in schemas.SYSTEM}

@@ -123,8 +123,6 @@ class Found(Struct, frozen=True):
     storage: str | None = None
     storage_sensor: StorageSensor | None = None
     generator: Generator | None = None
-    kept_database: str | None = None
-    """Database that was copied for each repeat; None if each repeat loaded its own."""
     device: DeviceFacts = DeviceFacts()
     meter: MeterFacts = MeterFacts()
     supply: SupplyFacts = SupplyFacts()
@@ -192,9 +190,6 @@ class LeastVoltageFound(Struct, frozen=True):
     """Expanded uncertainty (k = 2) [V]."""
     unit: str = "V"
     where: str = ""
-    at_meter_ns: int | None = None
-    at_s: float | None = None
-    """Time from the start of the trace [s]."""
     phase: str = ""
     limit_v: float | None = None
     """Least voltage that the board allows [V]."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -148,9 +149,14 @@ class PowerTrace:
         """The trace with the voltages of its load line instead of held ones; unchanged if it has no load line."""
         if self.supply is None:
             return self
-        drawn = replace(self, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
-        drawn.__dict__["supply"] = self.supply  # the same readings and currents give the same line
-        return drawn
+        # the same readings and currents give the same line
+        return self._with(self.supply, voltage_v=self.supply.voltage_v(self.meter_ns, self.current_a))
+
+    def _with(self, supply: SupplyLine | None, **columns: Any) -> PowerTrace:
+        """The trace with other columns at the same times, and with their load line, which is not fitted again."""
+        made = replace(self, **columns)
+        made.__dict__.update(period_ns=self.period_ns, supply=supply)
+        return made
 
     def corrected(
         self,
@@ -165,28 +171,25 @@ class PowerTrace:
 
         `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
-        period_ns, line = self.period_ns, self.supply  # computed before the columns of both traces exist
-        gaps, bus = list(self.gaps), self.bus
+        line, gaps, bus = self.supply, list(self.gaps), self.bus  # the line of the columns as they are
         for number, gap in enumerate(gaps):
             if gap.charge_c is not None:
                 charge_c = current_gain * gap.charge_c + current_offset_a * gap.duration_ns * 1e-9
                 gaps[number] = replace(gap, charge_c=charge_c)
-        made = replace(
-            self,
-            current_a=_line(self.current_a, current_gain, current_offset_a, overwrite=overwrite),
-            voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v, overwrite=overwrite),
-            gaps=tuple(gaps),
-            bus=bus and replace(bus, voltage_v=voltage_offset_v + voltage_gain * bus.voltage_v),
-        )
-        made.__dict__["period_ns"] = period_ns
-        made.__dict__["supply"] = line and replace(
+        changed = line and replace(
             line,
             resistance_ohm=line.resistance_ohm * voltage_gain / current_gain,
             resistance_u_ohm=line.resistance_u_ohm * voltage_gain / current_gain,
             reading_v=voltage_offset_v + voltage_gain * line.reading_v,
             current_a=current_offset_a + current_gain * line.current_a,
         )
-        return made
+        return self._with(
+            changed,
+            current_a=_line(self.current_a, current_gain, current_offset_a, overwrite=overwrite),
+            voltage_v=_line(self.voltage_v, voltage_gain, voltage_offset_v, overwrite=overwrite),
+            gaps=tuple(gaps),
+            bus=bus and replace(bus, voltage_v=voltage_offset_v + voltage_gain * bus.voltage_v),
+        )
 
     def scaled(
         self, factor_at: Callable[[Int64Array], Float64Array], *, overwrite: bool = False
@@ -195,7 +198,7 @@ class PowerTrace:
 
         `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
-        period_ns, line = self.period_ns, self.supply
+        line = self.supply
         centres_ns = np.array([gap.start_meter_ns + gap.duration_ns // 2 for gap in self.gaps], np.int64)
         gaps = tuple(
             gap if gap.charge_c is None else replace(gap, charge_c=factor * gap.charge_c)
@@ -204,28 +207,23 @@ class PowerTrace:
         current_a = self.current_a if overwrite else self.current_a.copy()
         for low in range(0, current_a.size, _TOGETHER):
             current_a[low : low + _TOGETHER] *= factor_at(self.meter_ns[low : low + _TOGETHER])
-        made = replace(self, current_a=current_a, gaps=gaps)
-        made.__dict__["period_ns"] = period_ns
-        made.__dict__["supply"] = line and line.scaled(factor_at(line.meter_ns))
-        return made
+        return self._with(line and line.scaled(factor_at(line.meter_ns)), current_a=current_a, gaps=gaps)
 
     def behind(self, wire_ohm: float, *, overwrite: bool = False) -> PowerTrace:
         """The trace behind a further wire of this resistance: each voltage minus the wire's voltage drop.
 
         `overwrite`: reuses the columns of this trace, which must not be used afterwards.
         """
-        period_ns, line = self.period_ns, self.supply
+        line = self.supply
         voltage_v = self.voltage_v if overwrite else self.voltage_v.copy()
         for low in range(0, voltage_v.size, _TOGETHER):
             voltage_v[low : low + _TOGETHER] -= wire_ohm * self.current_a[low : low + _TOGETHER]
-        made = replace(self, voltage_v=voltage_v)
-        made.__dict__["period_ns"] = period_ns
-        made.__dict__["supply"] = line and replace(
+        changed = line and replace(
             line,
             resistance_ohm=line.resistance_ohm + wire_ohm,
             reading_v=line.reading_v - wire_ohm * line.current_a,
         )
-        return made
+        return self._with(changed, voltage_v=voltage_v)
 
     @property
     def lost_samples(self) -> int:

@@ -17,9 +17,9 @@ from calibrated_sensor import (
 from opjoule.calibration.drift import deviations
 from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.calibration.reference import Accuracy, multimeter, other_meter, over_resistor
-from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import BadInput
 from opjoule.meters.chips.ina219 import ina219_breakout
+from opjoule.meters.polled.rapl import RaplSource
 
 BOUNDS = replace(ina219_breakout(), heating_max_per_a2=0.0)
 SENSOR = TrueSensor(1.0123, -1.4e-3, 0.9972, 0.0)
@@ -194,12 +194,7 @@ def test_another_meter_as_reference_brings_its_bounds_or_its_calibration():
     with pytest.raises(BadInput, match="measures power only"):
         other_meter(
             "rapl",
-            ErrorBounds.of_power(
-                gain_error_max=0.05,
-                step_w=1e-3,
-                power_max_w=100,
-                clock_error_max=0.0,
-            ),
+            RaplSource().error_bounds(),
         )
 
 

@@ -14,7 +14,7 @@ from opjoule.calibration.calibration_file import read_calibration
 from opjoule.clocks.exchanges import Exchange
 from opjoule.energy.error_bounds import SQRT3
 from opjoule.errors import BadInput, MeterFault
-from opjoule.meters.interface import FaultEvent, GapEvent, Losses, MeterIdentity, Samples
+from opjoule.meters.interface import FaultEvent, GapEvent, Losses, Meter, MeterIdentity, Samples
 from opjoule.meters.registry import open_meters
 from opjoule.meters.storage_meter import EXCHANGES_LEAST, LiveClock, WithStorageMeter
 from opjoule.trace.journal import read_trace
@@ -27,7 +27,7 @@ PERIOD_NS = 10_000_000
 KEEP = ("page_cache", "governor", "wifi", "bluetooth", "hdmi", "leds", "swap", "services")
 
 
-class Scripted:
+class Scripted(Meter):
     """A meter whose clock runs at `rate` from `zero_ns` of the host's; a sample each 10 ms of its own."""
 
     def __init__(self, rate, zero_ns, current, kind="scripted", sensor=0):
@@ -37,9 +37,7 @@ class Scripted:
     def open(self):
         return MeterIdentity(self.kind, "here", self.kind.upper(), 10**9, serial_number="7")
 
-    def configure(self): ...
     def start(self): ...
-    def clock_exchange(self): ...
     def error_bounds(self):
         from opjoule.meters.polled.km003c import km003c_sensor
 

@@ -158,19 +158,12 @@ def test_system_samples_are_read_in_any_column_order(tmp_path):
     assert read_system(path).equals(read)
 
 
-def test_system_samples_that_are_not_written_as_the_probe_does_are_read_one_by_one(tmp_path):
-    path = tmp_path / "system.csv"
-    path.write_text("\n".join(system_lines(3)) + "\n")
-    usual = read_system(path)
-    path.write_text("\n".join(system_lines(3)).replace(",109", ", +109") + "\n")
-    assert read_system(path).equals(usual)
-
-
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
         (["board_ns,cpu_busy_s"], "line 1: no column 'process_cpu_s'"),
         ([*system_lines(1), "1,2,3"], "line 3 is not a system sample"),
+        ([*system_lines(5)[:4], "x", *system_lines(2)[1:]], "line 5 is not a system sample: 'x'"),
         ([*system_lines(0), ",".join(["x"] * len(SYSTEM.names))], "line 2 is not a system sample"),
         ([], "empty"),
     ],

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from operation_log_writer import block, byte_size, file_header, log, operation, varint
 from opjoule.errors import OperationLogFault, RecordFault
-from opjoule.operations.oplog import read_operation_log
-from opjoule.operations.varints import decode_varints
+from opjoule.operations.oplog import decode_varints, read_operation_log
 
 U64 = st.integers(0, 2**64 - 1)
 SHORT = st.integers(0, 2**30)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from opjoule.energy.cells import Cells
 from opjoule.errors import BadInput
-from opjoule.meters.interface import further_sensors
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import further_numbers, read_trace, to_parquet
 from rig_session import rig_sim, write_profile
@@ -25,7 +24,7 @@ def record(folder, meter_options, count):
     with rig_sim(folder, "--profile", str(folder / "load-0.csv"), *options) as rig:
         meter = rig.meter(meter_options)
         summary = rig.capture(meter)
-        return summary, further_sensors(meter), rig.played()
+        return summary, meter.further_error_bounds(), rig.played()
 
 
 def energy_j(folder, number):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, POWER, ErrorBounds
 from opjoule.errors import MeterFault
 from opjoule.meters.interface import MeterIdentity, SensorIdentity
 from opjoule.meters.kinds import MeterKind
@@ -97,11 +97,14 @@ class RaplSource(Source):
         return Reading(energy_uj * 1e3 / (now_ns - last_ns), 1.0)
 
     def error_bounds(self) -> ErrorBounds:
-        """Bounds of the power alone; its step is one count a reading."""
-        return ErrorBounds.of_power(
-            gain_error_max=GAIN_ERROR_MAX,
-            step_w=1e-6 / PERIOD_S,
-            power_max_w=POWER_MAX_W,
+        """Bounds of the power alone, as amperes at 1 V, which has no error; its step is one count a reading."""
+        return ErrorBounds(
+            gain_errors_max={POWER: GAIN_ERROR_MAX},
+            current_offset_max_a=0.0,
+            current_step_a=1e-6 / PERIOD_S,
+            voltage_step_v=0.0,
+            current_max_a=POWER_MAX_W,
+            seen_fraction=1.0,
             clock_error_max=CRYSTAL_ERROR_MAX,
         )
 

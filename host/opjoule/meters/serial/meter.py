@@ -19,6 +19,7 @@ from opjoule.meters.interface import (
     LOAD_SIDE,
     InputEnded,
     Losses,
+    Meter,
     MeterEvent,
     MeterGone,
     MeterIdentity,
@@ -57,7 +58,7 @@ class _Sensor(NamedTuple):
 
 
 @dataclass
-class SerialMeter:
+class SerialMeter(Meter):
     """A meter on a serial port; see Meter for the contract.
 
     Samples one or more of its sensors. The first of `sensors` is in the board's supply and has number 0 in the events,
