@@ -1,7 +1,5 @@
 """Cross-check of independent evidence on the same two clocks, which must agree within its stated uncertainty."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

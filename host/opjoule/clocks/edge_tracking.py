@@ -4,8 +4,6 @@ A wandering clock keeps its rate from one edge to the next: the positions of the
 half minute. After a gap, the tolerance grows with its length, and the shift that fits most of the edges is chosen.
 """
 
-from __future__ import annotations
-
 from typing import Final, NamedTuple
 
 import numpy as np

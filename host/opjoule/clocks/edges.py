@@ -5,8 +5,6 @@ Matching starts from stretches that agree on both clocks. It tracks each candida
 rate of those just matched, and keeps the candidate that explains the most edges.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

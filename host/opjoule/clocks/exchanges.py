@@ -5,8 +5,6 @@ the round trip bounds the error, whatever the asymmetry of the two directions. O
 the run is used, because queues only lengthen a round trip; the clock is tracked through these.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

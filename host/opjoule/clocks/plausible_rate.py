@@ -6,8 +6,6 @@ computer (CLOCK_MONOTONIC stops then: Linux clock_gettime(2)), a paused virtual 
 thousands of ppm (chrony's maxslewrate is 83,333 ppm by default: chrony.conf(5)).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

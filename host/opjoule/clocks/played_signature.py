@@ -1,7 +1,5 @@
 """Playing of the board's load signature, and its log."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ Each sample is compared with the mean of the played load over its own conversion
 part of the sampling period. Around each pattern the power may drift linearly.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Conversion of wrapping 32-bit tick counts to 64-bit time."""
 
-from __future__ import annotations
-
 WRAP = 1 << 32
 
 

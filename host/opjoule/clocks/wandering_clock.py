@@ -9,8 +9,6 @@ Source: Zucca and Tavella, IEEE Trans. UFFC 52, 289 (2005) for the model; Bierma
 smoother; Wahba, J. R. Stat. Soc. B 45, 133 (1983) for what such intervals cover when the truth is a smooth curve.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The databases, one file each (docs/reference/databases.md). Uses only the standard library."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache

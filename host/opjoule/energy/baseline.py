@@ -1,7 +1,5 @@
 """Idle power before and after a run, and the marginal energy: the run's energy above idle."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Standard error of the mean of values that are not independent."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

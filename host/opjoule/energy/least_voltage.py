@@ -1,7 +1,5 @@
 """The least supply voltage of the board in a trace."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

@@ -13,8 +13,6 @@ Source: averages of an exponentially correlated process, for example Vanmarcke, 
 greatest variance between two levels is Bhatia and Davis, Am. Math. Mon. 107, 353 (2000).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 

@@ -5,8 +5,6 @@ The burst's peak is estimated as two standard deviations of the unseen variation
 on for a fifth of the time.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Final

@@ -1,7 +1,5 @@
 """Several runs of the same measurement."""
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Sequence

@@ -9,8 +9,6 @@ energies from one calibration, or from two against one reference, can then be co
 (JCGM 100:2008, 5.2.2, F.1.2).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """Integral of a step function of time, exact at any edge, without cancellation over hours."""
 
-from __future__ import annotations
-
 import math
 from typing import Final
 

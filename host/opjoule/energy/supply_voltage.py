@@ -6,8 +6,6 @@ correction for the last (`energy/moving_current.py`) is the middle of its range.
 every current has none of these.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

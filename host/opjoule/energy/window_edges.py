@@ -1,7 +1,5 @@
 """Part of the budget that comes from the position of a window's edges."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -3,8 +3,6 @@
 If their writer was killed, a file may end inside a line; this last line is left out.
 """
 
-from __future__ import annotations
-
 import json
 from bisect import bisect_left
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reader of the loader's binary operation log. Byte grammar: docs/reference/operation-log.md."""
 
-from __future__ import annotations
-
 import mmap
 import struct
 import zlib

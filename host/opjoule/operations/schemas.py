@@ -1,7 +1,5 @@
 """Columns of the parquet files made from the loader's and the probe's files."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Parquet files of operations, events and system samples: written completely, in row groups, then renamed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

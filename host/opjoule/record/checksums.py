@@ -1,7 +1,5 @@
 """SHA-256 of a record's files: computed when a run ends, compared when a record is read."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """A record's directory: checked before a new record, created once, and held by one process at a time."""
 
-from __future__ import annotations
-
 import fcntl
 import itertools
 import os

@@ -1,7 +1,5 @@
 """Results that the job of a study reported: its phases and the measured software (`raw/run-N.results.jsonl`)."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """JSON files of a record: read with a check of their version, and always replaced as a whole."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping

@@ -1,7 +1,5 @@
 """result.json (docs/reference/run-record.md): every quantity of its study, or the reason for its absence."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Typed form of run.json: the fields that readers use, with their units. Other keys are kept but not read."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Literal
 

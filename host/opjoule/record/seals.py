@@ -5,8 +5,6 @@ files only grow, so that a seal stays valid. After a run was killed, the last se
 changed ones.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shutil

@@ -4,8 +4,6 @@ Supported are PowerTool (Monsoon), PyMonsoon, nRF Connect Power Profiler (PPK2),
 can be named. Units come from the header or from the user and are never guessed.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field

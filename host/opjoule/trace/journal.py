@@ -11,8 +11,6 @@ The sensor in the board's supply has number 0. Further sensors have files of the
 uses the parquet files if they exist, else the streams.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Collection, Iterator

@@ -1,7 +1,5 @@
 """All Parquet files of a record: checked when they are read; complete or absent, and written in row groups."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

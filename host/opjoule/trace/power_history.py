@@ -1,7 +1,5 @@
 """Mean power of the trace so far in blocks of 0.1 s, for decisions during the recording."""
 
-from __future__ import annotations
-
 from array import array
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Columns of the trace files; the metadata of every file contains its schema's name and version."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Samples of any stretch of power.parquet, read without the rest of the file."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 

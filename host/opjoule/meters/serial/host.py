@@ -3,8 +3,6 @@
 The checks only read /sys, /proc, /dev and udev's own files; no device is opened or changed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import grp
 import os

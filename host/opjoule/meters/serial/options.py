@@ -1,7 +1,5 @@
 """The options in serial:PORT,KEY=VALUE, which set how the sensor converts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from opjoule.energy.error_bounds import SHUNT_PER_K, Shunt
