@@ -16,14 +16,15 @@ import tempfile
 import threading
 import time
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from opjoule.cli import record
 from opjoule.cli.commands import parse
 from opjoule.meters.monsoon.meter import MonsoonMeter, MonsoonSettings
-from opjoule.meters.monsoon.reader import ProtocolSource
 from opjoule.record.run_record import RunRecord
 from report_browser import Browser
+from software_monsoon import SoftwareMonsoon
 
 HOST = Path(__file__).resolve().parents[1]
 
@@ -33,8 +34,8 @@ SETTLED_S = 5.0
 
 def record_here(place: Path, seconds: float) -> int:
     """Runs `measure.py record --live` with the software Monsoon as its meter. Returns: its exit status."""
-    source = ProtocolSource("software_monsoon", "SoftwareMonsoon", {"seconds": seconds + 5.0, "paced": True})
-    record.open_meters = lambda name, storage: MonsoonMeter(MonsoonSettings(), source)  # type: ignore[assignment]
+    device = partial(SoftwareMonsoon, seconds=seconds + 5.0, paced=True)
+    record.open_meters = lambda name, storage: MonsoonMeter(MonsoonSettings(), device)  # type: ignore[assignment]
     argv = ["record", "--meter", "monsoon", "--out", str(place), "--seconds", str(seconds), "--live"]
     return record.run_record(parse(argv).options)
 

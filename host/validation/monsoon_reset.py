@@ -17,12 +17,13 @@ import os
 import sys
 import tempfile
 import time
+from functools import partial
 from pathlib import Path
 
 from opjoule.errors import MeterFault
 from opjoule.meters.monsoon import MonsoonMeter, MonsoonSettings
 from opjoule.meters.monsoon.meter import RESET_LIMIT_S
-from opjoule.meters.monsoon.reader import MonsoonProtocol, ProtocolSource
+from opjoule.meters.monsoon.reader import MonsoonProtocol
 
 RESET_S = 5.0
 
@@ -41,8 +42,8 @@ def protocol(bus: str, reset_s: float) -> MonsoonProtocol:
 def opened(bus: Path, reset_s: float) -> tuple[float, list[str], str]:
     """Opens the meter once; returns (seconds, messages, serial number or fault)."""
     said = io.StringIO()
-    source = ProtocolSource("monsoon_reset", "protocol", {"bus": str(bus), "reset_s": reset_s})
-    meter, began_s = MonsoonMeter(MonsoonSettings(), source), time.monotonic()
+    made = partial(protocol, bus=str(bus), reset_s=reset_s)
+    meter, began_s = MonsoonMeter(MonsoonSettings(), made), time.monotonic()
     try:
         with contextlib.redirect_stderr(said):
             outcome = f"serial number {meter.open().serial_number}"

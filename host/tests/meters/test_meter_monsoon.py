@@ -1,6 +1,7 @@
 """A Monsoon's packets become energy that holds the truth, whatever is lost, and power is applied last."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -16,13 +17,12 @@ from opjoule.meters.monsoon.assembler import CALIBRATION, MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import HVPM, LVPM, ChannelScale
 from opjoule.meters.monsoon.packets import PacketColumn, decode, whole_packets
-from opjoule.meters.monsoon.reader import ProtocolSource
 from opjoule.meters.registry import open_meter
 from opjoule.trace.journal import TraceJournal, read_trace
 from opjoule.trace.power_trace import PowerTrace
 from software_monsoon import HVPM as UNIT
 from software_monsoon import LVPM as LV_UNIT
-from software_monsoon import Hardware, Supply, stream
+from software_monsoon import Absent, Forbidden, Hardware, Resetting, SoftwareMonsoon, Supply, stream
 
 BURSTS = Supply(
     time_s=tuple(np.arange(0, 12, 0.0437)),
@@ -218,9 +218,7 @@ def test_a_setting_that_would_harm_or_mean_nothing_is_refused_before_connecting(
 
 
 def software(settings=None, **arguments):
-    return MonsoonMeter(
-        settings or MonsoonSettings(), ProtocolSource("software_monsoon", "SoftwareMonsoon", arguments)
-    )
+    return MonsoonMeter(settings or MonsoonSettings(), partial(SoftwareMonsoon, **arguments))
 
 
 @pytest.fixture
@@ -286,7 +284,7 @@ def test_another_model_than_asked_is_refused(opened):
 
 def test_a_missing_permission_answers_with_the_udev_rule(waiter, capsys):
     with pytest.raises(MeterFault, match=r"60-monsoon\.rules"):
-        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Forbidden")).open()
+        MonsoonMeter(MonsoonSettings(), Forbidden).open()
     assert waiter.now_s == 0.0 and not capsys.readouterr().err
 
 
@@ -310,7 +308,7 @@ def waiter(monkeypatch):
 
 def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset(waiter, capsys):
     with pytest.raises(MeterFault, match=r"Unable to find device.*plugged in"):
-        MonsoonMeter(MonsoonSettings(), ProtocolSource("software_monsoon", "Absent")).open()
+        MonsoonMeter(MonsoonSettings(), Absent).open()
     [said] = capsys.readouterr().err.splitlines()
     assert waiter.now_s == 10.0 and "up to 10 s" in said
 
@@ -318,8 +316,7 @@ def test_a_missing_device_is_one_plain_line_after_the_time_of_a_reset(waiter, ca
 @pytest.mark.parametrize("arguments", [{"absent_for": 10}, {"absent_for": 8, "then_forbidden": 2}], ids=str)
 def test_a_device_that_resets_for_5_s_is_waited_for(waiter, capsys, arguments):
     """udev gives the right to open it a moment after it is back: that is waited for, too."""
-    source = ProtocolSource("software_monsoon", "Resetting", arguments)
-    meter = MonsoonMeter(MonsoonSettings(), source)
+    meter = MonsoonMeter(MonsoonSettings(), partial(Resetting, **arguments))
     try:
         assert meter.open().board == "HVPM"
     finally:

@@ -194,11 +194,12 @@ def two_at_once(run: Recording) -> Trial:
 
 _MONSOON = """
 import sys
+from functools import partial
 from opjoule.meters.monsoon import meter
-from opjoule.meters.monsoon.reader import ProtocolSource
+from software_monsoon import SoftwareMonsoon
 seconds = float(sys.argv[1])
 asked = {"seconds": seconds, "paced": True, "unplugged": True}
-meter.ProtocolSource = lambda: ProtocolSource("software_monsoon", "SoftwareMonsoon", asked)
+meter.MonsoonMeter = partial(meter.MonsoonMeter, make_protocol=partial(SoftwareMonsoon, **asked))
 from opjoule.cli.start import main
 sys.exit(main(sys.argv[2:]))
 """

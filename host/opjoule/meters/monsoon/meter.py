@@ -14,7 +14,7 @@ from opjoule.meters.kinds import Address, MeterKind, Wishes
 from opjoule.meters.monsoon.assembler import MonsoonAssembler
 from opjoule.meters.monsoon.calibration import Calibration
 from opjoule.meters.monsoon.models import DAC_RANGES, HVPM, LVPM, MODELS, PASSTHROUGH, Model, Opcode
-from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, ProtocolSource, Reader
+from opjoule.meters.monsoon.reader import LIBRARY, PERMISSION, MakeProtocol, Reader, usb_protocol
 from opjoule.meters.streaming import StreamingMeter
 from opjoule.meters.usb_link import LIBUSB
 
@@ -70,14 +70,14 @@ class MonsoonSettings:
 class MonsoonMeter(StreamingMeter[Reader, MonsoonAssembler]):
     """A HVPM or LVPM; see Meter for the contract."""
 
-    def __init__(self, settings: MonsoonSettings, source: ProtocolSource | None = None) -> None:
+    def __init__(self, settings: MonsoonSettings, make_protocol: MakeProtocol = usb_protocol) -> None:
         self._settings, self._model = settings, settings.checked()
         super().__init__("monsoon", lambda: self._model.error_bounds(settings.channel))
-        self._source = source or ProtocolSource()
+        self._make_protocol = make_protocol
 
     def _connect(self) -> MeterIdentity:
         """Connects, and waits for an absent device: a Monsoon resets when its last user closes it."""
-        self._device = Reader(self._source)
+        self._device = Reader(self._make_protocol)
         code = self._hardware_model()
         if code != self._model.code:
             name = next((model.name for model in MODELS.values() if model.code == code), f"model {code}")

@@ -6,7 +6,6 @@ them, so that a busy receiver does not stop the reading.
 
 import contextlib
 import gc
-import importlib
 import io
 import multiprocessing
 import os
@@ -15,8 +14,8 @@ import signal
 import threading
 import time
 from array import array
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Final
 
@@ -44,17 +43,8 @@ MonsoonProtocol = Any
 stopSampling, BulkRead and closeDevice."""
 
 
-@dataclass(frozen=True)
-class ProtocolSource:
-    """Name of the callable that opens the connection inside the process."""
-
-    module: str = "opjoule.meters.monsoon.reader"
-    name: str = "usb_protocol"
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-    def make(self) -> MonsoonProtocol:
-        """The connection, in this process."""
-        return getattr(importlib.import_module(self.module), self.name)(**self.arguments)
+MakeProtocol = Callable[[], MonsoonProtocol]
+"""Opens the connection; called inside the reader process, to which it is pickled."""
 
 
 @dataclass(frozen=True)
@@ -69,10 +59,10 @@ class Batch:
 class Reader:
     """The host's side of the reader process. Use it from one thread at a time."""
 
-    def __init__(self, source: ProtocolSource) -> None:
+    def __init__(self, make_protocol: MakeProtocol) -> None:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
-        arguments = theirs, source
+        arguments = theirs, make_protocol
         self._process = context.Process(target=_serve, args=arguments, name="monsoon-reader", daemon=True)
         self._process.start()
         theirs.close()
@@ -136,7 +126,7 @@ class Reader:
         return str(kind), content
 
 
-def _serve(pipe: Connection, source: ProtocolSource) -> None:
+def _serve(pipe: Connection, make_protocol: MakeProtocol) -> None:
     """Runs in the process: answers requests until it is asked to close or the host is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the host, which ends this process in order
     with contextlib.suppress(OSError):
@@ -146,7 +136,7 @@ def _serve(pipe: Connection, source: ProtocolSource) -> None:
     sender = threading.Thread(target=_send_all, args=(pipe, outbox), daemon=True)
     sender.start()
     try:
-        _Server(pipe, source, outbox).run()
+        _Server(pipe, make_protocol, outbox).run()
     finally:
         outbox.put(None)
         sender.join(_LINGER_S)
@@ -162,9 +152,12 @@ class _Server:
     """State inside the reader process."""
 
     def __init__(
-        self, pipe: Connection, source: ProtocolSource, outbox: "queue.SimpleQueue[tuple[str, Any] | None]"
+        self,
+        pipe: Connection,
+        make_protocol: MakeProtocol,
+        outbox: "queue.SimpleQueue[tuple[str, Any] | None]",
     ) -> None:
-        self._pipe, self._source, self._outbox = pipe, source, outbox
+        self._pipe, self._make_protocol, self._outbox = pipe, make_protocol, outbox
         self._protocol: MonsoonProtocol | None = None
         self._sampling = False
 
@@ -195,7 +188,7 @@ class _Server:
 
     def _do(self, what: str, arguments: list[Any]) -> Any:
         if what == "connect":
-            self._protocol = self._source.make()
+            self._protocol = self._make_protocol()
             return self._protocol.Connect(*arguments)
         assert self._protocol is not None
         if what == "get":

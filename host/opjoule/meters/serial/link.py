@@ -2,6 +2,8 @@
 
 import itertools
 from collections.abc import Callable
+from dataclasses import fields
+from enum import IntEnum
 from typing import TypeVar
 
 from opjoule.clocks.host_clock import HostClock, now_s
@@ -83,13 +85,30 @@ class SerialLink:
                     return message
         raise self._silent(limit_s)
 
-    def command(self, command: Command, limit_s: float = ANSWER_LIMIT_S) -> messages.Ack:
-        """Sends a command that changes something. Raises: MeterFault: no answer in `limit_s`; MeterGone."""
-        return self.ask(command, messages.Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
+    def command(self, command: Command, limit_s: float = ANSWER_LIMIT_S) -> None:
+        """Sends a command that changes something. Raises: MeterFault: refused, or no answer in `limit_s`; MeterGone."""
+        ack = self.ask(command, messages.Ack, limit_s, wanted=lambda ack: ack.command == command.TYPE)
+        # A start or stop whose answer was lost is repeated, when it has been done already.
+        is_repeated = ack.result == messages.Result.WRONG_STATE and not isinstance(
+            command, messages.Configure
+        )
+        if ack.result != messages.Result.OK and not is_repeated:
+            raise self._refused(command, ack)
 
     def close(self) -> None:
         """Releases the port; never raises."""
         self._port.close()
+
+    def _refused(self, command: Command, ack: messages.Ack) -> MeterFault:
+        reason = name_of(messages.Result, ack.result).replace("_", " ")
+        if ack.result == messages.Result.BAD_VALUE:
+            names = [known.name for known in fields(command)]
+            name = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
+            reason = f"cannot do {name} = {getattr(command, name, '?')}"
+        elif ack.result == messages.Result.SENSOR_FAILED:
+            fault = name_of(messages.Fault, ack.detail)
+            reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
+        return MeterFault(f"meter on {self.path}: {type(command).__name__.lower()} refused: {reason}")
 
     def _silent(self, limit_s: float) -> MeterFault:
         if self.counts.frames:
@@ -115,7 +134,6 @@ class SerialLink:
         )
 
 
-def done(command: Command, ack: messages.Ack) -> bool:
-    """True if the ack confirms the command, or shows that a repeated start or stop had been done before."""
-    may_repeat = isinstance(command, messages.Start | messages.Stop)
-    return ack.result == messages.Result.OK or (may_repeat and ack.result == messages.Result.WRONG_STATE)
+def name_of(kind: type[IntEnum], code: int) -> str:
+    """Name of a code in lower case; the number if the code is unknown."""
+    return kind(code).name.lower() if code in kind._value2member_map_ else str(code)

@@ -3,8 +3,7 @@
 import contextlib
 import itertools
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from enum import IntEnum
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from opjoule.clocks.exchanges import Exchange
@@ -28,7 +27,7 @@ from opjoule.meters.interface import (
 from opjoule.meters.kinds import Address, MeterKind, ShuntOf, Wishes
 from opjoule.meters.serial.assembler import Assembler, status_ticks
 from opjoule.meters.serial.conversions import ConversionAssembler
-from opjoule.meters.serial.link import ANSWER_LIMIT_S, Command, SerialLink, done
+from opjoule.meters.serial.link import ANSWER_LIMIT_S, SerialLink, name_of
 from opjoule.meters.serial.options import (
     GENUINE,
     OPTIONS,
@@ -47,7 +46,6 @@ LATE_LIMIT_S = 300.0
 REPLY_LIMIT_S = 0.05
 """Time after a clock request in which bytes are read as they come, so that the reply's arrival is exact."""
 NS_PER_S = 1_000_000_000
-_CHIP_CODES = frozenset(messages.ChipKind)
 
 
 class _Sensor(NamedTuple):
@@ -112,8 +110,7 @@ class SerialMeter(Meter):
         for place in range(len(identity.items)):
             if place not in self.sensors and identity.items["chip"][place] == messages.ChipKind.NONE:
                 continue
-            command = self._configuration(identity, place)
-            self._expect_done(command, link.command(command))
+            link.command(self._configuration(identity, place))
 
     def start(self) -> None:
         """Starts sampling."""
@@ -129,8 +126,7 @@ class SerialMeter(Meter):
         self._events.clear()
         self._assembler = Assembler(ns_per_tick, conversions, status_ticks(status))
         self._reset = None  # answers to a repeated identify came before the answer to the status
-        command = messages.Start()
-        self._expect_done(command, link.command(command))
+        link.command(messages.Start())
 
     def read(self, timeout_s: float) -> list[MeterEvent]:
         """Events since the last call.
@@ -165,9 +161,7 @@ class SerialMeter(Meter):
     def stop(self) -> list[MeterEvent]:
         """Stops sampling and waits for the final sums, which show frames lost at the end."""
         link, _ = self._opened()
-        command = messages.Stop()
-        limit_s = LATE_LIMIT_S if is_pseudo_terminal(self.path) else ANSWER_LIMIT_S
-        self._expect_done(command, link.command(command, limit_s))
+        link.command(messages.Stop(), LATE_LIMIT_S if is_pseudo_terminal(self.path) else ANSWER_LIMIT_S)
         link.ask(
             messages.RequestStatus(),
             messages.Status,
@@ -263,11 +257,11 @@ class SerialMeter(Meter):
             place=self.path,
             protocol_version=identity.protocol_version,
             firmware_version=".".join(str(part) for part in identity.firmware_version),
-            board=_name(messages.ControllerKind, identity.controller),
+            board=name_of(messages.ControllerKind, identity.controller),
             serial_number=number.hex() if any(number) else "",
             reset_cause=_causes(identity.reset_cause),
             tick_hz=identity.tick_hz,
-            sensors=tuple(SensorIdentity(_name(messages.ChipKind, int(c)), int(a)) for c, a in sensors),
+            sensors=tuple(SensorIdentity(name_of(messages.ChipKind, int(c)), int(a)) for c, a in sensors),
             voltage_at=LOAD_SIDE,
             simulated=is_pseudo_terminal(self.path),
             notes=self._notes(identity),
@@ -275,31 +269,10 @@ class SerialMeter(Meter):
 
     def _notes(self, identity: messages.Identity) -> tuple[str, ...]:
         """Notes on its sensors' chips, for the user."""
-        known = [place for place in self.sensors if place < len(identity.items)]
-        kinds = [
-            messages.ChipKind(code)
-            for place in known
-            if (code := int(identity.items["chip"][place])) in _CHIP_CODES
-        ]
-        return tuple(dict.fromkeys(chip_of(kind).note for kind in kinds if kind and chip_of(kind).note))
-
-    def _expect_done(self, command: Command, ack: messages.Ack) -> None:
-        """Raises: MeterFault: the meter refused."""
-        if done(command, ack):
-            return
-        reason = _name(messages.Result, ack.result).replace("_", " ")
-        if ack.result == messages.Result.BAD_VALUE:
-            names = [known.name for known in fields(command)]
-            name = names[ack.detail] if ack.detail < len(names) else f"field {ack.detail}"
-            reason = f"cannot do {name} = {getattr(command, name, '?')}"
-        elif ack.result == messages.Result.SENSOR_FAILED:
-            fault = _name(messages.Fault, ack.detail)
-            reason = f"its sensor did not answer ({fault}): check the wiring of SDA, SCL, VCC and GND"
-        raise MeterFault(f"meter on {self.path}: {type(command).__name__.lower()} refused: {reason}")
-
-
-def _name(kind: type[IntEnum], code: int) -> str:
-    return kind(code).name.lower() if code in kind._value2member_map_ else str(code)
+        recorded = [place for place in self.sensors if place < len(identity.items)]
+        codes = set(identity.items["chip"][recorded].tolist()) - {messages.ChipKind.NONE}
+        notes = (chip_of(kind).note for kind in messages.ChipKind if kind in codes)
+        return tuple(dict.fromkeys(note for note in notes if note))
 
 
 def _causes(bits: int) -> str:
