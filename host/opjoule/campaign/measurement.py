@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import platform
 import subprocess
 import sys
@@ -13,8 +12,6 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from typing import Any
-
-import pyarrow as pa
 
 import opjoule
 from opjoule.devices.board import Board
@@ -31,6 +28,7 @@ from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
 from opjoule.measuring.recording import Recording
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
+from opjoule.memory import reused_memory
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
 from opjoule.meters.kinds import Wishes
@@ -162,23 +160,15 @@ def _conclude(
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
-        write_report(record, timeline)
+        with reused_memory():
+            timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
+            write_report(record, timeline)
     except KeyboardInterrupt:
         if record.status == "partial":
             record.add_fault(f"interrupted by the user (Ctrl-C) in the analysis{_later(record)}")
         raise
     except OSError as error:
         raise _unwritten(record, error) from error
-    finally:
-        _give_back_memory()
-
-
-def _give_back_memory() -> None:
-    """Returns the memory of ended threads and freed arrays to the system, so that a campaign does not grow."""
-    pa.default_memory_pool().release_unused()
-    with suppress(AttributeError):  # only glibc has it
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def _unwritten(record: RunRecord, error: OSError) -> OpJouleError:

@@ -71,11 +71,16 @@ def fit_exchanges(exchanges: Sequence[Exchange], near: str, far: str) -> ClockMa
     return course.clock_map(near, far, "exchanges", common_ns / 2 / SQRT3)
 
 
+def stamps_ns(exchanges: Sequence[Exchange]) -> Int64Array:
+    """The four time stamps of each exchange in their order, shape (n, 4)."""
+    return np.array(
+        [(one.sent_ns, one.far_received_ns, one.far_sent_ns, one.received_ns) for one in exchanges], np.int64
+    )
+
+
 def _midpoints(exchanges: Sequence[Exchange]) -> tuple[Int64Array, Int64Array, Int64Array]:
     """Near and far time at the middle of each exchange, and its round trip, by near time."""
-    stamps = np.array(
-        [(e.sent_ns, e.far_received_ns, e.far_sent_ns, e.received_ns) for e in exchanges], np.int64
-    )
+    stamps = stamps_ns(exchanges)
     # sorted by the middle, because an exchange may begin before another and end after it
     stamps = stamps[np.argsort(stamps[:, 0] + (stamps[:, 3] - stamps[:, 0]) // 2, kind="stable")]
     sent, far_received, far_sent, received = stamps.T

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from opjoule.clocks.clock_map import ClockMap, Float64Array, Int64Array
-from opjoule.clocks.exchanges import Exchange
+from opjoule.clocks.exchanges import Exchange, stamps_ns
 
 SLACK_NS: Final = 1_000_000.0
 """Clock error that causes no warning: too small to affect any energy."""
@@ -42,11 +42,11 @@ def odd_stretch(exchanges: Sequence[Exchange], error_max: float) -> OddStretch |
     usable = [one for one in exchanges if one.received_ns >= one.sent_ns]
     if len(usable) < 2:
         return None
-    soonest = _soonest(usable)
-    near_ns = np.array([(one.sent_ns + one.received_ns) // 2 for one in soonest], np.int64)
-    far_ns = np.array([(one.far_received_ns + one.far_sent_ns) // 2 for one in soonest], np.int64)
-    half_trip_ns = np.array([_apart_ns(one) / 2 for one in soonest], np.float64)
-    return _worst(near_ns, far_ns, half_trip_ns, error_max)
+    sent_ns, far_received_ns, far_sent_ns, received_ns = stamps_ns(usable).T
+    apart_ns = _apart_ns(received_ns - sent_ns, far_sent_ns - far_received_ns)
+    soonest = _soonest(apart_ns, received_ns - far_sent_ns)
+    near_ns, far_ns = (sent_ns + received_ns) // 2, (far_received_ns + far_sent_ns) // 2
+    return _worst(near_ns[soonest], far_ns[soonest], apart_ns[soonest] / 2, error_max)
 
 
 def odd_stretch_of_map(
@@ -59,21 +59,22 @@ def odd_stretch_of_map(
     return _worst(near_ns, clock_map.to_target(near_ns), 3.0 * clock_map.u_ns(near_ns), error_max)
 
 
-def _apart_ns(one: Exchange) -> int:
+def _apart_ns(waited_ns: Int64Array, answering_ns: Int64Array) -> Int64Array:
     """The time within which both clocks were read: the round trip.
 
     The far side cannot take longer for its answer than the near side waits for it. If it states so, as a clock does
     that runs too fast, all of the near side's wait counts.
     """
-    return one.round_trip_ns if one.round_trip_ns >= 0 else one.received_ns - one.sent_ns
+    return np.where(answering_ns <= waited_ns, waited_ns - answering_ns, waited_ns)
 
 
-def _soonest(exchanges: Sequence[Exchange]) -> list[Exchange]:
-    """The exchange with the shortest delay in each group of consecutive ones; on equal delays the earliest answer."""
-    count = max(len(exchanges) // max(min(TOGETHER, len(exchanges) // 4), 1), 1)
-    groups = [group.tolist() for group in np.array_split(np.arange(len(exchanges)), count)]
-    delays_ns = [(_apart_ns(one), one.received_ns - one.far_sent_ns) for one in exchanges]
-    return [exchanges[min(group, key=delays_ns.__getitem__)] for group in groups]
+def _soonest(apart_ns: Int64Array, answered_ns: Int64Array) -> Int64Array:
+    """Index of the shortest delay in each group of consecutive exchanges; on equal delays the earliest answer."""
+    size = apart_ns.size
+    groups = np.array_split(np.arange(size), max(size // max(min(TOGETHER, size // 4), 1), 1))
+    group = np.repeat(np.arange(len(groups)), [members.size for members in groups])
+    order = np.lexsort((answered_ns, apart_ns, group))
+    return order[np.searchsorted(group, np.arange(len(groups)))]
 
 
 def _worst(

@@ -92,11 +92,13 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
     }
     with rewriting(path) as file, pq.ParquetWriter(file, schema, **encoding) as writer:
         waiting: list[pa.Table] = []
+        rows = 0
         for part in itertools.chain(first, coming):
             waiting.append(part)
-            if sum(batch.num_rows for batch in waiting) >= ROW_GROUP_ROWS:
+            rows += part.num_rows
+            if rows >= ROW_GROUP_ROWS:
                 writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_ROWS)
-                waiting = []
+                waiting, rows = [], 0
         if waiting:
             writer.write_table(pa.concat_tables(waiting), row_group_size=ROW_GROUP_ROWS)
 

@@ -1,0 +1,37 @@
+"""Tests of reused memory: an array takes the place of a freed one, and at the end the system gets it back."""
+
+import resource
+from pathlib import Path
+
+import numpy as np
+from opjoule.memory import reused_memory
+
+ARRAY_BYTES = 100_000_000
+"""glibc alone returns an array of this size to the system as soon as it is freed."""
+
+
+def new_pages() -> int:
+    """Number of pages that an array takes from the system."""
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_minflt
+    np.ones(ARRAY_BYTES // 8)
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_minflt - before
+
+
+def resident_bytes() -> int:
+    """Memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+
+
+def test_an_array_uses_the_memory_of_one_that_was_freed():
+    new_pages()
+    usual = new_pages()
+    with reused_memory():
+        new_pages()
+        assert new_pages() < usual / 10
+
+
+def test_freed_memory_is_returned_at_the_end():
+    with reused_memory():
+        new_pages()
+        within = resident_bytes()
+    assert resident_bytes() < within - ARRAY_BYTES / 2
