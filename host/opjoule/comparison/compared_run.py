@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from opjoule.comparison.cell_mean import comparison_side
-from opjoule.comparison.settings import GROUPS, RIG, Settings, kept, once, value_bytes
+from opjoule.comparison.settings import RIG, Settings, kept, settings_of, value_bytes
 from opjoule.comparison.value_words import label
 from opjoule.energy.comparison import Side
 from opjoule.errors import RecordFault
@@ -101,7 +101,7 @@ def read_compared(
         record.run.found.started_utc or "",
         answer.trace_only,
         kept(record.document.get("asked", {})),
-        {group: once(tuple(read(record.document).items())) for group, read in GROUPS.items()},
+        settings_of(record.document),
         kept(answer.result),
         answer.quantities,
         answer.concluded.repeats,

@@ -49,14 +49,18 @@ def to_json(compared: Compared) -> dict[str, Any]:
         {
             **({"condition": dict(group.stratum)} if group.stratum else {}),
             "name": group.name,
-            "metric": key,
-            **{name: number[name] for name in ("value", "u", "unit")},
+            "metric": quantity.key,
+            **{
+                name: number
+                for name, number in group.mean(quantity).items()
+                if name in ("value", "u", "unit")
+            },
             "runs": [str(run.place) for run in group.runs],
             "warnings": marks_of(group.runs),
         }
-        for (key, at) in compared.sides
-        for group in [compared.groups[at]]
-        for number in [compared.mean(key, at)]
+        for quantity in compared.quantities
+        for group in compared.groups
+        if quantity.key in group.means
     ]
     contrasts = [
         {
@@ -147,9 +151,8 @@ def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
     shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
     shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
-    for at, group in enumerate(compared.groups):
-        known = (quantity.key, at) in compared.sides
-        value = quantity_text(from_json(compared.mean(quantity.key, at))) if known else NONE
+    for group in compared.groups:
+        value = quantity_text(from_json(group.mean(quantity))) if quantity.key in group.means else NONE
         shown.add_row(*(group.stratum[axis] for axis in axes), group.name, value, str(len(group.runs)))
     return shown
 

@@ -55,6 +55,12 @@ class Group:
     stratum: Mapping[str, str]
     name: str
     runs: tuple[ComparedRun, ...]
+    means: dict[str, Side] = field(default_factory=dict, repr=False)
+    """Key of a compared quantity -> its mean, if the group has one."""
+
+    def mean(self, of: Definition) -> dict[str, Any]:
+        """The mean of a quantity as a number of result.json."""
+        return cell_mean([run.numbers for run in self.runs], of)
 
 
 @dataclass(frozen=True)
@@ -110,8 +116,6 @@ class Compared:
     question: Question
     simulated: bool
     groups: tuple[Group, ...]
-    sides: Mapping[tuple[str, int], Side]
-    """(quantity's key, number of the group) -> its mean, if it has one."""
     contrasts: tuple[Contrast, ...]
     quantities: tuple[Definition, ...]
     notes: tuple[str, ...]
@@ -122,16 +126,15 @@ class Compared:
         """Warnings of the runs."""
         return warnings_of(group.runs for group in self.groups)
 
-    def mean(self, key: str, group: int) -> dict[str, Any]:
-        """A group's mean as a number of result.json, by the quantity's key and the group's number."""
-        of = next(quantity for quantity in self.quantities if quantity.key == key)
-        return cell_mean([run.numbers for run in self.groups[group].runs], of)
-
     def marks(self, contrast: Contrast) -> list[str]:
         """Warnings of both sides of a contrast, in one or two words each."""
-        groups = [group for group in self.groups if group.stratum == contrast.stratum]
-        sides = [group for group in groups if group.name in (contrast.a, contrast.b)]
+        sides = [self.group(name, contrast.stratum) for name in (contrast.a, contrast.b)]
+        sides.sort(key=self.groups.index)
         return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
+
+    def group(self, name: str, stratum: Mapping[str, str]) -> Group:
+        """The group of this name in a stratum."""
+        return next(group for group in self.groups if (group.name, group.stratum) == (name, stratum))
 
 
 def compare(
@@ -147,20 +150,16 @@ def compare(
         strata.setdefault(tuple(group.stratum.values()), []).append(group.runs)
     notes = check_comparable(strata.values(), question.by, question.although)
     quantities = _quantities(runs, question.metrics)
-    means: dict[tuple[str, int], Side] = {}
     for quantity in quantities:
-        for at, group in enumerate(groups):
-            side, lacking = _mean(group, quantity)
-            notes += lacking
-            if side:
-                means[quantity.key, at] = side
+        for group in groups:
+            if side := _mean(group, quantity, notes):
+                group.means[quantity.key] = side
     contrasts = [
         contrast
         for quantity in quantities
         for a, b in _pairs(groups, question)
-        if (quantity.key, a) in means and (quantity.key, b) in means
-        for sides in [(means[quantity.key, a], means[quantity.key, b])]
-        for contrast in _contrasts(quantity, groups[a], groups[b], sides, question, notes)
+        if quantity.key in a.means and quantity.key in b.means
+        for contrast in _contrasts(quantity, a, b, question, notes)
     ]
     if not contrasts:
         why = next((line for line in notes if "left out" in line), "no two groups of runs have it")
@@ -180,7 +179,6 @@ def compare(
         question,
         any(run.simulated for run in runs),
         tuple(groups),
-        means,
         tuple(judged(contrasts, question.tolerance)),
         tuple(quantities),
         tuple(dict.fromkeys(notes)),
@@ -196,15 +194,10 @@ def judged_together(answers: Sequence[Compared]) -> list[Compared]:
 
 
 def _contrasts(
-    quantity: Definition,
-    a: Group,
-    b: Group,
-    means: tuple[Side, Side],
-    question: Question,
-    notes: list[str],
+    quantity: Definition, a: Group, b: Group, question: Question, notes: list[str]
 ) -> list[Contrast]:
     """Contrast of two groups; empty without a block in common on several rigs."""
-    sides = compared_sides(quantity, a, b, means, question)
+    sides = compared_sides(quantity, a, b, (a.means[quantity.key], b.means[quantity.key]), question)
     if sides is None:
         notes.append(
             f"{a.name} and {b.name} are left out: no block has both on one rig, so a difference could "
@@ -240,22 +233,15 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     for number, run in enumerate(runs):
         name = sides[number] if sides else " ".join(run.value(axis) for axis in question.by)
         by_group.setdefault((tuple(run.value(axis) for axis in apart), name), []).append(run)
-    stratum_ranks: dict[tuple[str, ...], int] = {}
-    name_ranks: dict[str, int] = {}
-    for (stratum, name), members in by_group.items():
+    ranks: dict[tuple[str, ...] | str, int] = {}
+    for parts, members in by_group.items():
         rank = min(run.rank for run in members)
-        stratum_ranks[stratum] = min(rank, stratum_ranks.get(stratum, rank))
-        name_ranks[name] = min(rank, name_ranks.get(name, rank))
+        for part in parts:
+            ranks[part] = min(rank, ranks.get(part, rank))
     # In the campaign's order, else by name; before and after in that order.
     ordered = sorted(
         by_group.items(),
-        key=lambda item: (
-            stratum_ranks[item[0][0]],
-            item[0][0],
-            name_ranks[item[0][1]],
-            item[0][1] != BEFORE,
-            item[0][1],
-        ),
+        key=lambda item: (*((ranks[part], part != BEFORE, part) for part in item[0]),),
     )
     groups = [
         Group(dict(zip(apart, values, strict=True)), name, tuple(members))
@@ -272,19 +258,15 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
     return groups
 
 
-def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[int, int]]:
-    """Pairs (a, b) of group numbers within one stratum; `b` is the reference group."""
-    pairs = [
-        (b, a)
-        for a, b in itertools.combinations(range(len(groups)), 2)
-        if groups[a].stratum == groups[b].stratum
-    ]
+def _pairs(groups: Sequence[Group], question: Question) -> list[tuple[Group, Group]]:
+    """Pairs (a, b) of groups of one stratum; `b` is the reference group."""
+    pairs = [(b, a) for a, b in itertools.combinations(groups, 2) if a.stratum == b.stratum]
     if not question.against:
         return pairs
     return [
-        (a, b) if groups[b].name == question.against else (b, a)
+        (a, b) if b.name == question.against else (b, a)
         for a, b in pairs
-        if question.against in (groups[a].name, groups[b].name)
+        if question.against in (a.name, b.name)
     ]
 
 
@@ -301,17 +283,16 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
     return quantities
 
 
-def _mean(group: Group, quantity: Definition) -> tuple[Side | None, list[str]]:
-    """Mean over a group's runs; and a line for each run that lacks the quantity."""
-    sides, lacking = [], []
+def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
+    """Mean over a group's runs; a run that lacks the quantity has a line in the notes."""
+    sides = []
     for run in group.runs:
         try:
             sides.append(run.side(quantity))
         except ValueError as fault:
-            lacking.append(
-                f"{run.place} ({group.name}) is left out: no {quantity.label or quantity.key}: {fault}"
-            )
-    return (Side.mean(sides) if sides else None), lacking
+            lacking = f"no {quantity.label or quantity.key}: {fault}"
+            notes.append(f"{run.place} ({group.name}) is left out: {lacking}")
+    return Side.mean(sides) if sides else None
 
 
 def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contrast]:
@@ -321,15 +302,12 @@ def judged(contrasts: Sequence[Contrast], tolerance: float = 0.0) -> list[Contra
         for contrast in contrasts
     ]
     together = holm([probability for probability in alone if probability is not None])
-    judged, adjusted = len(together), iter(together)
+    adjusted = iter(together)
     return [
         replace(
-            contrast,
-            probability=probability,
-            adjusted=None if probability is None else next(adjusted),
-            judged=judged,
+            contrast, probability=of, adjusted=None if of is None else next(adjusted), judged=len(together)
         )
-        for contrast, probability in zip(contrasts, alone, strict=True)
+        for contrast, of in zip(contrasts, alone, strict=True)
     ]
 
 

@@ -101,7 +101,7 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
     if not stratum:
         return ""
     named = sorted(stratum, key=lambda axis: (axis not in NAMED, list(stratum).index(axis)))
-    group = next((group for group in compared.groups if group.stratum == stratum), None)
+    group = next(group for group in compared.groups if group.stratum == stratum)
     parts = [_in_words(value_words, axis, stratum[axis], group, compared) for axis in named]
     return f"{'on' if named[0] in NAMED else 'with'} {', '.join(parts)}, "
 
@@ -109,20 +109,18 @@ def place_words(stratum: Mapping[str, str], compared: Compared) -> str:
 def side_words(name: str, stratum: Mapping[str, str], compared: Compared) -> str:
     """A group in words: "the SD card", "LevelDB on the SD card"."""
     by = compared.question.by
-    group = next(
-        (group for group in compared.groups if group.name == name and group.stratum == stratum), None
-    )
-    if by == (SIDE,) or group is None:
+    if by == (SIDE,):
         return name
+    group = compared.group(name, stratum)
     values = [_in_words(value_words, axis, group.runs[0].value(axis), group, compared) for axis in by]
     return " on ".join(values) if set(by) <= set(NAMED) else ", ".join(values)
 
 
 def _in_words(
-    words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group | None, compared: Compared
+    words: Callable[[str, str, set[str]], str], axis: str, value: str, group: Group, compared: Compared
 ) -> str:
     """A value by `value_words` or `label`; a database has the name that its study uses."""
-    if group is not None and axis in ("db", SYSTEM):
+    if axis in ("db", SYSTEM):
         value = group.runs[0].words(axis) or value
     return words(axis, value, {run.value(axis) for group in compared.groups for run in group.runs})
 
@@ -142,7 +140,5 @@ def stratum_labels(group: Group, compared: Compared) -> dict[str, str]:
 
 def pair_labels(contrast: Contrast, compared: Compared) -> tuple[str, str, str]:
     """Labels of a contrast: stratum and both sides, as ("LevelDB", "SD card", "eMMC")."""
-    groups = [group for group in compared.groups if group.stratum == contrast.stratum]
-    labels = {group.name: label_of(group, compared) for group in groups}
-    stratum = stratum_labels(groups[0], compared) if groups else contrast.stratum
-    return ", ".join(stratum.values()), labels.get(contrast.a, contrast.a), labels.get(contrast.b, contrast.b)
+    a, b = (compared.group(name, contrast.stratum) for name in (contrast.a, contrast.b))
+    return ", ".join(stratum_labels(a, compared).values()), label_of(a, compared), label_of(b, compared)

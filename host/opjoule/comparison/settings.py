@@ -7,7 +7,7 @@ compact copies: equal texts once, and small objects for the numbers of result.js
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -36,91 +36,27 @@ _STUDY_OWN: Final = (
 """Keys of a study that belong to other groups."""
 
 
-def _at(document: Mapping[str, Any], path: str) -> Any:
-    value: Any = document
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def _values(**paths: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    """Reads keys from paths of run.json; missing ones are left out."""
-
-    return lambda document: {
-        key: str(value) for key, path in paths.items() if (value := _at(document, path)) is not None
-    }
-
-
-def _summary(document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The loader's summary of the first run; empty for a study without a loader."""
-    return _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
-
-
-def _workload(group: str) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-
-    return lambda document: {
-        key: str(value)
-        for key, value in (_summary(document).get("workload") or {}).items()
-        if _WORKLOAD_GROUPS.get(key, "workload") == group
-    }
-
-
-def _engine(*, durability: bool) -> Callable[[Mapping[str, Any]], dict[str, str]]:
-    return lambda document: {
-        key: str(value)
-        for key, value in (_summary(document).get("settings") or {}).items()
-        if (key == "durability") is durability
-    }
-
-
-def _study(document: Mapping[str, Any]) -> dict[str, str]:
-    study = _at(document, "plan.study") or {}
-    return {key: str(value) for key, value in study.items() if key not in _STUDY_OWN}
-
-
-def _reset(document: Mapping[str, Any]) -> dict[str, str]:
-    """Origin of the database; empty for a study without one."""
-    return {"reset": str(_at(document, "plan.study.reset") or "load")} if _summary(document) else {}
-
-
-def _changes(document: Mapping[str, Any]) -> dict[str, str]:
-    """The user's changes of the board on top of rig.toml, as `--state` takes them."""
-    asked = _at(document, "asked.state") or []
-    return dict(change.partition("=")[::2] for change in asked) if isinstance(asked, list) else {}
-
-
 RIG: Final = "rig"
 """The rig of a fleet that measured a run. It differs within a campaign: contrasts.py takes that into account."""
 
-GROUPS: Final[Mapping[str, Callable[[Mapping[str, Any]], Mapping[str, str]]]] = {
-    "simulated": _values(simulated="simulated"),
-    "db": _values(db="asked.db"),
-    "device": _values(device="asked.device", cpu="found.device.cpu", model="found.device.model"),
-    "storage": _values(storage="found.storage"),
-    "study": _study,
-    "workload": _workload("workload"),
-    **{
-        group: _workload(group)
-        for group in ("distribution", "records", "operations", "value_size", "threads", "seconds")
-    },
-    "reset": _reset,
-    "durability": _engine(durability=True),
-    "engine": _engine(durability=False),
-    "board": _changes,
-    "disturb": _values(disturb="found.device.disturbance"),
-    RIG: _values(rig="asked.rig_name"),
-    "idle": _values(idle="plan.idle_s"),
-    "settle_limit": _values(settle_limit="plan.settle_limit_s"),
-    "opjoule": _values(version="found.opjoule", commit="found.commit"),
-    "database": lambda document: {
-        key: str(_summary(document)[key])
-        for key in ("database_version", "loader_version")
-        if key in _summary(document)
-    },
-    "firmware": _values(firmware="found.meter.firmware_version", meter="found.meter.kind"),
-    "kernel": _values(kernel="found.device.kernel", system="found.device.system"),
+GROUPS: Final[Mapping[str, Mapping[str, str]]] = {
+    "simulated": {"simulated": "simulated"},
+    "db": {"db": "asked.db"},
+    "device": {"device": "asked.device", "cpu": "found.device.cpu", "model": "found.device.model"},
+    "storage": {"storage": "found.storage"},
+    **{key: {} for key in ("study", "workload", "distribution", "records", "operations", "value_size")},
+    **{key: {} for key in ("threads", "seconds", "reset", "durability", "engine", "board")},
+    "disturb": {"disturb": "found.device.disturbance"},
+    RIG: {"rig": "asked.rig_name"},
+    "idle": {"idle": "plan.idle_s"},
+    "settle_limit": {"settle_limit": "plan.settle_limit_s"},
+    "opjoule": {"version": "found.opjoule", "commit": "found.commit"},
+    "database": {},
+    "firmware": {"firmware": "found.meter.firmware_version", "meter": "found.meter.kind"},
+    "kernel": {"kernel": "found.device.kernel", "system": "found.device.system"},
 }
-"""Groups of settings that must be equal in compared runs, except those by which they are compared."""
+"""Groups of settings that must be equal in compared runs, except those by which they are compared: key -> path in
+run.json. `settings_of` adds those that have no fixed path."""
 VERSIONS: Final = ("opjoule", "database", "firmware", "kernel")
 """Groups that show a change of a program, as before and after it."""
 GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
@@ -129,6 +65,40 @@ GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
     "workload": ("distribution", "records", "operations", "value_size"),
 }
 """Groups that necessarily change with another group."""
+
+
+def settings_of(document: Mapping[str, Any]) -> Settings:
+    """The settings of a run, from its run.json; missing ones are left out."""
+    found = {
+        group: {key: value for key, path in paths.items() if (value := _at(document, path)) is not None}
+        for group, paths in GROUPS.items()
+    }
+    study, state = _at(document, "plan.study") or {}, _at(document, "asked.state")
+    found["study"] = {key: value for key, value in study.items() if key not in _STUDY_OWN}
+    if isinstance(state, list):  # changes of the board on top of rig.toml, as `--state` takes them
+        found["board"] = dict(change.partition("=")[::2] for change in state)
+    # The loader's summary of the first run; empty for a study without a loader.
+    summary = _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
+    for key, value in (summary.get("workload") or {}).items():
+        if group := _WORKLOAD_GROUPS.get(key, "workload"):
+            found[group][key] = value
+    for key, value in (summary.get("settings") or {}).items():
+        found["durability" if key == "durability" else "engine"][key] = value
+    versions = ("database_version", "loader_version")
+    found["database"] = {key: summary[key] for key in versions if key in summary}
+    if summary:
+        found["reset"] = {"reset": study.get("reset") or "load"}
+    return {
+        group: _once(tuple((key, str(value)) for key, value in values.items()))
+        for group, values in found.items()
+    }
+
+
+def _at(document: Mapping[str, Any], path: str) -> Any:
+    value: Any = document
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def value_bytes(known: Mapping[str, str]) -> str:
@@ -216,6 +186,6 @@ def kept(contents: Any) -> Any:
 
 
 @lru_cache(maxsize=4096)
-def once(texts: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
+def _once(texts: tuple[tuple[str, str], ...]) -> Mapping[str, str]:
     """Shared copy of equal mappings of texts."""
     return {sys.intern(key): sys.intern(value) for key, value in texts}

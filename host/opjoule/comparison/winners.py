@@ -120,20 +120,21 @@ def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     """One ranking for each stratum, in order; none if less of the quantity is neither better nor worse."""
     if quantity.unit not in (*RANKED, *RATES):
         return
-    strata: dict[tuple[tuple[str, str], ...], list[tuple[Side, Group]]] = {}
-    for at, group in enumerate(compared.groups):
-        if side := compared.sides.get((quantity.key, at)):
-            strata.setdefault(tuple(group.stratum.items()), []).append((side, group))
-    for stratum, members in strata.items():
-        if len(members) < 2:
-            continue
-        ordered = sorted(members, key=lambda member: member[0].value, reverse=quantity.unit in RATES)
+    key = quantity.key
+    strata: dict[tuple[str, ...], list[Group]] = {}
+    for group in compared.groups:
+        if key in group.means:
+            strata.setdefault(tuple(group.stratum.values()), []).append(group)
+    for members in strata.values():
+        stratum = members[0].stratum
         contrasts = [
             contrast
             for contrast in compared.contrasts
-            if contrast.quantity.key == quantity.key and contrast.stratum == dict(stratum)
+            if contrast.quantity.key == key and contrast.stratum == stratum
         ]
-        yield _ranking(quantity, dict(stratum), [group.name for _, group in ordered], contrasts)
+        if len(members) > 1:
+            members.sort(key=lambda group: group.means[key].value, reverse=quantity.unit in RATES)
+            yield _ranking(quantity, stratum, [group.name for group in members], contrasts)
 
 
 def _ranking(
@@ -186,12 +187,11 @@ def _own_line(ranking: Ranking, compared: Compared) -> str:
 
 def _mean_words(ranking: Ranking, compared: Compared) -> str:
     """The mean of the best group, after a comma; empty if a factor rests on some of its blocks only."""
-    places = [(group.name, group.stratum) for group in compared.groups]
-    key, at = ranking.quantity.key, places.index((ranking.best, ranking.stratum))
+    best = compared.group(ranking.best, ranking.stratum)
     sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
-    if any(not math.isclose(side.value, compared.sides[key, at].value) for side in sides):
+    if any(not math.isclose(side.value, best.means[ranking.quantity.key].value) for side in sides):
         return ""
-    return f", {quantity_text(from_json(compared.mean(key, at)))}"
+    return f", {quantity_text(from_json(best.mean(ranking.quantity)))}"
 
 
 def _size(ranking: Ranking, compared: Compared) -> str:
@@ -326,7 +326,7 @@ def _idle_line(answers: Sequence[Compared]) -> str:
         key=lambda entry: entry[0].value,
     )
     more, less = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))
-    a = next(g for g in compared.groups if (g.name, g.stratum) == (contrast.a, contrast.stratum))
+    a = compared.group(contrast.a, contrast.stratum)
     place = place_words(a.stratum, compared)
     length, count = (_number(a, key) for key in ("duration_s", "operations"))
     per_operation = ""

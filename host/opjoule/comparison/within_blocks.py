@@ -8,11 +8,13 @@ Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import stdev
+from typing import Any
 
+from opjoule.comparison.cell_mean import sides_of
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition
@@ -49,14 +51,12 @@ def sides_within_blocks(
 
 def _by_block(runs: Sequence[ComparedRun], quantity: Definition) -> dict[_Block, Side]:
     """Mean of each block, over the runs that have the quantity."""
-    by_block: dict[_Block, list[Side]] = {}
+    by_block: dict[_Block, list[Mapping[str, Any]]] = {}
     for run in runs:
         block = run.index, int(run.asked.get("block") or 0), str(run.asked.get(RIG_NAME) or "")
-        try:
-            by_block.setdefault(block, []).append(run.side(quantity))
-        except ValueError:
-            continue
-    return {block: Side.mean(sides) for block, sides in by_block.items() if sides}
+        by_block.setdefault(block, []).append(run.numbers)
+    known = {block: sides_of(results, quantity) for block, results in by_block.items()}
+    return {block: Side.mean(sides) for block, sides in known.items() if sides}
 
 
 def _error(differences: Sequence[float]) -> float:

@@ -31,11 +31,11 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
         (each.values["db"], each.values["storage"]): each.number(ABOVE_IDLE) for each in plotted(runs).cells
     }
     index, _ = read_index(folder)
-    for at, group in enumerate(compared.groups):
-        stated = compared.mean(ABOVE_IDLE, at)
+    for group in compared.groups:
+        stated = group.mean(compared.quantities[0])
         drawn = cells[group.runs[0].words("db"), group.runs[0].words("storage")]
         listed = means_of(index, f"{group.stratum['db']} {group.name}")[ABOVE_IDLE]
-        assert stated["u"] == drawn.u == listed["u"] == compared.sides[ABOVE_IDLE, at].expanded_u
+        assert stated["u"] == drawn.u == listed["u"] == group.means[ABOVE_IDLE].expanded_u
         assert stated["value"] == drawn.value == listed["value"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from opjoule.comparison.settings import Number, kept, once
+from opjoule.comparison.settings import Number, kept, settings_of
 
 ROOT = Path(__file__).resolve().parents[3]
 NUMBERS = st.fixed_dictionaries(
@@ -55,6 +55,7 @@ def test_results_of_many_runs_take_a_quarter_less_memory():
 
 
 def test_runs_with_equal_settings_share_them():
-    made = [once((("fieldcount", str(10)), ("table", "user" + "table"))) for _ in range(2)]
-    assert made[0] == {"fieldcount": "10", "table": "usertable"}
+    run = json.dumps({"loader": {"run-1": {"workload": {"fieldcount": 10, "fieldlength": 100}}}})
+    made = [settings_of(json.loads(run))["value_size"] for _ in range(2)]
+    assert made[0] == {"fieldcount": "10", "fieldlength": "100"}
     assert made[0] is made[1]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -31,25 +30,6 @@ LINES_MAX: Final = 8
 """Greatest number of conclusions at the top."""
 
 
-@dataclass(frozen=True)
-class Page:
-    """Contents of a page."""
-
-    title: str
-    kicker: str
-    about: str
-    """Subject of the measurement, in one line."""
-    folder: Path
-    """Folder of the page: links to the runs' own pages are relative to it."""
-    simulated: bool
-    answers: Answers
-    command: Sequence[str]
-    """Command that writes the same page."""
-    runs: Sequence[ConditionRun] = ()
-    """All measurements of the campaign's cells."""
-    verdict: str = ""
-
-
 def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, command: Sequence[str]) -> str:
     """Page of one comparison, to be written to `target`; `left_out`: reasons for records that are left out."""
     is_change = compared.question.by == (SIDE,)
@@ -57,17 +37,15 @@ def comparison_page(compared: Compared, left_out: Sequence[str], target: Path, c
     what = ", ".join(quantity.label or quantity.key for quantity in compared.quantities)
     has_verdict = is_change and any(contrast.adjusted is not None for contrast in compared.contrasts)
     troubles = [*compared.notes, *(f"left out: {reason}" for reason in left_out)]
-    return rendered(
-        Page(
-            f"{what[:1].upper()}{what[1:]} {by}",
-            "OpJoule comparison",
-            _about_comparison(compared),
-            target.resolve().parent,
-            compared.simulated,
-            Answers([compared], _as_cells(compared), "", troubles),
-            command,
-            verdict=verdict(compared)[0] if has_verdict else "",
-        )
+    return _rendered(
+        f"{what[:1].upper()}{what[1:]} {by}",
+        "OpJoule comparison",
+        _about_comparison(compared),
+        target.resolve().parent,
+        Answers([compared], _as_cells(compared), "", troubles),
+        command,
+        simulated=compared.simulated,
+        verdict=verdict(compared)[0] if has_verdict else "",
     )
 
 
@@ -77,59 +55,75 @@ def write_campaign_page(folder: Path, named: str = "") -> Path:
     `named`: folder in the page's command, if it will be moved. Raises: RecordFault: no readable index.
     """
     index, simulated = read_index(folder)
-    page = Page(
+    page = _rendered(
         folder.resolve().name,
         "OpJoule campaign",
         _about_campaign(index),
         folder.resolve(),
-        simulated,
         answers_of(with_result(index)),
         ("host/measure.py", "report", named or str(folder)),
-        index,
+        simulated=simulated,
+        index=index,
     )
     target = folder / "report.html"
-    write_whole(target, rendered(page).encode())
+    write_whole(target, page.encode())
     return target
 
 
-def rendered(page: Page) -> str:
-    """The page's source."""
-    mark = " (SIMULATED)" if page.simulated else ""
-    banners = [banner("simulated", "SIMULATED", SIMULATED)] if page.simulated else []
-    lacking = sorted({run.name for run in page.runs} - {run.name for run in page.runs if run.run})
+def _rendered(
+    title: str,
+    kicker: str,
+    about: str,
+    folder: Path,
+    answers: Answers,
+    command: Sequence[str],
+    *,
+    simulated: bool,
+    index: Sequence[ConditionRun] = (),
+    verdict: str = "",
+) -> str:
+    """The page's source.
+
+    Args:
+        about: subject of the measurement, in one line.
+        folder: folder of the page; links to the runs' own pages are relative to it.
+        command: command that writes the same page.
+        index: all measurements of a campaign's cells.
+    """
+    mark = " (SIMULATED)" if simulated else ""
+    banners = [banner("simulated", "SIMULATED", SIMULATED)] if simulated else []
+    lacking = sorted({run.name for run in index} - {run.name for run in index if run.run})
     if lacking:
         banners.append(banner("partial", "INCOMPLETE", f"No run has a result of: {', '.join(lacking)}."))
-    answers, cells = page.answers, page.answers.cells
     banners += [banner(warning.kind, warning.title, warning.words) for warning in answers.warnings]
-    main = [_head(page, mark)]
+    main = [_head(f"{title}{mark}", kicker, about, verdict, answers.conclusions)]
     if answers.compared:
         main.append(section("ratios", f"What differs{mark}", *_ratios(answers.compared)))
+    cells = answers.cells
     if cells:
-        main += _of_cells(page, cells, mark)
-    troubles = [*notes(page.runs), *answers.troubles]
-    lines = element("ul", *(element("li", line) for line in troubles))
+        main += _of_cells(answers, cells, folder, mark)
+    lines = element("ul", *(element("li", line) for line in [*notes(index), *answers.troubles]))
     fine = element("p", "Everything is comparable, nothing failed, nothing was measured again.")
-    main.append(section("troubles", "Further notes", lines if troubles else fine))
+    main.append(section("troubles", "Further notes", lines if len(lines) else fine))
     runs = cells.runs if cells else []
-    table = all_runs(page.runs, runs, page.folder)
-    main.append(section("runs", "Every run", _folded(table, len(page.runs or runs), "every run")))
-    main.append(section("methods", "How it was measured", *_methods(page)))
-    return framed(f"{page.title}{mark}", element("div", *banners, class_="banners"), main)
+    table = _folded(all_runs(index, runs, folder), len(index or runs), "every run")
+    main.append(section("runs", "Every run", table))
+    main.append(section("methods", "How it was measured", *_methods(cells, command)))
+    return framed(f"{title}{mark}", element("div", *banners, class_="banners"), main)
 
 
-def _head(page: Page, mark: str) -> Element:
-    kicker = element("p", page.kicker, class_="kicker")
-    head = element("header", kicker, element("h1", f"{page.title}{mark}"))
-    if page.verdict:
-        head.append(element("p", f"Verdict: {page.verdict}", class_="number"))
-    if conclusions := page.answers.conclusions:
+def _head(title: str, kicker: str, about: str, verdict: str, conclusions: Sequence[str]) -> Element:
+    head = element("header", element("p", kicker, class_="kicker"), element("h1", title))
+    if verdict:
+        head.append(element("p", f"Verdict: {verdict}", class_="number"))
+    if conclusions:
         lines = [element("li", conclusion) for conclusion in conclusions[:LINES_MAX]]
         if more := len(conclusions) - len(lines):
             lines.append(element("li", f"{more} more stand below."))
         head.append(element("ul", *lines, class_="conclusions"))
     else:
         head.append(element("p", "Nothing can be concluded yet. The reasons stand below.", class_="what"))
-    head.append(element("p", page.about, class_="workload"))
+    head.append(element("p", about, class_="workload"))
     return head
 
 
@@ -177,33 +171,31 @@ _HOW_TO_READ: Final = (
 )
 
 
-def _of_cells(page: Page, cells: Plotted, mark: str) -> list[Element]:
-    compared = {quantity.key: quantity for answer in page.answers.compared for quantity in answer.quantities}
+def _of_cells(answers: Answers, cells: Plotted, folder: Path, mark: str) -> list[Element]:
+    table = all_cells(cells, folder)
+    if answers.refused:
+        return [section("cells", f"Every cell{mark}", table)]
+    compared = {quantity.key: quantity for answer in answers.compared for quantity in answer.quantities}
     quantities = list(compared.values()) or [cells.runs[0].quantities.headline]
-    drawn = [] if page.answers.refused else [bars(cells, quantity) for quantity in quantities]
-    made = [section("cells", f"Every cell{mark}", *drawn, all_cells(cells, page.folder))]
-    if page.answers.refused:
-        return made
-    if drawn := plane(cells):
-        made.append(section("plane", f"Energy against time{mark}", *drawn))
-    if drawn := stacks(cells):
-        made.append(section("parts", f"Where the joules above idle went{mark}", *drawn))
-    if drawn := course(cells, quantities[0]):
-        made.append(section("order", f"In the order of measuring{mark}", *drawn))
-    return made
+    drawings = (
+        ("cells", "Every cell", [*(bars(cells, quantity) for quantity in quantities), table]),
+        ("plane", "Energy against time", plane(cells)),
+        ("parts", "Where the joules above idle went", stacks(cells)),
+        ("order", "In the order of measuring", course(cells, quantities[0])),
+    )
+    return [section(name, f"{heading}{mark}", *drawn) for name, heading, drawn in drawings if drawn]
 
 
 def _folded(table: Element, rows: int, words: str) -> Element:
     """A table, initially folded if it is long."""
-    return (
-        table if rows <= ROWS_MAX else element("details", element("summary", f"{rows} rows: {words}"), table)
-    )
+    if rows <= ROWS_MAX:
+        return table
+    return element("details", element("summary", f"{rows} rows: {words}"), table)
 
 
-def _methods(page: Page) -> list[Element]:
-    cells = page.answers.cells
+def _methods(cells: Plotted | None, command: Sequence[str]) -> list[Element]:
     parts = [element("p", methods([cell.runs for cell in cells.cells]))] if cells else []
-    line = element("pre", element("code", shlex.join(page.command)))
+    line = element("pre", element("code", shlex.join(command)))
     return [*parts, element("h3", "To make this page again"), element("div", line, class_="command")]
 
 
