@@ -27,6 +27,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Final
 
+from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import Compared, Contrast, Question, compare
 from opjoule.comparison.index import gather
@@ -103,7 +104,7 @@ def pairs_of(compared: Compared) -> Iterator[tuple[float, float, float]]:
         a, b = (_by_block(compared, contrast, name) for name in (contrast.a, contrast.b))
         for block in sorted(a.keys() & b.keys()):
             key, runs = contrast.quantity.key, (a[block], b[block])
-            estimate = ratio(*(run.side(contrast.quantity) for run in runs))
+            estimate = ratio(*(comparison_side(run.numbers, contrast.quantity) for run in runs))
             true_a, true_b = (truth_of(run.place)[key] for run in runs)
             yield estimate.value, estimate.u, true_a / true_b
 

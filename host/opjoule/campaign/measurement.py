@@ -20,7 +20,7 @@ from opjoule.errors import OpJouleError, of_system
 from opjoule.evaluation.collection import collect, interim_result
 from opjoule.evaluation.evidence import Evidence
 from opjoule.evaluation.until import Until
-from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.evaluation.wording import wording_of
 from opjoule.measuring.execution import Execution
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.measuring.pace import expected_phases

@@ -97,7 +97,7 @@ def _end_measurement(record: RunRecord) -> Timeline | None:
 def _end_trace(record: RunRecord) -> None:
     """Analyses what a killed recording without a board had recorded; other unfinished records are left as they are."""
     from opjoule.evaluation.trace_result import conclude_trace  # noqa: PLC0415
-    from opjoule.evaluation.wording.by_study import TRACE, wording_of  # noqa: PLC0415
+    from opjoule.evaluation.wording import TRACE, wording_of  # noqa: PLC0415
 
     if wording_of(record.run) is not TRACE:
         return

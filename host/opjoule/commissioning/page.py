@@ -20,8 +20,8 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.scatter import Point, scatter
 from opjoule.drawing.tracks import PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
+from opjoule.report.html import chart_series, chart_value
 from opjoule.report.page import banner, framed, section
-from opjoule.report.panels import chart_series, chart_value
 from opjoule.trace.journal import read_trace
 
 BETWEEN_S: Final = 1.0

@@ -7,10 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.settings import RIG, Settings, kept, settings_of, value_bytes
 from opjoule.comparison.value_words import label
-from opjoule.energy.comparison import Side
 from opjoule.errors import RecordFault
 from opjoule.evaluation.quantities.definition import Definition, Quantities
 from opjoule.opened.answer import Banner, open_answer
@@ -74,10 +72,6 @@ class ComparedRun:
         """Quantities that its study compares, the headline first."""
         headline = self.quantities.headline.key
         return sorted(self.quantities.shown("compared"), key=lambda quantity: quantity.key != headline)
-
-    def side(self, quantity: Definition) -> Side:
-        """A quantity with contributions that other runs may share. Raises: ValueError: no value; with the reason."""
-        return comparison_side(self.numbers, quantity)
 
 
 def read_compared(

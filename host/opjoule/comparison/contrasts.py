@@ -13,12 +13,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final
 
-from opjoule.comparison.cell_mean import cell_mean
+from opjoule.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
 from opjoule.comparison.comparable import SHORT, SIDE, check_comparable
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
 from opjoule.comparison.settings import RIG
-from opjoule.comparison.within_blocks import RIG_NAME, sides_within_blocks
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
 from opjoule.errors import BadInput, DataFault
 from opjoule.evaluation.quantities.definition import Definition
@@ -288,7 +287,7 @@ def _mean(group: Group, quantity: Definition, notes: list[str]) -> Side | None:
     sides = []
     for run in group.runs:
         try:
-            sides.append(run.side(quantity))
+            sides.append(comparison_side(run.numbers, quantity))
         except ValueError as fault:
             lacking = f"no {quantity.label or quantity.key}: {fault}"
             notes.append(f"{run.place} ({group.name}) is left out: {lacking}")

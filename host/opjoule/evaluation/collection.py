@@ -27,7 +27,7 @@ from opjoule.evaluation.marked_phases import marked_phases, marks_of
 from opjoule.evaluation.repeat_energy import AlignedTrace
 from opjoule.evaluation.result_file import result_json
 from opjoule.evaluation.summary import AlignedRun, build_result, sensor_energies
-from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.evaluation.wording import wording_of
 from opjoule.meters.serial.sensors import BY_LIBRARY
 from opjoule.operations import schemas
 from opjoule.operations.board_files import load_changes, read_system, sync_edges, without_operations

@@ -29,8 +29,7 @@ from opjoule.evaluation.quantities.operations import per_operation
 from opjoule.evaluation.quantities.repeat import NO_IDLE, Repeat, RepeatEnergy, StorageEnergy, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, harness_energy, repeat_energy
 from opjoule.evaluation.until import until_warnings
-from opjoule.evaluation.wording.by_study import wording_of
-from opjoule.evaluation.wording.wording import Wording
+from opjoule.evaluation.wording import Wording, wording_of
 from opjoule.operations import schemas
 from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable

@@ -15,7 +15,7 @@ from opjoule.errors import AlignmentError, OpJouleError
 from opjoule.evaluation.clock_rates import odd_clock_lines
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.evaluation.faults import withhold
-from opjoule.evaluation.wording.by_study import TRACE
+from opjoule.evaluation.wording import TRACE
 from opjoule.record.groups import ENERGY
 from opjoule.record.json_file import write_json
 from opjoule.record.result import RESULT_SCHEMA

@@ -9,8 +9,7 @@ from typing import Any
 
 from opjoule.errors import NewerSchema, RecordFault
 from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.evaluation.wording.by_study import TRACE, wording_of
-from opjoule.evaluation.wording.wording import Wording
+from opjoule.evaluation.wording import TRACE, Wording, wording_of
 from opjoule.opened.quantities import ABSENT, quantity, rounded_quantity
 from opjoule.opened.rounding import with_unit
 from opjoule.record.result import Conclusion, read_result

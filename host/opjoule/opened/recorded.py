@@ -1,18 +1,22 @@
-"""The trace and the tables of a record; each is compared with its checksum when it is read."""
+"""The trace and the tables of a record on one time axis; each is compared with its checksum when it is read."""
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from opjoule.attribution.activities import background
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.drawing.packing import Floats
-from opjoule.drawing.tracks import LostStretch
+from opjoule.drawing.tracks import Lane, LostStretch, Track
 from opjoule.energy.error_bounds import ErrorBounds
 from opjoule.errors import RecordFault
 from opjoule.evaluation.corrected_trace import CorrectedTrace
-from opjoule.opened.board_tracks import ToSeconds
+from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.tables import read_parquet
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
@@ -77,3 +81,67 @@ def board_to_meter(run: Run) -> ClockMap | None:
     if run.clock_map_used is not None and run.clock_map_used not in run.clock_maps:
         raise RecordFault(f"run.json: there is no clock map '{run.clock_map_used}'")
     return run.clock_maps.get(run.clock_map_used or "")
+
+
+RATE_BINS = 20_000  # most bins of the operation rate over the whole record
+RATE_COUNT = 20  # mean operations per bin; with fewer, counting noise would hide the rate
+RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5))
+
+ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
+
+
+def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track | None:
+    """Completed operations per second, in total and by kind, in equal bins."""
+    if len(operations) == 0:
+        return None
+    over_s = np.diff(to_seconds(operations.board_ns[[0, -1]])).item()
+    least_s = max(duration_s / RATE_BINS, RATE_COUNT * over_s / len(operations))
+    width_s = next((width for width in RATE_WIDTHS_S if width >= least_s), RATE_WIDTHS_S[-1])
+    bins = max(1, math.ceil(duration_s / width_s))
+    counted = np.zeros(len(operations.kinds) * bins, np.int64)
+    for part in operations.parts():
+        at = np.floor(to_seconds(part.board_ns + part.duration_ns) / width_s).astype(np.int64)
+        inside = (at >= 0) & (at < bins)
+        place = part.kind * np.int64(bins) + at
+        counted += np.bincount(place if inside.all() else place[inside], minlength=counted.size)
+    per_s = counted.reshape(-1, bins) / width_s
+    rates = {"operations_per_s": per_s.sum(axis=0)}
+    rates |= {f"{name}_per_s": per_s[operations.kinds.index(name)] for name in operations.counts()}
+    return Track(np.arange(bins + 1, dtype=np.float64) * width_s, rates)
+
+
+def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
+    """Busy cores, disk traffic [MB/s], dirty pages [MB] between two samples of the board's counters; NaN: unknown."""
+    if table.num_rows < 3:
+        return None
+    table = table.sort_by("board_ns")
+    times_s = to_seconds(table["board_ns"].to_numpy().astype(np.int64))
+    width_s = np.diff(times_s)
+
+    def rate(name: str, scale: float) -> Floats:
+        step = np.diff(table[name].to_numpy().astype(np.float64))
+        # A falling counter belongs to a new process, so the stretch in between is unknown.
+        return np.where((step >= 0) & (width_s > 0), step * scale / np.maximum(width_s, 1e-9), np.nan)
+
+    dirty_mb = table["dirty_bytes"].to_numpy().astype(np.float64)[1:] * 1e-6
+    written_mb_per_s = rate("device_written_bytes", 1e-6)
+    if not dirty_mb.any() and np.nansum(written_mb_per_s) > 0:
+        # Written pages were dirty before: a board that reports 0 throughout does not count dirty pages.
+        dirty_mb[:] = np.nan
+    columns = {
+        "process_cores": rate("process_cpu_s", 1.0),
+        "written_mb_per_s": written_mb_per_s,
+        "read_mb_per_s": rate("device_read_bytes", 1e-6),
+        "board_cores": rate("cpu_busy_s", 1.0),
+        "dirty_mb": dirty_mb,
+    }
+    return Track(times_s, columns)
+
+
+def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
+    """Flush, compaction, checkpoint and sync as stretches; overlapping ones of one kind are merged."""
+    stretches = {name: stretch.merged for name, stretch in background(table).items()}
+    return [
+        Lane(name, to_seconds(stretch.start_ns), to_seconds(stretch.end_ns))
+        for name, stretch in stretches.items()
+    ]

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from opjoule.energy.sensor_calibration import Correction, SensorCalibration
 from opjoule.errors import BadInput, OpJouleError, RecordFault
-from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.evaluation.wording import wording_of
 from opjoule.files import file_sha256
 from opjoule.opened.recorded import corrected_trace
 from opjoule.opened.run_list import run_folders

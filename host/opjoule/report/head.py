@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from opjoule.evaluation.wording.by_study import wording_of
+from opjoule.evaluation.wording import wording_of
 from opjoule.opened.rounding import percent, rounded
 from opjoule.record.run import Run
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import element
+from opjoule.drawing.svg import KINDS
 from opjoule.files import write_whole
 from opjoule.opened.answer import Answer, open_answer
 from opjoule.record.run_record import RunRecord
@@ -15,11 +19,10 @@ from opjoule.report.activity_stack import activity_stack
 from opjoule.report.figure import trace_figure
 from opjoule.report.latency_histogram import latency_histogram
 from opjoule.report.page import framed, section
-from opjoule.report.panels import panels
 from opjoule.report.provenance import losses, provenance, sensor_errors
 from opjoule.report.sections import phases_table, repeats_table
 from opjoule.report.timeline import Timeline, read_timeline
-from opjoule.units import Missing
+from opjoule.units import Measured, Missing, Unstated
 
 
 def write_report(of: Path | RunRecord, timeline: Timeline | None = None) -> Path:
@@ -74,3 +77,98 @@ def content(answer: Answer, timeline: Timeline) -> dict[str, Any]:
         lanes=timeline.lanes,
         idle_power=None if isinstance(idle, Missing) else {"value_w": idle.value, "u_w": idle.u},
     )
+
+
+LANE_HEIGHT = 24
+KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
+
+
+def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
+    """One entry per panel; a panel whose data the record lacks is left out."""
+    if "power" not in timeline.tracks:
+        return []
+    made = [_power(answer)]
+    if "operations" in timeline.tracks:
+        made.append(_operations(list(timeline.tracks["operations"].mean)))
+    if timeline.lanes:
+        height = LANE_HEIGHT * len(timeline.lanes) + 10
+        made.append({"title": "activity", "track": "power", "height": height, "lanes": True})
+    if "system" in timeline.tracks:
+        mean = timeline.tracks["system"].mean
+        known = {column for column, values in mean.items() if np.isfinite(values).any()}
+        made += [panel for panel in _system() if known & {line["column"] for line in panel["series"]}]
+    return made
+
+
+def _power(answer: Answer) -> dict[str, Any]:
+    idle = answer.quantity("idle_power_w")
+    levels = []
+    if isinstance(idle, Measured | Unstated):
+        levels = [{"label": f"idle {idle.value:.2f} W", "value": idle.value}]
+    return {
+        "title": "power, W",
+        "track": "power",
+        "height": 260,
+        "gaps": True,
+        "levels": levels,
+        "series": [chart_series("power_w", "power", "--power", envelope=True)],
+        "readout": [
+            chart_value("power_w", "power", "W", 3, range_=True),
+            chart_value("current_a", "current", "A", 4, range_=True),
+            chart_value("voltage_v", "voltage", "V", 3, range_=True),
+        ],
+    }
+
+
+def _operations(columns: list[str]) -> dict[str, Any]:
+    """Panel of all operations and, if there is more than one kind, of each kind."""
+    total, *by_kind = columns
+    series, readout = [], [chart_value(total, "operations", "/s", 0)]
+    if len(by_kind) > 1:
+        names = [column.removesuffix("_per_s") for column in by_kind]
+        series += [chart_series(*line) for line in zip(by_kind, names, KIND_COLOURS, strict=False)]
+        readout += [chart_value(column, name, "/s", 0) for column, name in zip(by_kind, names, strict=True)]
+    # Last, so that it is drawn on top.
+    series.append(chart_series(total, "all", "--operations"))
+    return {
+        "title": "operations /s",
+        "track": "operations",
+        "height": 140,
+        "from_zero": True,
+        "series": series,
+        "readout": readout,
+    }
+
+
+def _system() -> list[dict[str, Any]]:
+    """Panels of processor, medium and dirty pages, for the board and for the workload on it."""
+    cores, rate, size = ("cores", 2), ("MB/s", 1), ("MB", 1)
+    return [
+        _panel("busy cores", (("board_cores", "board", "--cpu", "CPU", *cores),
+                              ("process_cores", "workload", "--kind-1", "CPU of the workload", *cores))),
+        _panel("I/O, MB/s", (("written_mb_per_s", "written", "--written", "disk written", *rate),
+                             ("read_mb_per_s", "read", "--read", "disk read", *rate))),
+        _panel("dirty, MB", (("dirty_mb", "dirty pages", "--dirty", "dirty pages", *size),)),
+    ]  # fmt: skip
+
+
+def _panel(title: str, lines: Sequence[tuple[str, str, str, str, str, int]]) -> dict[str, Any]:
+    """A panel of the board's counters. A line is (column, name, colour, and name, unit and digits in the read-out)."""
+    return {
+        "title": title,
+        "track": "system",
+        "height": 110,
+        "from_zero": True,
+        "series": [chart_series(column, name, colour) for column, name, colour, *_ in lines],
+        "readout": [chart_value(column, words, unit, digits) for column, _, _, words, unit, digits in lines],
+    }
+
+
+def chart_series(column: str, label: str, colour: str, *, envelope: bool = False) -> dict[str, Any]:
+    """A line of a panel: a track's column, its name, and its colour in drawing.css."""
+    return {"column": column, "label": label, "colour": colour, "envelope": envelope}
+
+
+def chart_value(column: str, label: str, unit: str, digits: int, *, range_: bool = False) -> dict[str, Any]:
+    """A number of the read-out: a track's column, its name, unit and digits."""
+    return {"column": column, "label": label, "unit": unit, "digits": digits, "range": range_}

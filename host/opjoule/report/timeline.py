@@ -11,8 +11,16 @@ import numpy as np
 from opjoule.drawing.packing import Floats
 from opjoule.drawing.tracks import Lane, LostStretch, PhaseSpan, SampleParts, Track, sampled_track
 from opjoule.errors import RecordFault
-from opjoule.opened.board_tracks import ToSeconds, event_lanes, operation_track, system_track
-from opjoule.opened.recorded import TimeAxis, board_to_meter, corrected_trace, table_of
+from opjoule.opened.recorded import (
+    TimeAxis,
+    ToSeconds,
+    board_to_meter,
+    corrected_trace,
+    event_lanes,
+    operation_track,
+    system_track,
+    table_of,
+)
 from opjoule.operations.operation_table import Latency, OperationTable
 from opjoule.operations.tables import read_operations
 from opjoule.record.phases import Role

@@ -15,8 +15,7 @@ import numpy as np
 from opjoule.drawing.pyramid import WHOLE, Pyramid
 from opjoule.errors import BadInput, OpJouleError
 from opjoule.opened.run import OpenedRun, open_run
-from opjoule.opened.run_index import RunIndex
-from opjoule.opened.run_list import ListedRun, run_folders
+from opjoule.opened.run_list import ListedRun, RunIndex, run_folders
 from opjoule.trace.power_trace import Float64Array
 from opjoule.view.levels import Extent, Levels, kept_levels, make_levels
 

@@ -19,7 +19,7 @@ from opjoule.comparison.comparison import cells, notes
 from opjoule.comparison.contrasts import SINGLE_RUNS, Contrast, Question, compare
 from opjoule.comparison.index import ConditionRun, gather, means_of, read_index
 from opjoule.errors import BadInput, DeviceFault, Interrupted, NewerSchema, RecordFault
-from opjoule.evaluation.wording.ycsb import QUANTITIES
+from opjoule.evaluation.wording import YCSB_QUANTITIES as QUANTITIES
 from opjoule.record.run_record import RunRecord
 
 COMPARED = QUANTITIES.shown("compared")

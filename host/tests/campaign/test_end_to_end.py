@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 from measure_process import LIMIT_S, ROOT, SMALL, await_phase, command, environment, own_lines, report, start
-from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.record.phases import Role
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import read_trace

@@ -21,7 +21,7 @@ from opjoule.energy.comparison import Side, ratio
 from opjoule.energy.error_bounds import Shunt
 from opjoule.errors import BadInput
 from opjoule.evaluation.trace_result import conclude_trace
-from opjoule.evaluation.wording.by_study import TRACE
+from opjoule.evaluation.wording import TRACE
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.interface import MeterIdentity, SensorIdentity

@@ -14,6 +14,7 @@ from compared_records import KEY, made, several
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from opjoule.cli.commands import main
+from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.index import ConditionRun, gather, write_index
 from opjoule.comparison.plotted import plotted
 from opjoule.energy.comparison import Side, holm, same_probability
@@ -123,7 +124,7 @@ def test_what_two_runs_of_one_sensor_share_is_not_in_their_ratio(tmp_path):
         return gather([str(place)])[0][0]
 
     quantity = of("a", 1.0, "sd").quantities.headline
-    a, b = of("b", 2.0, "emmc").side(quantity), of("c", 1.0, "sd").side(quantity)
+    a, b = (comparison_side(one.numbers, quantity) for one in (of("b", 2.0, "emmc"), of("c", 1.0, "sd")))
     assert a.shared == {"meter@0x40: shunt": 0.02}
     assert a.own_u == pytest.approx(0.0, abs=1e-9)
     assert b.standard_u == pytest.approx(0.01)
@@ -135,7 +136,9 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         return gather([str(made(tmp_path / name, 1.0, changes={"latency_s": count}))])[0][0]
 
     quantity = run("a", 1e-3).quantities.get("latency_s.p99")
-    sides = [run(name, value).side(quantity) for name, value in (("b", 1e-3), ("c", 3e-3))]
+    sides = [
+        comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))
+    ]
     assert [each.standard_u for each in sides] == [0.0, 0.0]
     assert Side.mean(sides).standard_u == pytest.approx(1e-3)
 

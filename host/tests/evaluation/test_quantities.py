@@ -13,6 +13,7 @@ import quantities_page
 from opjoule.attribution.shares import Attribution, Share
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
+from opjoule.evaluation import wording as results
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.attribution import unseparated
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
@@ -22,8 +23,7 @@ from opjoule.evaluation.quantities.operations import KEY_VALUE, OPERATIONS, late
 from opjoule.evaluation.quantities.repeat import Repeat, SystemSamples
 from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_energy
 from opjoule.evaluation.result_file import result_json
-from opjoule.evaluation.wording import by_study as results
-from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION

@@ -9,7 +9,7 @@ from opjoule.errors import AlignmentError
 from opjoule.evaluation import until
 from opjoule.evaluation.faults import short_run_warnings
 from opjoule.evaluation.until import REPEATS_MIN, Until, until_warnings
-from opjoule.evaluation.wording.by_study import COMMAND, YCSB
+from opjoule.evaluation.wording import COMMAND, YCSB
 from opjoule.record.run import UntilOutcome
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing

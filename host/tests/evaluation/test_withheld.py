@@ -3,7 +3,7 @@
 import pytest
 from opjoule.cli.measure.command import exit_status, print_outcome
 from opjoule.evaluation.faults import withhold
-from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.record.groups import ABOVE_IDLE, ENERGY, PER_OPERATION
 from opjoule.record.run_record import RunRecord
 from opjoule.units import Measured, Missing

@@ -4,9 +4,8 @@ import shutil
 
 import pytest
 from opjoule.errors import RecordFault
-from opjoule.opened import run_index
-from opjoule.opened.run_index import INDEX, RunIndex
-from opjoule.opened.run_list import find_runs
+from opjoule.opened import run_list
+from opjoule.opened.run_list import INDEX, RunIndex, find_runs
 from opjoule.record.directory import held
 from opjoule.record.notes import Notes, write_notes
 from opjoule.record.run_record import RunRecord
@@ -33,8 +32,8 @@ def folder(made, tmp_path):
 @pytest.fixture
 def read(monkeypatch):
     """Names of the records that are read, in order."""
-    found, own = [], run_index.listed
-    monkeypatch.setattr(run_index, "listed", lambda path: found.append(path.name) or own(path))
+    found, own = [], run_list.listed
+    monkeypatch.setattr(run_list, "listed", lambda path: found.append(path.name) or own(path))
     return found
 
 
@@ -88,7 +87,7 @@ def test_a_damaged_index_is_made_anew(folder, content):
 def test_an_index_of_another_version_is_not_used(folder, read, monkeypatch):
     rows(folder)
     read.clear()
-    monkeypatch.setattr(run_index, "VERSION", run_index.VERSION + 1)
+    monkeypatch.setattr(run_list, "VERSION", run_list.VERSION + 1)
     rows(folder)
     assert len(read) == 3
 

@@ -8,7 +8,7 @@ import pytest
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.errors import BadInput, RecordFault
 from opjoule.evaluation.result_file import result_json
-from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.record.json_file import write_json
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, with_digest

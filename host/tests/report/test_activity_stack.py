@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 from opjoule.drawing.markup import text_of
 from opjoule.drawing.svg import WIDTH
-from opjoule.evaluation.wording.ycsb import WORDING
+from opjoule.evaluation.wording import YCSB as WORDING
 from opjoule.opened.quantities import quantity
 from opjoule.operations.schemas import ATTRIBUTION
 from opjoule.report.activity_stack import LEFT, RIGHT, activity_stack, told_parts

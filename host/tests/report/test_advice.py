@@ -24,7 +24,7 @@ from opjoule.energy.near_range import near_range_warnings
 from opjoule.energy.window import Window, WindowError, window_energy_j
 from opjoule.errors import BadInput
 from opjoule.evaluation.faults import short_run_warnings
-from opjoule.evaluation.wording.ycsb import WORDING
+from opjoule.evaluation.wording import YCSB as WORDING
 from opjoule.measuring.known_sensors import KnownSensors
 from opjoule.measuring.plan import SETTLE_LIMIT_S
 from opjoule.measuring.quiet import Rest

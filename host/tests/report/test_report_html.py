@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from opjoule import drawing
 from opjoule.errors import RecordFault
-from opjoule.evaluation.wording.ycsb import QUANTITIES as YCSB
+from opjoule.evaluation.wording import YCSB_QUANTITIES as YCSB
 from opjoule.opened.quantities import rows
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report

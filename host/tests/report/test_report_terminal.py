@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from msgspec import structs
-from opjoule.evaluation.wording.command import WORDING as COMMAND
-from opjoule.evaluation.wording.ycsb import WORDING as YCSB
+from opjoule.evaluation.wording import COMMAND, YCSB
 from opjoule.record.run import Generator, LoaderSummary
 from opjoule.record.run_record import RunRecord
 from opjoule.report.advice import REMEDIES, largest_parts, remedies

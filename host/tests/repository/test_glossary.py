@@ -42,7 +42,6 @@ HOMES = {
         *(
             "evaluation/evidence.py",
             "measuring/supply_path.py",
-            "opened/board_tracks.py",
             "opened/recorded.py",
         ),
     ],

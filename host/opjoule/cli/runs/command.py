@@ -34,8 +34,7 @@ from opjoule.opened.exports.openmetrics import openmetrics
 from opjoule.opened.exports.perfetto import MOST, write_perfetto
 from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
-from opjoule.opened.run_index import RunIndex
-from opjoule.opened.run_list import ListedRun, find_runs
+from opjoule.opened.run_list import ListedRun, RunIndex, find_runs
 from opjoule.record.directory import held
 from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.result import read_result

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged, why_not_judged
 from opjoule.comparison.study.rows import KIND, Place, StudyTable
@@ -161,7 +162,7 @@ def samples_of_workload(runs: Iterable[ComparedRun], measures: Iterable[str]) ->
             quantity = run.quantities.get(name)
             try:
                 if quantity:
-                    sides[name] = run.side(quantity)
+                    sides[name] = comparison_side(run.numbers, quantity)
             except ValueError:
                 continue
         values = {axis: str(value) for axis, value in cell.items()}

@@ -5,7 +5,7 @@
 //   chart.setScene({ whole, panels, tracks, phases, gaps, lanes, idle, shortest });
 //
 // listeners: { changed(), selected(stretch or null), pointed(time) }, each optional; times in seconds.
-// whole: [first, last]. panels: what panels.py says. tracks: name -> what has levels, level(start, end, pixels) and, where
+// whole: [first, last]. panels: what report/html.py says. tracks: name -> what has levels, level(start, end, pixels) and, where
 // joules are shown, integral(name, start, end) (pyramid.js). phases: { name, kind, start_s, end_s, row }, row 0 as
 // ground, others as strips. gaps: { start, end, lost }. lanes: [{ name, start, end }]. idle: { value_w, u_w } or null.
 // shortest: no view is shorter.

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from opjoule.drawing.tracks import SampleParts, sampled_track
 from opjoule.errors import RecordFault
 from opjoule.files import rewriting
-from opjoule.opened.board_tracks import system_track
+from opjoule.opened.recorded import system_track
 from opjoule.opened.run import OpenedRun
 from opjoule.operations.operation_table import ACTIVITIES
 

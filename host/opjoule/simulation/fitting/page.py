@@ -10,8 +10,8 @@ from opjoule.drawing.chart import chart_content, chart_frame, chart_scripts
 from opjoule.drawing.markup import Element, element, row, table
 from opjoule.drawing.tracks import PhaseSpan, Track
 from opjoule.opened.answer import SIMULATED
+from opjoule.report.html import chart_series, chart_value
 from opjoule.report.page import banner, framed, section
-from opjoule.report.panels import chart_series, chart_value
 from opjoule.simulation.fitting.estimate import Estimate
 from opjoule.simulation.fitting.fit import FittedTwin
 from opjoule.simulation.fitting.recorded import Recorded

@@ -1,1 +1,0 @@
-"""The words of each kind of study for its results."""
