@@ -8,7 +8,7 @@ import opjoule
 import pytest
 from opjoule.drawing.chart import library_script, library_style
 from opjoule.drawing.svg import KINDS
-from opjoule.report import panels
+from opjoule.report import html
 
 PHASES = ("load", "idle", "run", "settle", "harness", "other")
 GROUNDS = ("--sheet", *(f"--phase-{phase}" for phase in PHASES))
@@ -119,7 +119,7 @@ def test_every_colour_that_a_canvas_has_is_among_those_that_are_looked_at():
     """A new name in a script, or in a panel of a report, belongs into one of the lists here."""
     script = scripts()
     drawn = set(re.findall(r"colour\(\"(--[\w-]+)\"\)", script)) | set(in_list(script, "COLOURS_OF_RUNS"))
-    drawn |= set(re.findall(r"\"(--[\w-]+)\"", Path(panels.__file__).read_text()))
+    drawn |= set(re.findall(r"\"(--[\w-]+)\"", Path(html.__file__).read_text()))
     assert drawn <= {*LINES, *GROUNDS, *TEXTS, *FAINT_ON_PURPOSE}
     assert {f"--phase-{phase}" for phase in re.findall(r"--phase-(\w+)\"", script)} <= set(GROUNDS)
 
