@@ -28,7 +28,6 @@ from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PROGRESS, PhaseProgress, ProgressNotes
 from opjoule.measuring.recording import Recording
 from opjoule.measuring.supply_path import SIMULATED_RIG, SupplyPath, stated_in
-from opjoule.memory import reused_memory
 from opjoule.meters.capture import CaptureSummary
 from opjoule.meters.interface import Meter
 from opjoule.meters.kinds import Wishes
@@ -37,6 +36,7 @@ from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
 from opjoule.report.html import write_report
 from opjoule.report.timeline import packed_timeline
+from opjoule.resources import analysis_resources
 
 
 def directory_name(plan: Plan) -> str:
@@ -160,7 +160,7 @@ def _conclude(
         for line in captured.fault_lines():
             record.add_fault(line)
         record.update(capture=captured.to_json())
-        with reused_memory():
+        with analysis_resources():
             timeline = collect(record, Evidence.of(record, ended_early=ended_early), packed_timeline)
             write_report(record, timeline)
     except KeyboardInterrupt:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from opjoule.cli.short_commands import ReportOptions
 from opjoule.errors import RecordFault
-from opjoule.memory import reused_memory
 from opjoule.record.directory import has_index, held
 from opjoule.record.run_record import RunRecord, reading
+from opjoule.resources import analysis_resources
 
 if TYPE_CHECKING:
     from opjoule.report.timeline import Timeline
@@ -29,7 +29,7 @@ def run_report(options: ReportOptions) -> int:
     """
     if has_index(options.record):
         return _report_of_several(options.record)
-    with reading(options.record), reused_memory():
+    with reading(options.record), analysis_resources():
         record = _analyse(options.record)
         from opjoule.report.terminal import print_summary  # noqa: PLC0415  # loaded in parallel with the analysis
 

@@ -1,4 +1,4 @@
-"""Memory of an analysis: freed arrays are used again while it lasts, and the system gets them back at its end."""
+"""Memory and threads of an analysis: arrays reuse freed memory while it lasts, and matrices have one thread."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
+
+import numpy as np  # noqa: F401  # loads OpenBLAS, whose threads are limited
+from threadpoolctl import threadpool_limits
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8
 """Parameters of mallopt. Source: glibc, malloc/malloc.h."""
@@ -17,14 +20,18 @@ _RETURNING: Final = {_MMAP_THRESHOLD: 1 << 25, _TRIM_THRESHOLD: 1 << 26}
 
 
 @contextmanager
-def reused_memory() -> Iterator[None]:
-    """Lets arrays reuse freed memory within the block, and returns what is free to the system at its end."""
+def analysis_resources() -> Iterator[None]:
+    """Lets arrays reuse freed memory within the block, and returns what is free to the system at its end.
+
+    OpenBLAS has one thread meanwhile: its others would wait for the next small matrix by spinning.
+    """
     libc = ctypes.CDLL(None)
     adjust = getattr(libc, "mallopt", lambda parameter, value: None)  # only glibc has both functions
     for parameter, value in _REUSING.items():
         adjust(parameter, value)
     try:
-        yield
+        with threadpool_limits(1, "blas"):
+            yield
     finally:
         for parameter, value in _RETURNING.items():
             adjust(parameter, value)

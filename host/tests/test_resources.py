@@ -1,10 +1,10 @@
-"""Tests of reused memory: an array takes the place of a freed one, and at the end the system gets it back."""
+"""Tests of an analysis's memory: an array takes the place of a freed one, and at the end the system gets it back."""
 
 import resource
 from pathlib import Path
 
 import numpy as np
-from opjoule.memory import reused_memory
+from opjoule.resources import analysis_resources
 
 ARRAY_BYTES = 100_000_000
 """glibc alone returns an array of this size to the system as soon as it is freed."""
@@ -25,13 +25,13 @@ def resident_bytes() -> int:
 def test_an_array_uses_the_memory_of_one_that_was_freed():
     new_pages()
     usual = new_pages()
-    with reused_memory():
+    with analysis_resources():
         new_pages()
         assert new_pages() < usual / 10
 
 
 def test_freed_memory_is_returned_at_the_end():
-    with reused_memory():
+    with analysis_resources():
         new_pages()
         within = resident_bytes()
     assert resident_bytes() < within - ARRAY_BYTES / 2
