@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -12,9 +12,9 @@ import numpy as np
 from opjoule.energy.error_bounds import SQRT3, VOLTAGE, ErrorBounds
 from opjoule.energy.systematic import Integrals, systematic
 from opjoule.errors import BadInput
-from opjoule.simulation.fitting.estimate import LEAST_OHM, LEAST_W, Estimate, assumed, fitted_or_prior
+from opjoule.simulation.fitting.estimate import LEAST_W, Estimate, assumed, fitted_or_prior
 from opjoule.simulation.fitting.powers import PowerFit, TailKnowledge, fit_powers
-from opjoule.simulation.fitting.rates import WRITE_RUN, flush_latency, read_rate, write_rate
+from opjoule.simulation.fitting.rates import flush_latency, read_rate, write_rate
 from opjoule.simulation.fitting.recorded import NOWHERE, Recorded
 from opjoule.simulation.fitting.replay import Replayed, replayed
 from opjoule.simulation.models import Models
@@ -25,30 +25,23 @@ from opjoule.trace.supply_line import BusReadings, SupplyLine, fit_supply_line
 HELD: Final = ("monsoon",)
 """Meters that are also the supply, and keep its voltage constant."""
 READINGS: Final = 20_000
-_SUPPLY: Final = (("supply.open_voltage_v", "V", 0.0), ("supply.resistance_ohm", "ohm", LEAST_OHM))
-"""Parameters with their unit, and the width below which an interval always counts as narrow."""
-_SUPPLY_RECORD: Final = "a record with a meter that measures voltage and current of an ordinary supply"
 
 
 def supply_estimates(records: Sequence[Recorded], prior: Supply) -> list[Estimate]:
     """Open voltage [V] and resistance [ohm] of the supply, means over the records."""
     lines = [line for line in (_line(one) for one in records) if line]
-    priors = prior.open_voltage_v, prior.resistance_ohm
+    priors = {f"supply.{name}": value for name, value in asdict(prior).items()}
     if not lines:
         held = any(one.meter in HELD for one in records)
         why = "the meter is the supply, and holds its voltage" if held else "the voltage was not measured"
-        return [
-            assumed(key, stated, unit, why, _SUPPLY_RECORD)
-            for (key, unit, _), stated in zip(_SUPPLY, priors, strict=True)
-        ]
+        return [assumed(key, stated, why) for key, stated in priors.items()]
     values, standard_u = np.array([line[:2] for line in lines]), np.array([line[2:] for line in lines])
     mean = values.mean(axis=0)
     between = values.std(axis=0, ddof=1) if len(lines) > 1 else np.zeros(2)
     u = np.hypot(standard_u.max(axis=0), between)
-    origin = "voltage against current"
     return [
-        fitted_or_prior(key, value, standard, unit, origin, stated, least=least, needed_run=_SUPPLY_RECORD)
-        for (key, unit, least), value, standard, stated in zip(_SUPPLY, mean, u, priors, strict=True)
+        fitted_or_prior(key, value, standard, "voltage against current", stated)
+        for (key, stated), value, standard in zip(priors.items(), mean, u, strict=True)
     ]
 
 
@@ -97,8 +90,6 @@ EDGE_U_S: Final = 0.003
 """Standard uncertainty of the end of a write [s]: bytes are counted when whole requests are done."""
 TAIL_LEAST_U_S: Final = 0.05
 """Least expanded uncertainty of the tail's length: the end of a write within a sample of the counters is unknown."""
-CORES_RUN: Final = "a run that keeps 1, 2, ... all cores busy: host/measure.py twin prints it"
-TAIL_RUN: Final = "a run that writes, then rests for longer than the tail: host/measure.py twin prints it"
 
 
 def power_estimates(
@@ -111,35 +102,23 @@ def power_estimates(
     idle_w = fit.best.idle_w - medium.idle_w
     u_w = math.hypot(fit.idle_u_w, _systematic_u_w(sensors, fit.best.idle_w, volts, offset=True))
     shared = f", the medium's assumed idle {medium.idle_w:g} W subtracted" if medium.idle_w else ""
-    made = [
-        fitted_or_prior(
-            "board.busy_cores_w.0", idle_w, u_w, "W", f"mean of the baselines{shared}", board.busy_cores_w[0],
-            least=LEAST_W, needed_run="a run with --idle 30",
-        )
-    ]  # fmt: skip
+    origin = f"mean of the baselines{shared}"
+    made = [fitted_or_prior("board.busy_cores_w.0", idle_w, u_w, origin, board.busy_cores_w[0])]
     made += _core_estimates(fit, board, made[0], sensors, volts)
     parts = np.eye(cores + 2)
     gain = [_systematic_u_w(sensors, float(watts), volts) for watts in fit.best.watts]
     standard_u = np.hypot([fit.u_w(counts) for counts in parts], gain)
-    made.append(
-        assumed(
-            "medium.idle_w", medium.idle_w, "W", "the medium draws from the board's supply",
-            "a further sensor on the storage's supply",
-        )
-    )  # fmt: skip
-    why = f"the medium was busy for {fit.busy_s[cores]:.2g} s"
-    if fit.busy_s[cores] < BUSY_MIN_S:
-        made.append(assumed("medium.active_w", medium.active_w, "W", why, WRITE_RUN))
+    made.append(assumed("medium.idle_w", medium.idle_w, "the medium draws from the board's supply"))
+    active_w, active_u_w, busy_s = (
+        float(values[cores]) for values in (fit.best.watts, standard_u, fit.busy_s)
+    )
+    if busy_s < BUSY_MIN_S:
+        made.append(assumed("medium.active_w", medium.active_w, f"the medium was busy for {busy_s:.2g} s"))
     else:
         given = "" if rate.identified else ", at the assumed rate: only its joules per byte are known"
-        made.append(
-            fitted_or_prior(
-                "medium.active_w", float(fit.best.watts[cores]), float(standard_u[cores]), "W",
-                f"power while the medium worked, {fit.busy_s[cores]:.3g} s{given}", medium.active_w,
-                least=LEAST_W, needed_run=WRITE_RUN,
-            )
-        )  # fmt: skip
-    misplaced_w = float(fit.best.watts[cores]) * EDGE_U_S / max(fit.best.tail_s, EDGE_U_S)
+        origin = f"power while the medium worked, {busy_s:.3g} s{given}"
+        made.append(fitted_or_prior("medium.active_w", active_w, active_u_w, origin, medium.active_w))
+    misplaced_w = active_w * EDGE_U_S / max(fit.best.tail_s, EDGE_U_S)
     return made + _tail_estimates(fit, medium, math.hypot(float(standard_u[cores + 1]), misplaced_w))
 
 
@@ -158,45 +137,33 @@ def _core_estimates(
         value_w = idle.value + above_w
         if not known:
             why = f"core {core} was busy for {busy_s:.2g} s; the assumed step of {prior_w:.3g} W is added"
-            made.append(assumed(key, value_w, "W", why, CORES_RUN))
+            made.append(assumed(key, value_w, why))
             continue
         counted += only_core
         systematic_u_w = _systematic_u_w(sensors, value_w, volts, offset=True)
         u_w = math.hypot(fit.u_w(counted), fit.idle_u_w, systematic_u_w)
         origin = f"power against busy cores, core {core} busy for {busy_s:.3g} s"
-        made.append(
-            fitted_or_prior(key, value_w, u_w, "W", origin, value_w, least=LEAST_W, needed_run=CORES_RUN)
-        )
+        made.append(fitted_or_prior(key, value_w, u_w, origin, value_w))
     return made
 
 
 def _tail_estimates(fit: PowerFit, medium: MediumModel, standard_u_w: float) -> list[Estimate]:
     """Estimates of the tail's power and length."""
     value_w, busy_s, tail_s = float(fit.best.watts[-1]), float(fit.busy_s[-1]), fit.best.tail_s
-    key = "medium.tail_w", "medium.tail_s"
     if busy_s < BUSY_MIN_S or fit.tail is TailKnowledge.NOTHING:
-        why = (
-            "no rest followed a write" if busy_s < BUSY_MIN_S else "other activity changed the power by more"
-        )
-        return [
-            assumed(key[0], medium.tail_w, "W", why, TAIL_RUN),
-            assumed(key[1], medium.tail_s, "s", why, TAIL_RUN),
-        ]
-    length = "" if fit.tail is TailKnowledge.LENGTH else f", its length taken as {tail_s:.3g} s"
-    origin = f"power after the last write, {busy_s:.3g} s in the tail{length}"
-    u_s = max(fit.tails_s[1] - tail_s, tail_s - fit.tails_s[0], TAIL_LEAST_U_S) / 2
-    if fit.tail is TailKnowledge.LENGTH:  # only the product of the tail's power and length is well determined
+        rested = busy_s >= BUSY_MIN_S
+        why = "other activity changed the power by more" if rested else "no rest followed a write"
+        return [assumed("medium.tail_w", medium.tail_w, why), assumed("medium.tail_s", medium.tail_s, why)]
+    origin = f"power after the last write, {busy_s:.3g} s in the tail"
+    if fit.tail is TailKnowledge.LENGTH:
+        u_s = max(fit.tails_s[1] - tail_s, tail_s - fit.tails_s[0], TAIL_LEAST_U_S) / 2
+        # only the product of the tail's power and length is well determined
         standard_u_w = math.hypot(standard_u_w, value_w * u_s / tail_s)
-    power = fitted_or_prior(
-        key[0], value_w, standard_u_w, "W", origin, medium.tail_w, least=LEAST_W, needed_run=TAIL_RUN
-    )
-    if fit.tail is not TailKnowledge.LENGTH:
-        why = "no length of a tail stands out in the power"
-        return [power, assumed(key[1], medium.tail_s, "s", why, TAIL_RUN)]
-    return [
-        power,
-        fitted_or_prior(key[1], tail_s, u_s, "s", origin, medium.tail_s, least=0.0, needed_run=TAIL_RUN),
-    ]
+        length = fitted_or_prior("medium.tail_s", tail_s, u_s, origin, medium.tail_s)
+    else:
+        length = assumed("medium.tail_s", medium.tail_s, "no length of a tail stands out in the power")
+        origin += f", its length taken as {tail_s:.3g} s"
+    return [fitted_or_prior("medium.tail_w", value_w, standard_u_w, origin, medium.tail_w), length]
 
 
 def _systematic_u_w(

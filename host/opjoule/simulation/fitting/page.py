@@ -129,7 +129,7 @@ def missing_runs(fitted: FittedTwin) -> list[str]:
     """Parameters that the records do not determine, with the run that would determine them, a line each."""
     runs: dict[str, list[str]] = {}
     for estimate in fitted.estimates:
-        if not estimate.identified and estimate.needed_run:
+        if estimate.needed_run:
             runs.setdefault(estimate.needed_run, []).append(estimate.key)
     return [f"{', '.join(keys)}: {run}" for run, keys in runs.items()]
 

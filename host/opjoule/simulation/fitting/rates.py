@@ -25,7 +25,6 @@ RATE_U: Final = 0.01
 SYNCS_MIN: Final = 8
 CALL_U: Final = 0.01
 """Relative standard uncertainty of a flush in addition to its scatter: the call itself also takes time."""
-WRITE_RUN: Final = "a run that writes for seconds: host/measure.py twin prints it"
 
 
 @dataclass(frozen=True)
@@ -89,9 +88,8 @@ def _streaks(windows: ActivityWindows, moved: Float64Array, allowed: BoolArray) 
 
 
 def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: str) -> Estimate:
-    needed_run = WRITE_RUN.replace("writes", "reads") if "read" in key else WRITE_RUN
     if not streaks:
-        return assumed(key, prior, "B/s", why, needed_run)
+        return assumed(key, prior, why)
     steepest = max(streak.rate for streak in streaks)
     fast = [streak for streak in streaks if streak.rate >= NEAR_STEEPEST * steepest]
     weight = np.array([streak.length_s for streak in fast])
@@ -101,20 +99,17 @@ def _rate(key: str, streaks: Sequence[_Streak], prior: float, origin: str, why: 
     between = float(np.sqrt(weight @ (rates - mean) ** 2 / weight.sum()) / math.sqrt(max(len(fast) - 1, 1)))
     u = math.hypot(inside, between, RATE_U * mean)
     words = f"{origin}, {weight.sum():.3g} s in {len(fast)} stretch{'es' if len(fast) > 1 else ''}"
-    return fitted_or_prior(key, mean, u, "B/s", words, prior, least=0.0, needed_run=needed_run)
+    return fitted_or_prior(key, mean, u, words, prior)
 
 
 def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> Estimate:
     """Duration of a sync less its bytes at the medium's rate [s]: the median over windows with syncs."""
     key = "medium.flush_s"
-    needed_run = "a synced workload: -p durability=sync, or the run that host/measure.py twin prints"
     beyond = [_beyond_s(one.windows, one.syncs, rate.value) for one in records]
     beyond_s = np.concatenate([beyond_of for beyond_of, _ in beyond]) if beyond else np.zeros(0)
     count = sum(len(one.syncs) for one in records)
     if beyond_s.size < SYNCS_MIN:
-        return assumed(
-            key, prior, "s", f"{count} syncs were recorded, {beyond_s.size} with few bytes", needed_run
-        )
+        return assumed(key, prior, f"{count} syncs were recorded, {beyond_s.size} with few bytes")
     doubt_s = float(np.mean(np.concatenate([bytes_of for _, bytes_of in beyond])))
     middle_s = float(np.median(beyond_s))
     spread_s = 1.4826 * float(np.median(np.abs(beyond_s - middle_s)))
@@ -122,7 +117,7 @@ def flush_latency(records: Sequence[Recorded], rate: Estimate, prior: float) -> 
     scatter_s = 1.2533 * spread_s / math.sqrt(beyond_s.size)
     u = math.hypot(scatter_s, relative * doubt_s, 0.1 * doubt_s, CALL_U * middle_s)
     origin = f"{beyond_s.size} syncs minus the time of their bytes at the medium's rate"
-    return fitted_or_prior(key, max(middle_s, 0.0), u, "s", origin, prior, least=0.0, needed_run=needed_run)
+    return fitted_or_prior(key, max(middle_s, 0.0), u, origin, prior)
 
 
 def _beyond_s(windows: ActivityWindows, syncs: Intervals, rate: float) -> tuple[Float64Array, Float64Array]:
