@@ -13,7 +13,6 @@ from opjoule.databases.registry import background_threads
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
 from opjoule.devices.connection.shell import LocalShell
-from opjoule.devices.connection.steps import JOURNAL
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.profiles import BoardAndMedium, Profile
@@ -136,7 +135,7 @@ def simulated_board(
         return simulator.faults() + supply.faults()
 
     start = partial(probe, feed=feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
-    facts = read_facts(shell, journal=JOURNAL).values
+    facts = read_facts(shell).values
     return Board(
         profile.name,
         profile.cores,

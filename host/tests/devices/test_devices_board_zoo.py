@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -139,7 +140,7 @@ def test_a_board_that_cannot_be_measured_is_refused_with_a_remedy(shell, board: 
 @each_of(ZOO)
 def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, builds, tmp_path, monkeypatch):
     monkeypatch.setattr(examine, "open_shell", lambda _: shell)
-    monkeypatch.setattr(examine, "JOURNAL", str(tmp_path / "journal"))
+    monkeypatch.setattr(examine, "read_facts", partial(read_facts, journal=str(tmp_path / "journal")))
     (tmp_path / "sd").mkdir()
     described = RigDevice("ssh:pi@board", None, {"sd": Medium(str(tmp_path / "sd"))})
     found = list(examine.examine_board(board.profile, described, builds))

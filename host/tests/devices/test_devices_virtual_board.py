@@ -18,7 +18,7 @@ import pytest
 from loopback_sshd import Link
 from opjoule.devices.board import Board
 from opjoule.devices.connection.ssh import SshConnection
-from opjoule.devices.connection.steps import HELPER, JOURNAL
+from opjoule.devices.connection.steps import HELPER
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import plan_for
 from opjoule.devices.preparation.recovery import recover
@@ -91,7 +91,7 @@ def test_a_user_who_may_run_opjoule_root_alone_prepares_and_restores(machine):
         before = listing(machine)
         device = board(shell)
         done = device.prepare()
-        assert read_facts(shell, journal=JOURNAL).rights == "helper"
+        assert read_facts(shell).rights == "helper"
         during = listing(machine)
         left = device.restore()
         device.close()
@@ -128,7 +128,7 @@ def test_a_device_that_must_not_be_lost_is_refused(machine):
         """,
     )
     shell = connect(machine)
-    facts = read_facts(shell, journal=JOURNAL)
+    facts = read_facts(shell)
     new = StateSettings(file_system="new")
     try:
         for name, message in REFUSED.items():

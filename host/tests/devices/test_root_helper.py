@@ -12,16 +12,16 @@ from opjoule.devices.connection.steps import (
     Change,
     helper_orders,
     helper_version,
-    make_changes,
-    undo_steps,
 )
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.on_board import script
+from opjoule.devices.preparation.recovery import make_changes, undo_changes
 from opjoule.devices.rig.file import RigDevice
 from opjoule.devices.rig.root_helper import helper_text, install_script
-from opjoule.devices.state.board_state import read_facts, read_state
+from opjoule.devices.state.board_state import BoardFacts, read_facts, read_state
 from opjoule.errors import BadInput, DeviceFault
 
+FACTS = BoardFacts({}, "aarch64", "", "helper", "", "", JOURNAL, False, "")
 SUDO = """#!/bin/sh
 # In the place of sudo: permits opjoule-root alone, as the printed sudoers file does.
 [ "$1" = -n ] && [ "$2" = {helper} ] || {{ echo 'sudo: a password is required' >&2; exit 1; }}
@@ -58,11 +58,11 @@ def put(board, value, path="cpu/cpufreq/policy0/scaling_governor", old="ondemand
 
 def test_a_change_is_made_journalled_and_undone(board):
     governor = board / "cpu/cpufreq/policy0/scaling_governor"
-    assert make_changes(LocalShell(), "helper", [put(board, "performance")]) == {"0001": ["done"]}
+    assert make_changes(LocalShell(), FACTS, [put(board, "performance")]) == [""]
     assert governor.read_text() == "performance\n"
     assert "'put'" in (board / "state/journal/0001.undo").read_text()
-    undone = undo_steps(LocalShell(), "helper")
-    assert governor.read_text() == "ondemand\n" and [each[0] for each in undone.values()] == ["done"]
+    undone, left = undo_changes(LocalShell(), FACTS)
+    assert governor.read_text() == "ondemand\n" and (len(undone), left) == (1, [])
     assert not (board / "state").exists()
 
 
@@ -102,7 +102,7 @@ def test_what_no_measurement_does_is_refused(board, order, as_undo):
     good = put(board, "performance").do
     change = Change("", good, order) if as_undo else Change("", order)
     with pytest.raises(DeviceFault, match=r"no order|does not do this"):
-        make_changes(LocalShell(), "helper", [change])
+        make_changes(LocalShell(), FACTS, [change])
     assert (board / "cpu/cpufreq/policy0/scaling_governor").read_text() == "ondemand\n"
     assert not list((board / "state").rglob("*.undo"))
 

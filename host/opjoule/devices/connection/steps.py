@@ -7,11 +7,9 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from opjoule.devices.connection.shell import Shell
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 
-_LIMIT_S = 3600.0
 _NEEDED = {
     *("make_file_system", "check_file_system", "mount_medium", "journal_on", "journal_off"),
     *("take_memory", "chown"),
@@ -44,7 +42,7 @@ JOURNAL = "/var/lib/opjoule/journal"
 """Folder on the board that lists the changes to be undone; on disk, to survive a loss of host, link or power."""
 
 
-def prepare_script(steps: list[Change], journal: str = JOURNAL) -> bytes:
+def prepare_script(steps: list[Change], journal: str) -> bytes:
     """One block of shell text that runs all steps; the board's shell runs it only after receiving all of it."""
     lines = []
     for number, step in enumerate(steps, 1):
@@ -55,7 +53,7 @@ def prepare_script(steps: list[Change], journal: str = JOURNAL) -> bytes:
     return _block(journal, lines)
 
 
-def restore_script(journal: str = JOURNAL) -> bytes:
+def restore_script(journal: str) -> bytes:
     """One block of shell text that undoes everything in the board's journal, last change first."""
     return _block(journal, ["restore"])
 
@@ -63,38 +61,6 @@ def restore_script(journal: str = JOURNAL) -> bytes:
 def _block(journal: str, lines: list[str]) -> bytes:
     parts = ["{", f"journal={shlex.quote(journal)}", _FUNCTIONS, "one_at_a_time", *lines, "exit 0", "}", ""]
     return "\n".join(parts).encode()
-
-
-def make_changes(
-    shell: Shell, rights: str, steps: list[Change], journal: str = JOURNAL
-) -> dict[str, list[str]]:
-    """Makes changes on the board, in order; each is recorded in the journal there first.
-
-    Args:
-        rights: root, sudo, or helper, which has its own journal.
-    Returns: outcomes by step number: ["done", ...] or ["failed", why].
-    Raises: LinkFault: the connection is gone. DeviceFault: the board did not accept the steps.
-    """
-    if rights == "helper":
-        return _outcomes(shell, helper_command("change"), helper_orders(steps))
-    return _outcomes(shell, [*as_root(rights), "sh", "-s"], prepare_script(steps, journal))
-
-
-def undo_steps(shell: Shell, rights: str, journal: str = JOURNAL) -> dict[str, list[str]]:
-    """Undoes everything in the board's journal, last change first; results and errors as in make_changes()."""
-    if rights == "helper":
-        return _outcomes(shell, helper_command("restore"), b"")
-    return _outcomes(shell, [*as_root(rights), "sh", "-s"], restore_script(journal))
-
-
-def _outcomes(shell: Shell, command: list[str], feed: bytes) -> dict[str, list[str]]:
-    ran = shell.run(command, feed=feed, limit_s=_LIMIT_S)
-    outcomes = {}
-    for line in ran.checked(f"{shell.target} cannot be prepared or restored").text().splitlines():
-        outcome, _, rest = line.partition("\t")
-        number, *about = rest.split("\t", 1)
-        outcomes[number] = [outcome, *about]
-    return outcomes
 
 
 def helper_version() -> str:

@@ -9,10 +9,10 @@ from typing import Any
 
 from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.shell import LocalShell, Shell
-from opjoule.devices.connection.steps import JOURNAL, Change, make_changes
+from opjoule.devices.connection.steps import Change
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.changes import PreparePlan, plan_preparation
-from opjoule.devices.preparation.recovery import undo_changes
+from opjoule.devices.preparation.recovery import make_changes, undo_changes
 from opjoule.devices.profiles import Profile
 from opjoule.devices.programs.workload_run import RECONNECT_S
 from opjoule.devices.state.block_devices import BlockDevices, device_number
@@ -96,8 +96,6 @@ class BoardPreparation(Preparation):
     """The sync line's carrier, which the user must have access to; None for no sync line."""
     wanted: StateSettings
     cpufreq: str
-    journal: str = JOURNAL
-    """Folder on the board that lists the changes to be undone."""
     history: Path | None = None
     """Host file with earlier speeds of the media; None for no comparison."""
 
@@ -117,27 +115,21 @@ class BoardPreparation(Preparation):
         self._locked = True
         done = []
         if self.board.journal_left:
-            undone, left = undo_changes(self.shell, self.board, self.journal)
+            undone, left = undo_changes(self.shell, self.board)
             done = [f"left by an earlier run: {line}" for line in undone + left]
         settings = self.medium, self.wanted, self.cpufreq, self.sync
         plan, self._blocks = plan_for(self.shell, self.board, *settings)
         done += plan.lines()
         if plan.steps:
-            outcomes = self._make(plan.steps)
-            for number, step in enumerate(plan.steps, 1):
-                outcome, *why = outcomes.get(f"{number:04}", ["failed", "not reached"])
-                if outcome != "done" and step.is_needed:
-                    raise DeviceFault(
-                        f"the board cannot be prepared: {step.about}: {' '.join(why) or 'failed'}"
-                    )
-                if outcome != "done":
-                    done.append(f"FAILED: {step.about}: {' '.join(why)}")
+            reasons = make_changes(self.shell, self.board, plan.steps)
+            failed = [(step, why) for step, why in zip(plan.steps, reasons, strict=True) if why]
+            for step, why in failed:
+                if step.is_needed:
+                    raise DeviceFault(f"the board cannot be prepared: {step.about}: {why}")
+                done.append(f"FAILED: {step.about}: {why}")
         remedy = f"mend [device.{self.profile.name}.storage] in rig.toml"
         self._storage_number = device_number(make_storage(self.shell, self.medium.path, remedy))
         return done
-
-    def _make(self, steps: list[Change]) -> dict[str, list[str]]:
-        return make_changes(self.shell, self.board.rights, steps, self.journal)
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch:
         """The state gate of this measurement; `steering` reads the adjustment of the board's clock."""
@@ -163,7 +155,7 @@ class BoardPreparation(Preparation):
     def before_run(self) -> None:
         """Drops the page cache, if the state requires it and the user has the rights."""
         if self.wanted.page_cache == "drop" and self.board.rights != "none":
-            self._make([Change("page cache dropped", ("drop_page_cache",))])
+            make_changes(self.shell, self.board, [Change("page cache dropped", ("drop_page_cache",))])
 
     def restore(self) -> list[str]:
         """Undoes prepare(), after a lost link once the board is back; returns a line for each failure."""
@@ -174,7 +166,7 @@ class BoardPreparation(Preparation):
                 return [
                     f"the board is out of reach ({self.shell.why_down()}): restore it with measure.py restore"
                 ]
-            return undo_changes(self.shell, self.board, self.journal)[1]
+            return undo_changes(self.shell, self.board)[1]
         except RigFault as error:
             return [f"the board could not be restored: {error}; run measure.py restore"]
 

@@ -10,13 +10,22 @@ from pathlib import Path
 from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
 from opjoule.devices.connection.sessions import find_sessions, remove_sessions, stop_and_fetch
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.connection.steps import JOURNAL, make_changes, undo_steps
+from opjoule.devices.connection.steps import (
+    JOURNAL,
+    Change,
+    as_root,
+    helper_command,
+    helper_orders,
+    prepare_script,
+    restore_script,
+)
 from opjoule.devices.media.medium import Medium, find_kept, mount_steps, remove_kept
 from opjoule.devices.on_board import script
 from opjoule.devices.state.board_state import BoardFacts, read_facts, read_state
 from opjoule.errors import BadInput, DeviceFault
 
 _RUNS = script("runs_left.sh")
+_LIMIT_S = 3600.0
 
 
 def recover(
@@ -46,18 +55,18 @@ def recover(
             done.append(f"files of an interrupted run fetched to {target}: {names}")
         removed, left = _remove_each(partial(remove_sessions, shell), sessions)
         # Before the media are searched: an unjournalled file system is checked when it gets its journal back.
-        undone, not_undone = undo_changes(shell, board, journal)
+        undone, not_undone = undo_changes(shell, board)
         for medium in {(medium.path, medium.device): medium for medium in media}.values():
-            left += _mount(shell, board, medium, journal) if medium.device else []
+            left += _mount(shell, board, medium) if medium.device else []
             more, not_removed = _clear(shell, medium, kept=kept)
             removed += more
             left += not_removed
             if medium.device:
-                not_undone = undo_changes(shell, board, journal)[1]
+                not_undone = undo_changes(shell, board)[1]
     return done + removed + undone, left + not_undone
 
 
-def _mount(shell: Shell, board: BoardFacts, medium: Medium, journal: str) -> list[str]:
+def _mount(shell: Shell, board: BoardFacts, medium: Medium) -> list[str]:
     """Mounts a medium that has its own device, as a change in the journal; returns a line if that fails."""
     try:
         state = read_state(shell, board.rights, cpufreq="", device=medium.device, path=medium.path)
@@ -66,11 +75,10 @@ def _mount(shell: Shell, board: BoardFacts, medium: Medium, journal: str) -> lis
             return []
         if board.rights == "none":
             return [f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"]
-        outcomes = make_changes(shell, board.rights, steps, journal)
+        why = make_changes(shell, board, steps)[-1]
     except (BadInput, DeviceFault) as error:
         return [f"NOT looked at: {error}"]
-    outcome, *why = outcomes.get(f"{len(steps):04}", ["failed"])
-    return [] if outcome == "done" else [f"NOT looked at: {medium.path} is not mounted: {' '.join(why)}"]
+    return [f"NOT looked at: {medium.path} is not mounted: {why}"] if why else []
 
 
 def _clear(shell: Shell, medium: Medium, *, kept: bool) -> tuple[list[str], list[str]]:
@@ -97,11 +105,37 @@ def _remove_each(remove: Callable[[list[str]], list[str]], folders: list[str]) -
     return done, left
 
 
-def undo_changes(shell: Shell, board: BoardFacts, journal: str = JOURNAL) -> tuple[list[str], list[str]]:
+def make_changes(shell: Shell, board: BoardFacts, steps: list[Change]) -> list[str]:
+    """Makes changes on the board, in order; each is recorded in the journal there first.
+
+    Returns: for each change, the reason why it was not made; empty if it was.
+    Raises: LinkFault: the connection is gone. DeviceFault: the board did not accept the steps.
+    """
+    if board.rights == "helper":
+        outcomes = _outcomes(shell, helper_command("change"), helper_orders(steps))
+    else:
+        outcomes = _outcomes(
+            shell, [*as_root(board.rights), "sh", "-s"], prepare_script(steps, board.journal)
+        )
+    missed = {number: "" if outcome == "done" else about or "failed" for outcome, number, about in outcomes}
+    return [missed.get(f"{number:04}", "not reached") for number in range(1, len(steps) + 1)]
+
+
+def undo_changes(shell: Shell, board: BoardFacts) -> tuple[list[str], list[str]]:
     """Undoes all changes in the board's journal, the last one first; returns the undone changes and the failures."""
     if board.rights == "none":
-        return [], [f"NOT undone: {journal} needs root rights"] if board.journal_left else []
-    outcomes = undo_steps(shell, board.rights, journal)
-    undone = [f"undone: {' '.join(about)}" for outcome, *about in outcomes.values() if outcome == "done"]
-    left = [f"NOT undone: {' '.join(why)}" for outcome, *why in outcomes.values() if outcome != "done"]
-    return undone, left
+        return [], [f"NOT undone: {board.journal} needs root rights"] if board.journal_left else []
+    if board.rights == "helper":
+        outcomes = _outcomes(shell, helper_command("restore"), b"")
+    else:
+        outcomes = _outcomes(shell, [*as_root(board.rights), "sh", "-s"], restore_script(board.journal))
+    undone = [f"undone: {about}" for outcome, _, about in outcomes if outcome == "done"]
+    return undone, [f"NOT undone: {about}" for outcome, _, about in outcomes if outcome != "done"]
+
+
+def _outcomes(shell: Shell, command: list[str], feed: bytes) -> list[tuple[str, str, str]]:
+    """(outcome, number of the change, description or reason) of each change."""
+    ran = shell.run(command, feed=feed, limit_s=_LIMIT_S)
+    lines = ran.checked(f"{shell.target} cannot be prepared or restored").text().splitlines()
+    parts = [[*line.split("\t", 2), "", ""] for line in lines]
+    return [(outcome, number, about) for outcome, number, about, *_ in parts]

@@ -97,7 +97,6 @@ def board_on(
         sync=sync,
         wanted=wanted,
         cpufreq=cpufreq,
-        journal=journal,
         history=history,
     )
     try:
@@ -127,7 +126,7 @@ def preview(rig: Rig, board: BoardAndMedium, state: StateSettings | None = None)
     carrier = described.sync or board.profile.sync
     shell = open_shell(described)
     try:
-        facts = read_facts(shell, journal=JOURNAL)
+        facts = read_facts(shell)
         sync = None if carrier == "none" else carrier
         plan, _ = plan_for(shell, facts, place, state or described.state, described.cpufreq, sync)
         return plan.lines()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.connection.steps import JOURNAL, as_root
+from opjoule.devices.connection.steps import as_root
 from opjoule.devices.on_board import script
 from opjoule.devices.preparation.preparation import plan_for
 from opjoule.devices.profiles import Profile, find_profile
@@ -63,7 +63,7 @@ def examine_board(
         yield Finding(name, False, str(error), remedy)
         return
     try:
-        board = read_facts(shell, journal=JOURNAL)
+        board = read_facts(shell)
         yield Finding(name, True, f"{board.values['system']}, {board.values['kernel']}, {board.machine}")
         yield from _board(name, board, builds)
         profile = find_profile(name)

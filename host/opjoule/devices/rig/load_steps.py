@@ -11,7 +11,6 @@ from typing import Final
 
 from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.sessions import new_session, remove_sessions
-from opjoule.devices.connection.steps import JOURNAL
 from opjoule.devices.programs.binaries import install_programs
 from opjoule.devices.programs.probe import Probe
 from opjoule.devices.programs.runner import PROBE_FOLDER
@@ -60,7 +59,7 @@ def load_steps(described: RigDevice, builds: Path) -> Iterator[LoadSteps]:
     Raises: LinkFault, DeviceFault: out of reach, without the probe, or in use by another measurement.
     """
     with closing(open_shell(described)) as shell:
-        facts = read_facts(shell, journal=JOURNAL)
+        facts = read_facts(shell)
         programs = install_programs(shell, builds, facts.machine, facts.cache)
         folder = f"{facts.work}/{new_session()}"
         shell.run(["mkdir", "-p", "--", folder])

@@ -6,7 +6,7 @@ import uuid
 from dataclasses import dataclass
 
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.connection.steps import as_root, helper_command, helper_version
+from opjoule.devices.connection.steps import JOURNAL, as_root, helper_command, helper_version
 from opjoule.devices.on_board import script
 from opjoule.devices.state.block_devices import Answers, BlockDevices, device_number
 from opjoule.errors import DeviceFault
@@ -101,13 +101,15 @@ class BoardFacts:
     """Permanent folder on the board: the loader."""
     work: str
     """Folder on the board for a run's files: in memory if there is room, so that writing them does not use a medium."""
+    journal: str
+    """Folder on the board that lists the changes to be undone."""
     journal_left: bool
-    """Whether the board has changes of an earlier run to undo."""
+    """Whether there are changes of an earlier run to undo."""
     connection_interface: str
     """Network interface of the connection; empty if there is none."""
 
 
-def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
+def read_facts(shell: Shell, *, journal: str = JOURNAL, session: str = "") -> BoardFacts:
     """Runs facts.sh on the board.
 
     Args:
@@ -133,6 +135,7 @@ def read_facts(shell: Shell, *, journal: str, session: str = "") -> BoardFacts:
     return BoardFacts(
         values=values,
         **{name: values[name] for name in needed},
+        journal=journal,
         journal_left=values.pop("journal", "") == "left",
         connection_interface=values.get("connection_interface", ""),
     )
