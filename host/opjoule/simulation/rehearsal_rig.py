@@ -9,12 +9,12 @@ from __future__ import annotations
 import contextlib
 import json
 import random
-import shutil
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -22,18 +22,15 @@ from typing import Any, Final
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.programs.binaries import installed_here
+from opjoule.devices.board import Board
 from opjoule.energy.error_bounds import CURRENT, VOLTAGE, ErrorBounds
 from opjoule.meters.interface import Losses, Meter, MeterEvent, MeterIdentity, Samples
-from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import DELAY_NS
 from opjoule.simulation.line_fifo import LineFifo
-from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.simulation.medium_work import MediumStretch
 from opjoule.simulation.planted_faults import BETWEEN_OHM, SHUNT_OHM, DrawnRig
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
-from opjoule.simulation.rig import simulated_board
-from opjoule.simulation.supply import SimulatedSupply
+from opjoule.simulation.rig import DelayedProbe, RigSession, simulated_rig
 
 
 class Witness(Meter):
@@ -193,75 +190,49 @@ HUM_HZ: Final = 100
 """Edges per second that a floating input picks up from the mains: two per period of 50 Hz."""
 
 
-class Hum(threading.Thread):
-    """Mains edges on a floating sync line."""
+@contextmanager
+def _hum(line: LineFifo) -> Iterator[None]:
+    """Mains edges on a floating sync line during the block."""
+    ended = threading.Event()
 
-    def __init__(self, line: LineFifo) -> None:
-        super().__init__(name="twin-hum", daemon=True)
-        self._line, self._ended = line, threading.Event()
-
-    def run(self) -> None:
-        """Runs until stop()."""
+    def run() -> None:
         level, chance = 0, random.Random(1)
-        with contextlib.suppress(OSError), self._line.path.open("w", buffering=1) as sink:
-            while not self._ended.wait(chance.uniform(0.5, 1.5) / HUM_HZ):
+        with contextlib.suppress(OSError), line.path.open("w", buffering=1) as sink:
+            while not ended.wait(chance.uniform(0.5, 1.5) / HUM_HZ):
                 level = 1 - level
                 sink.write(f"{time.monotonic_ns()} {level}\n")
 
-    def stop(self) -> None:
-        """Ends the thread."""
-        self._ended.set()
-        self.join()
+    thread = threading.Thread(target=run, name="twin-hum", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
 
 
+@dataclass(frozen=True)
 class RehearsalRig:
-    """Provides the meter's name, the board and a second meter; close() ends everything."""
+    """The meter's name, the board, and a second meter."""
 
-    def __init__(self, rig: DrawnRig, *, root: Path, storage: Path) -> None:
-        """`storage`: folder for the simulated board's files; created here, and removed at the end."""
-        storage.mkdir(parents=True)
-        self.witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
-        with ExitStack() as opened:
-            opened.callback(shutil.rmtree, storage, ignore_errors=True)
-            power = rig.power
-            load = PlayedLoad(power, self.witness, rig.sign)
-            simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
-            opened.callback(simulator.close)
-            supply = SimulatedSupply(
-                rig.sensor,
-                load,
-                root=root,
-                truth=storage / "truth.json",
-                seed=rig.seed,
-                medium=power.medium,
-                work=simulator.work,
-                course=False,
-            )
-            opened.callback(supply.close)
-            unheard = LineFifo(supply.folder / "unheard.fifo")
-            opened.callback(unheard.close)
-            wired = rig.plant not in ("dead-sync", "floating-d8")
-            self.board = simulated_board(
-                rig.profile,
-                supply,
-                simulator,
-                installed_here(root / "build", ""),
-                storage,
-                None,
-                sync=True,
-                kept=None,
-                line=supply.feed.sync if wired else unheard,
-                slowed=rig.plant != "wrong-medium",
-                probe=partial(PlayingProbe, load),
-            )
-            opened.callback(self.board.close)
-            if rig.plant == "floating-d8":
-                hum = Hum(supply.feed.sync)
-                hum.start()
-                opened.callback(hum.stop)
-            self._open = opened.pop_all()
-        self.meter = rig.meter(supply.meter.removeprefix("serial:").partition(",")[0])
+    meter: str
+    board: Board
+    witness: Witness
 
-    def close(self) -> None:
-        """Ends everything, and removes temporary files."""
-        self._open.close()
+
+@contextmanager
+def rehearsal_rig(rig: DrawnRig, *, root: Path, storage: Path) -> Iterator[RehearsalRig]:
+    """The drawn rig; `storage`: folder for the simulated board's files, created here and removed at the end."""
+    witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
+    load = PlayedLoad(rig.power, witness, rig.sign)
+    session = RigSession(root=root, storage=storage, truth=storage / "truth.json", seed=rig.seed)
+    with simulated_rig(
+        *(rig.profile, rig.sensor, rig.power, load, session),
+        course=False,
+        wired=rig.plant not in ("dead-sync", "floating-d8"),
+        slowed=rig.plant != "wrong-medium",
+        probe=partial(PlayingProbe, load),
+    ) as simulated:
+        port = simulated.supply.meter.removeprefix("serial:").partition(",")[0]
+        with _hum(simulated.supply.feed.sync) if rig.plant == "floating-d8" else nullcontext():
+            yield RehearsalRig(rig.meter(port), simulated.board, witness)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from opjoule.clocks.exchanges import Exchange
 from opjoule.databases.registry import background_threads
 from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.sessions import new_session
@@ -16,141 +19,211 @@ from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.profiles import BoardAndMedium, Profile
-from opjoule.devices.programs.binaries import Programs, installed_here
+from opjoule.devices.programs.binaries import installed_here
 from opjoule.devices.programs.disturbance import Disturbance
+from opjoule.devices.programs.probe import Probe
 from opjoule.devices.state.board_state import read_facts
-from opjoule.errors import RigFault
-from opjoule.simulation.delayed_probe import DelayedProbe
+from opjoule.errors import LinkFault, RigFault
 from opjoule.simulation.engine_power import EnginePower
+from opjoule.simulation.feed import DELAY_NS, Feed
 from opjoule.simulation.imperfections import Imperfections, medium_chance
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_simulator import PROGRAM, MediumSimulator
 from opjoule.simulation.models import Models
-from opjoule.simulation.power_model import PowerModel
+from opjoule.simulation.power_model import LoadModel, PowerModel
 from opjoule.simulation.supply import PERIOD_MS, SimulatedSupply, drawn_for
 
 
-class TwinRig:
-    """Provides the meter's address and a board; close() ends both.
+class DelayedProbe(Probe):
+    """The probe of a simulated board: answers with the board's clock, and with the dirty pages at that clock's time.
+
+    Meter and round trips see a board with a fixed delay behind its computer.
+    """
+
+    def __init__(
+        self,
+        *started: Any,
+        feed: Feed,
+        ended: Callable[[], None],
+        faults: Callable[[], list[str]] = lambda: [],
+        warnings: Callable[[], list[str]] = lambda: [],
+    ) -> None:
+        """`faults`, `warnings`: give those of the simulation since their last call."""
+        self._feed, self._call_ended = feed, ended
+        self._simulation_faults, self._simulation_warnings = faults, warnings
+        super().__init__(*started)
+        feed.probe_began()
+
+    def clock_exchange(self) -> Exchange:
+        """The board's clock as the meter sees it: the rig's delay ago.
+
+        A probe that does not answer has ended. From then on the simulated board is idle and its meter continues to
+        sample, as a real one would.
+        """
+        try:
+            real = super().clock_exchange()
+        except LinkFault:
+            self._call_ended()
+            raise
+        return Exchange(
+            real.sent_ns, real.far_received_ns - DELAY_NS, real.far_sent_ns - DELAY_NS, real.received_ns
+        )
+
+    def pending_write_bytes(self) -> int:
+        """Dirty pages of the simulated board, as of its clock."""
+        return self._feed.pending_bytes(time.monotonic_ns() - DELAY_NS)
+
+    def faults(self) -> list[str]:
+        """Faults of the probe and of the simulation."""
+        return super().faults() + self._simulation_faults()
+
+    def warnings(self) -> list[str]:
+        """Warnings of the probe and of the simulation."""
+        return super().warnings() + self._simulation_warnings()
+
+    def close(self) -> None:
+        """Ends the probe; from then on the simulated board is idle."""
+        super().close()
+        self._call_ended()
+
+
+@dataclass(frozen=True, kw_only=True)
+class RigSession:
+    """One use of a simulated rig."""
+
+    root: Path
+    storage: Path
+    """Folder for the simulated board's databases; created here, and removed at the end."""
+    truth: Path
+    seed: int
+    """Seed of the random errors of this rig."""
+    kept: Path | None = None
+    """Folder for loaded databases that is not removed, on the file system of `storage`; None: below `storage`."""
+    database: str = ""
+    """The database to be measured; empty if no engine is needed."""
+    sync: bool = True
+    disturbance: Disturbance | None = None
+
+
+@dataclass(frozen=True)
+class SimulatedRig:
+    """A simulated board and the meter on its supply.
 
     The board consists only of the processes under its probe, not of the rest of this computer. The rig runs a fixed
     delay behind this computer, so the simulated board's clock does too: for the meter and for round-trip exchanges, a
     board_ns happens DELAY_NS later on host_ns.
     """
 
-    def __init__(
-        self,
-        board: BoardAndMedium,
-        *,
-        root: Path,
-        storage: Path,
-        truth: Path,
-        seed: int,
-        kept: Path | None = None,
-        database: str = "",
-        sync: bool = True,
-        imperfections: Imperfections | None = None,
-        disturbance: Disturbance | None = None,
-        twin_profile: Path | None = None,
-    ) -> None:
-        """Starts everything.
-
-        Args:
-            storage: folder for the simulated board's databases; created here, and removed at the end.
-            seed: for the random errors of this rig.
-            kept: folder for loaded databases that is not removed, on the file system of `storage`; None: below
-            `storage`.
-            database: the database to be measured; empty if no engine is needed.
-            twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
-        """
-        try:
-            storage.mkdir(parents=True)  # close() removes it, so it must not exist yet
-        except FileExistsError as error:
-            raise RigFault(
-                f"{storage} is there already: simulated storage is made and removed by one run"
-            ) from error
-        with ExitStack() as opened:
-            opened.callback(shutil.rmtree, storage, ignore_errors=True)
-            models = Models.with_profile(twin_profile)
-            profile, chance = board.profile, medium_chance(board.medium, seed)
-            stated = models.load(board, chance)
-            drawn = imperfections or drawn_for(profile, stated.greatest_w, seed)
-            drawn = drawn.on(models.supply) if models.own_supply else drawn
-            power = PowerModel(stated.board, stated.medium, drawn.supply)
-            model = EnginePower(power, seed, one_thread=background_threads(database) == 1)
-            simulator = MediumSimulator(root / "build" / "loader" / PROGRAM, power.board, power.medium)
-            opened.callback(simulator.close)
-            supply = SimulatedSupply(
-                drawn, model, root=root, truth=truth, seed=seed, medium=power.medium, work=simulator.work
-            )
-            opened.callback(supply.close)
-            programs = installed_here(root / "build", database)
-            self.board = simulated_board(
-                profile, supply, simulator, programs, storage, disturbance, sync=sync, kept=kept
-            )
-            opened.callback(self.board.close)
-            self._open = opened.pop_all()
-        self._supply, self._simulator, self._models = supply, simulator, models
-        self.meter = supply.meter
-
-    def facts(self) -> dict[str, Any]:
-        """Facts about the simulation for run.json."""
-        why_not = self._simulator.why_not
-        notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
-        return {**self._supply.facts(), **self._models.facts(), "notes": notes}
-
-    def close(self) -> None:
-        """Ends board, meter and supply, and removes temporary files."""
-        self._open.close()
+    board: Board
+    supply: SimulatedSupply
+    facts: dict[str, Any]
+    """Facts about the simulation for run.json."""
 
 
-def simulated_board(
-    profile: Profile,
-    supply: SimulatedSupply,
-    simulator: MediumSimulator,
-    programs: Programs,
-    storage: Path,
-    disturbance: Disturbance | None,
+@contextmanager
+def twin_rig(
+    board: BoardAndMedium,
+    session: RigSession,
     *,
-    sync: bool,
-    kept: Path | None,
-    line: LineFifo | None = None,
-    slowed: bool = True,
-    probe: Callable[..., DelayedProbe] = DelayedProbe,
-) -> Board:
-    """The simulated board; its medium slows processes under its probe, and they feed the power model.
+    imperfections: Imperfections | None = None,
+    twin_profile: Path | None = None,
+) -> Iterator[SimulatedRig]:
+    """A simulated rig whose errors and medium are drawn at random.
 
     Args:
-        line: receives the sync line's edges, instead of the meter.
-        slowed: False: the files are not on its medium.
-        probe: the probe's class, or a function that starts one.
+        imperfections: the rig's errors, instead of drawn ones.
+        twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
     """
-    shell, feed = LocalShell(), supply.feed
-    folder = supply.folder / new_session()
-    folder.mkdir()
-    watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
-    live = ("--live", str(feed.system.path), "--live-period-ms", str(PERIOD_MS))
+    models, seed = Models.with_profile(twin_profile), session.seed
+    stated = models.load(board, medium_chance(board.medium, seed))
+    drawn = imperfections or drawn_for(board.profile, stated.greatest_w, seed)
+    drawn = drawn.on(models.supply) if models.own_supply else drawn
+    power = PowerModel(stated.board, stated.medium, drawn.supply)
+    model = EnginePower(power, seed, one_thread=background_threads(session.database) == 1)
+    with simulated_rig(board.profile, drawn, power, model, session) as rig:
+        yield replace(rig, facts={**rig.facts, **models.facts()})
 
-    def faults() -> list[str]:
-        return simulator.faults() + supply.faults()
 
-    start = partial(probe, feed=feed, ended=feed.probe_ended, faults=faults, warnings=simulator.warnings)
-    facts = read_facts(shell).values
-    return Board(
-        profile.name,
-        profile.cores,
-        shell,
-        programs,
-        facts={**facts, "connection": "simulated"},
-        session=str(folder),
-        medium=Medium(str(storage)),
-        kept=str(kept) if kept else "",
-        preparation=Preparation(shell, str(storage)),
-        probe=ProbeOptions(
-            f"virtual:{(line or feed.sync).path}" if sync else None,
-            extra=(*watched, *live),
-            under=simulator.under if slowed else (),
-            start=start,
-        ),
-        disturbance=disturbance,
-    )
+@contextmanager
+def simulated_rig(
+    profile: Profile,
+    drawn: Imperfections,
+    power: PowerModel,
+    model: LoadModel,
+    session: RigSession,
+    *,
+    course: bool = True,
+    wired: bool = True,
+    slowed: bool = True,
+    probe: Callable[..., DelayedProbe] = DelayedProbe,
+) -> Iterator[SimulatedRig]:
+    """A simulated board; its medium slows processes under its probe, and they feed the model.
+
+    Args:
+        power: models of board and medium; `model` turns the board's activity into current.
+        course: whether to keep the true energy over time.
+        wired: False: the edges of the sync line do not reach the meter.
+        slowed: False: the files are not on the board's medium.
+        probe: the probe's class, or a function that starts one.
+    Raises: RigFault: the storage exists already, or a simulator does not start.
+    """
+    storage = session.storage
+    try:
+        storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
+    except FileExistsError as error:
+        raise RigFault(
+            f"{storage} is there already: simulated storage is made and removed by one run"
+        ) from error
+    with ExitStack() as opened:
+        opened.callback(shutil.rmtree, storage, ignore_errors=True)
+        program = session.root / "build" / "loader" / PROGRAM
+        simulator = MediumSimulator(program, power.board, power.medium)
+        opened.callback(simulator.close)
+        supply = SimulatedSupply(
+            drawn,
+            model,
+            root=session.root,
+            truth=session.truth,
+            seed=session.seed,
+            course=course,
+            medium=power.medium,
+            work=simulator.work,
+        )
+        opened.callback(supply.close)
+        line = supply.feed.sync
+        if not wired:
+            line = opened.enter_context(closing(LineFifo(supply.folder / "unheard.fifo")))
+        folder = supply.folder / new_session()
+        folder.mkdir()
+        watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
+        live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))
+        start = partial(
+            probe,
+            feed=supply.feed,
+            ended=supply.feed.probe_ended,
+            faults=lambda: simulator.faults() + supply.faults(),
+            warnings=simulator.warnings,
+        )
+        shell = LocalShell()
+        board = Board(
+            profile.name,
+            profile.cores,
+            shell,
+            installed_here(session.root / "build", session.database),
+            facts={**read_facts(shell).values, "connection": "simulated"},
+            session=str(folder),
+            medium=Medium(str(storage)),
+            kept=str(session.kept or ""),
+            preparation=Preparation(shell, str(storage)),
+            probe=ProbeOptions(
+                f"virtual:{line.path}" if session.sync else None,
+                extra=(*watched, *live),
+                under=simulator.under if slowed else (),
+                start=start,
+            ),
+            disturbance=session.disturbance,
+        )
+        opened.callback(board.close)
+        why_not = simulator.why_not
+        notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
+        yield SimulatedRig(board, supply, {**supply.facts(), "notes": notes})

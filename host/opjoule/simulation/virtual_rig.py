@@ -14,9 +14,9 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Callable
-from contextlib import ExitStack
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +31,9 @@ from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
-from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import CountedPower
+from opjoule.simulation.rig import DelayedProbe
 from opjoule.simulation.supply import SimulatedSupply, drawn_for
 
 _EDGE = re.compile(r"@(\d+)\.(\d{6}):pl061_set_output \S+ setting output 0 to ([01])$")
@@ -152,111 +152,95 @@ def _ahead_ns(probe: Probe) -> int:
     return best.far_received_ns - (best.sent_ns + best.received_ns) // 2
 
 
+@dataclass(frozen=True)
 class VirtualRig:
+    """The virtual board, and the meter on its simulated supply."""
+
+    board: Board
+    machine: Machine
+    meter: str
+    """The meter's address."""
+    facts: dict[str, Any]
+    """Facts about the simulation and the emulated board for run.json."""
+
+
+@contextmanager
+def virtual_rig(
+    board: BoardAndMedium,
+    *,
+    root: Path,
+    truth: Path,
+    seed: int,
+    wanted: dict[str, str],
+    sync: str | None,
+    say: Callable[[str], None],
+    disturbance: Disturbance | None = None,
+    user: str = "rig",
+) -> Iterator[VirtualRig]:
     """Builds (once) and starts the virtual board, and the simulated supply and meter around it.
 
     For the meter, the board runs DELAY_NS late, as every simulated board does.
+
+    Args:
+        wanted: settings of the board's state, in addition to this rig's own.
+        sync: carrier of the sync line or "none", instead of the profile's.
+        say: called with a progress line at each step.
     """
-
-    def __init__(
-        self,
-        board: BoardAndMedium,
-        *,
-        root: Path,
-        truth: Path,
-        seed: int,
-        wanted: dict[str, str],
-        sync: str | None,
-        say: Callable[[str], None],
-        disturbance: Disturbance | None = None,
-        user: str = "rig",
-    ) -> None:
-        """Starts everything; `say` takes a progress line. close() ends it.
-
-        Args:
-            wanted: settings of the board's state, in addition to this rig's own.
-            sync: carrier of the sync line or "none", instead of the profile's.
-        """
-        image = get_image(root / "build" / "virtual-board", say)
-        with ExitStack() as opened:
-            stated = Models.stated().load(board)
-            drawn = drawn_for(board.profile, stated.greatest_w, seed)
-            rate = float(MEDIA[board.medium][1])  # limit of the guest's disk in the emulator
-            medium = replace(stated.medium, write_bytes_per_s=rate, read_bytes_per_s=rate)
-            model = CountedPower(stated.board, medium, drawn.supply)
-            self._supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
-            opened.callback(self._supply.close)
-            temporary = tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-")
-            place = Path(opened.enter_context(temporary))
-            self.meter = self._supply.meter
-            self.machine = Machine(image, place / "machine")
-            opened.callback(self.machine.close)
-            self._edges = EdgeWire(self.machine.edges, self._supply.feed.sync.path)
-            opened.callback(self._edges.close)
-            self._edges.start()
-            options = image.ssh_options(self.machine.port, place / "known_hosts")
-            shell = SshConnection(f"{user}@127.0.0.1", options)
-            opened.callback(shell.close)
-            self.board = self._board(board, shell, root, wanted, sync, disturbance, user, opened)
-            opened.callback(self.board.close)
-            self._open = opened.pop_all()
-
-    def _board(
-        self,
-        board: BoardAndMedium,
-        shell: SshConnection,
-        root: Path,
-        wanted: dict[str, str],
-        sync: str | None,
-        disturbance: Disturbance | None,
-        user: str,
-        opened: ExitStack,
-    ) -> Board:
-        profile, medium = board.profile, board.medium
-        carrier = sync or profile.sync
-        device = f"/dev/disk/by-id/virtio-{MEDIA[medium][0]}"
-        may_mount = user == "rig"
-        settings = StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state")
-        place = Medium(f"/mnt/{medium}", device, expendable=True) if may_mount else Medium(f"/home/{user}/db")
+    image = get_image(root / "build" / "virtual-board", say)
+    profile, medium = board.profile, board.medium
+    identity, rate, _ = MEDIA[medium]
+    stated = Models.stated().load(board)
+    drawn = drawn_for(profile, stated.greatest_w, seed)
+    # limited by the guest's disk in the emulator
+    limited = replace(stated.medium, write_bytes_per_s=float(rate), read_bytes_per_s=float(rate))
+    model = CountedPower(stated.board, limited, drawn.supply)
+    carrier = sync or profile.sync
+    line = None if carrier == "none" else carrier
+    may_mount = user == "rig"
+    settings = StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state")
+    place = Medium(f"/home/{user}/db")
+    if may_mount:
+        place = Medium(f"/mnt/{medium}", f"/dev/disk/by-id/virtio-{identity}", expendable=True)
+    with ExitStack() as opened:
+        supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
+        opened.callback(supply.close)
+        folder = opened.enter_context(tempfile.TemporaryDirectory(prefix=f"opjoule-board-{os.getpid()}-"))
+        machine = Machine(image, Path(folder, "machine"))
+        opened.callback(machine.close)
+        edges = EdgeWire(machine.edges, supply.feed.sync.path)
+        opened.callback(edges.close)
+        edges.start()
+        options = image.ssh_options(machine.port, Path(folder, "known_hosts"))
+        shell = SshConnection(f"{user}@127.0.0.1", options)
+        opened.callback(shell.close)
         fifo = shell.run(["sh", "-c", _MAKE_FIFO]).text().strip()
-        live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
         probes: list[Probe] = []
         # At its start, the probe waits for a reader of its FIFO.
         wire = ActivityWire(
             shell.command(["cat", fifo]),
-            self._supply.feed.system.path,
+            supply.feed.system.path,
             lambda: _ahead_ns(probes[0]) if probes else None,
-            self._edges,
+            edges,
         )
         opened.callback(wire.close)
 
         def ended() -> None:
             wire.close()
-            self._supply.feed.probe_ended()
+            supply.feed.probe_ended()
 
         def start(*started: Any) -> Probe:
-            supply = self._supply
             probes.append(DelayedProbe(*started, feed=supply.feed, ended=ended, faults=supply.faults))
             return probes[-1]
 
-        return board_on(
-            shell,
-            profile,
-            place,
+        live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
+        made = board_on(
+            *(shell, profile, place),
             builds=root / "build",
-            sync=None if carrier == "none" else carrier,
+            sync=line,
             wanted=settings,
             disturbance=disturbance,
-            probe=ProbeOptions(None if carrier == "none" else carrier, extra=live, start=start),
+            probe=ProbeOptions(line, extra=live, start=start),
         )
-
-    def facts(self) -> dict[str, Any]:
-        """Facts about the simulation and the emulated board for run.json."""
-        return {
-            **self._supply.facts(),
-            "board": "qemu-system-aarch64 (emulated: no figure of it says anything about speed)",
-        }
-
-    def close(self) -> None:
-        """Ends board, supply and meter."""
-        self._open.close()
+        opened.callback(made.close)
+        emulated = "qemu-system-aarch64 (emulated: no figure of it says anything about speed)"
+        yield VirtualRig(made, machine, supply.meter, {**supply.facts(), "board": emulated})

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from collections import Counter
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -29,7 +30,7 @@ from opjoule.devices.virtual.machine import MEDIUM_BYTES, Image, Machine
 from opjoule.errors import BadInput
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.operations.board_files import read_events, sync_edges
-from opjoule.simulation.virtual_rig import VirtualRig
+from opjoule.simulation.virtual_rig import virtual_rig
 from opjoule.trace.journal import read_edges
 from virtual_board import EMMC, LIMIT_S, ROOT, connect
 
@@ -196,10 +197,9 @@ def slewed(image, tmp_path_factory):
          "--no-harness", "--no-blocks", "--repeats", "1"]
     )  # fmt: skip
     plan = make_plan(asked.options)
-    rig = VirtualRig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,
-                     wanted={"time_daemons": "keep"}, sync=None, say=print)  # fmt: skip
-    shell = connect(rig.machine)
-    try:
+    virtual = virtual_rig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,
+                          wanted={"time_daemons": "keep"}, sync=None, say=print)  # fmt: skip
+    with virtual as rig, closing(connect(rig.machine)) as shell:
         copied = shell.run(["sh", "-c", "cat > slew.py"], feed=SLEW.encode())
         assert copied.status == 0
         command = shell.command(["sudo", "python3", "slew.py"])
@@ -208,12 +208,9 @@ def slewed(image, tmp_path_factory):
             steps.start()
             with PhaseProgress(quiet=True) as progress:
                 supply = supply_of_rig(plan, None, asked.options)
-                measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
+                measure(plan, rig.board, rig.meter, out, progress, rig.facts, supply)
             steps.join()
             told, _ = slewing.communicate("end\n", timeout=LIMIT_S)
-    finally:
-        shell.close()
-        rig.close()
     return out, np.array([line.split() for line in told.splitlines()], dtype=np.int64)
 
 

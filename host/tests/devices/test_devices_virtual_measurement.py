@@ -12,7 +12,7 @@ from opjoule.cli import commands
 from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.devices.virtual.machine import Machine
 from opjoule.measuring.progress import PhaseProgress
-from opjoule.simulation.virtual_rig import VirtualRig
+from opjoule.simulation.virtual_rig import virtual_rig
 from rig_session import rig_sim
 from virtual_board import LIMIT_S, ROOT, STAND_IN, as_root, connect, listing
 
@@ -26,7 +26,7 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
     )  # fmt: skip
     plan = make_plan(asked.options)
     out = tmp_path / "record"
-    rig = VirtualRig(
+    virtual = virtual_rig(
         plan.board,
         root=ROOT,
         truth=tmp_path / "truth.json",
@@ -36,12 +36,9 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
         say=print,
         user=user,
     )
-    try:
-        with PhaseProgress(quiet=True) as progress:
-            supply = supply_of_rig(plan, None, asked.options)
-            measure(plan, rig.board, rig.meter, out, progress, rig.facts(), supply)
-    finally:
-        rig.close()
+    with virtual as rig, PhaseProgress(quiet=True) as progress:
+        supply = supply_of_rig(plan, None, asked.options)
+        measure(plan, rig.board, rig.meter, out, progress, rig.facts, supply)
     return out
 
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from opjoule.devices.programs.probe import Probe
 from opjoule.errors import LinkFault
-from opjoule.simulation.delayed_probe import DelayedProbe
 from opjoule.simulation.feed import MARGIN_NS, ActivityReader, Feed
 from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.loader_files import LoaderFiles
 from opjoule.simulation.medium_work import MediumWork
 from opjoule.simulation.power_model import Activity, Supply
+from opjoule.simulation.rig import DelayedProbe
 from opjoule.simulation.rig_simulator import RigSimulator
 from opjoule.simulation.supply import SimulatedSupply
 from stated_models import load_model

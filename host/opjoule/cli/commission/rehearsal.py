@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,7 +19,7 @@ from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT
 from opjoule.simulation.load_bench import LoadBench
 from opjoule.simulation.planted_faults import BETWEEN_OHM, DrawnRig
-from opjoule.simulation.rehearsal_rig import RehearsalRig
+from opjoule.simulation.rehearsal_rig import rehearsal_rig
 
 
 def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
@@ -65,7 +65,7 @@ def simulated_desk(
         yield replace(desk, record=partial(_taken, bench))
         return
     storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
-    with closing(RehearsalRig(drawn, root=ROOT, storage=storage)) as rig, ExitStack() as opened:
+    with rehearsal_rig(drawn, root=ROOT, storage=storage) as rig, ExitStack() as opened:
         meter = opened.enter_context(opened_meter(open_meter(rig.meter), rig.meter, None))
         second = opened.enter_context(opened_meter(rig.witness, "", None)) if step.second else None
         certificate.meter = meter_words(meter)

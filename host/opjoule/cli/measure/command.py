@@ -296,9 +296,9 @@ def _open_rig(
     """Board, meter address and their facts for run.json; closed at the end of the block."""
     disturbance = find_disturbance(options.disturb) if options.disturb else None
     if plan.board.profile.name == "virtual":
-        from opjoule.simulation.virtual_rig import VirtualRig  # noqa: PLC0415
+        from opjoule.simulation.virtual_rig import virtual_rig  # noqa: PLC0415
 
-        virtual = VirtualRig(
+        with virtual_rig(
             plan.board,
             root=ROOT,
             truth=directory / "simulator-truth.json",
@@ -307,16 +307,14 @@ def _open_rig(
             sync=options.sync,
             say=lambda line: print(line, file=sys.stderr, flush=True),
             disturbance=disturbance,
-        )
-        with closing(virtual):
-            yield virtual.board, virtual.meter, {"simulation": virtual.facts()}
+        ) as virtual:
+            yield virtual.board, virtual.meter, {"simulation": virtual.facts}
         return
     if rig is None:
         # Only a simulated measurement loads the simulated rig.
-        from opjoule.simulation.rig import TwinRig  # noqa: PLC0415
+        from opjoule.simulation.rig import RigSession, twin_rig  # noqa: PLC0415
 
-        twin = TwinRig(
-            plan.board,
+        session = RigSession(
             root=ROOT,
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
@@ -325,10 +323,10 @@ def _open_rig(
             database=plan.study.engine,
             sync=options.sync != "none",
             disturbance=disturbance,
-            twin_profile=plan.twin_profile.checked if plan.twin_profile else None,
         )
-        with closing(twin):
-            yield twin.board, twin.meter, {"simulation": twin.facts()}
+        profile = plan.twin_profile.checked if plan.twin_profile else None
+        with twin_rig(plan.board, session, twin_profile=profile) as twin:
+            yield twin.board, twin.supply.meter, {"simulation": twin.facts}
         return
     board = open_board(
         rig,
