@@ -30,7 +30,7 @@ from opjoule.devices.server.setup import (
     server_address,
 )
 from opjoule.devices.state.state_gate import StateWatch
-from opjoule.errors import BadInput, DeviceFault, OpJouleError
+from opjoule.errors import DeviceFault, OpJouleError
 
 
 @dataclass(frozen=True)
@@ -151,12 +151,6 @@ class Board:
         running, self._disturbing = self._disturbing, None
         if running:
             running.stop()
-
-    def check_workload(self, command: list[str]) -> None:
-        """Has a workload check its own arguments without doing anything. Raises: BadInput: with its message."""
-        checked = self.shell.run(command)
-        if checked.status != 0:
-            raise BadInput(checked.last_line().removeprefix("loader: "))
 
     def start_database(self, database: str, raw: Path) -> None:
         """Starts the server of a server database, with its samples in `raw`; does nothing for other databases.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import subprocess
 import threading
 from pathlib import Path
 from typing import Any
 
+from opjoule.devices.connection.line_process import LineProcess
 from opjoule.devices.connection.shell import end_by_input
 from opjoule.devices.programs.probe import drained
 from opjoule.errors import RigFault
@@ -23,7 +22,7 @@ LARGEST_EXCESS = 0.1
 """Greatest relative increase of the mean sync time by this computer's disk without a warning."""
 
 
-class MediumSimulator:
+class MediumSimulator(LineProcess):
     """Runs `medium-sim serve` from its creation to close()."""
 
     def __init__(self, program: Path, board: BoardModel, medium: MediumModel) -> None:
@@ -53,15 +52,8 @@ class MediumSimulator:
             "dirty-background-bytes": str(board.dirty_background_bytes),
         }
         options = [word for name, value in values.items() for word in (f"--{name}", value)]
-        self._process = subprocess.Popen(
-            [str(program), "serve", *options],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            start_new_session=True,
-        )
-        self._reader = threading.Thread(target=self._read, name=PROGRAM, daemon=True)
+        super().__init__([str(program), "serve", *options])
+        self._reader = threading.Thread(target=self._follow, name=PROGRAM, daemon=True)
         self._reader.start()
         try:
             hello = self._hello.get(timeout=_START_LIMIT_S)
@@ -89,16 +81,10 @@ class MediumSimulator:
             "on average than on the medium; measure when nothing else writes to this disk"
         ]
 
-    def _read(self) -> None:
+    def _follow(self) -> None:
         """Processes its output: first a greeting, then faults."""
-        assert self._process.stdout
-        said, greeted = "", False
-        for line in self._process.stdout:
-            said = line.strip() or said
-            try:
-                entry = json.loads(line)
-            except ValueError:
-                continue
+        greeted = False
+        for entry in self.lines():
             if "medium_sim" in entry:
                 self._hello.put(entry)
                 greeted = True
@@ -106,8 +92,9 @@ class MediumSimulator:
                 self._disk = entry["disk"]
             elif "fault" in entry:
                 self._faults.put(f"simulated medium: {entry['fault']}")
+        said = self.complaint() or f"it ended with status {self.wait()}"
         if not greeted:
-            self._hello.put({"said": said or f"it ended with status {self._process.wait()}"})
+            self._hello.put({"said": said})
         elif not self._closing:
             self._faults.put(f"the simulated medium has ended and no longer slows anything: {said}")
         self.work.ended = True
@@ -119,7 +106,5 @@ class MediumSimulator:
         self._closing = True
         end_by_input(self._process, _STOP_LIMIT_S)
         self._reader.join()
-        if self._process.stdout:
-            self._process.stdout.close()
         self.work.fifo.close()
         self._temporary.cleanup()

@@ -28,9 +28,9 @@ from opjoule.meters.interface import Losses, Meter, MeterEvent, MeterIdentity, S
 from opjoule.simulation.feed import DELAY_NS
 from opjoule.simulation.line_fifo import LineFifo
 from opjoule.simulation.medium_work import MediumStretch
-from opjoule.simulation.planted_faults import BETWEEN_OHM, SHUNT_OHM, DrawnRig
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
-from opjoule.simulation.rig import DelayedProbe, RigSession, simulated_rig
+from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, SHUNT_OHM, DrawnRig
+from opjoule.simulation.rig import DelayedProbe, RigSetup, simulated_rig
 
 
 class Witness(Meter):
@@ -225,9 +225,9 @@ def rehearsal_rig(rig: DrawnRig, *, root: Path, storage: Path) -> Iterator[Rehea
     """The drawn rig; `storage`: folder for the simulated board's files, created here and removed at the end."""
     witness = Witness(1.02 if rig.plant == "second-meter" else 1.0, SHUNT_OHM + BETWEEN_OHM)
     load = PlayedLoad(rig.power, witness, rig.sign)
-    session = RigSession(root=root, storage=storage, truth=storage / "truth.json", seed=rig.seed)
+    options = RigSetup(root=root, storage=storage, truth=storage / "truth.json", seed=rig.seed)
     with simulated_rig(
-        *(rig.profile, rig.sensor, rig.power, load, session),
+        *(rig.profile, rig.sensor, rig.power, load, options),
         course=False,
         wired=rig.plant not in ("dead-sync", "floating-d8"),
         slowed=rig.plant != "wrong-medium",

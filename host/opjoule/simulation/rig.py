@@ -88,8 +88,8 @@ class DelayedProbe(Probe):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RigSession:
-    """One use of a simulated rig."""
+class RigSetup:
+    """What a simulated rig is opened for, and where its files are."""
 
     root: Path
     storage: Path
@@ -123,7 +123,7 @@ class SimulatedRig:
 @contextmanager
 def twin_rig(
     board: BoardAndMedium,
-    session: RigSession,
+    options: RigSetup,
     *,
     imperfections: Imperfections | None = None,
     twin_profile: Path | None = None,
@@ -134,13 +134,13 @@ def twin_rig(
         imperfections: the rig's errors, instead of drawn ones.
         twin_profile: output of `measure.py twin --fit`; its board, medium and supply replace the stated ones.
     """
-    models, seed = Models.with_profile(twin_profile), session.seed
+    models, seed = Models.with_profile(twin_profile), options.seed
     stated = models.load(board, medium_chance(board.medium, seed))
     drawn = imperfections or drawn_for(board.profile, stated.greatest_w, seed)
     drawn = drawn.on(models.supply) if models.own_supply else drawn
     power = PowerModel(stated.board, stated.medium, drawn.supply)
-    model = EnginePower(power, seed, one_thread=background_threads(session.database) == 1)
-    with simulated_rig(board.profile, drawn, power, model, session) as rig:
+    model = EnginePower(power, seed, one_thread=background_threads(options.database) == 1)
+    with simulated_rig(board.profile, drawn, power, model, options) as rig:
         yield replace(rig, facts={**rig.facts, **models.facts()})
 
 
@@ -150,7 +150,7 @@ def simulated_rig(
     drawn: Imperfections,
     power: PowerModel,
     model: LoadModel,
-    session: RigSession,
+    options: RigSetup,
     *,
     course: bool = True,
     wired: bool = True,
@@ -167,7 +167,7 @@ def simulated_rig(
         probe: the probe's class, or a function that starts one.
     Raises: RigFault: the storage exists already, or a simulator does not start.
     """
-    storage = session.storage
+    storage = options.storage
     try:
         storage.mkdir(parents=True)  # it is removed at the end, so it must not exist yet
     except FileExistsError as error:
@@ -176,15 +176,15 @@ def simulated_rig(
         ) from error
     with ExitStack() as opened:
         opened.callback(shutil.rmtree, storage, ignore_errors=True)
-        program = session.root / "build" / "loader" / PROGRAM
+        program = options.root / "build" / "loader" / PROGRAM
         simulator = MediumSimulator(program, power.board, power.medium)
         opened.callback(simulator.close)
         supply = SimulatedSupply(
             drawn,
             model,
-            root=session.root,
-            truth=session.truth,
-            seed=session.seed,
+            root=options.root,
+            truth=options.truth,
+            seed=options.seed,
             course=course,
             medium=power.medium,
             work=simulator.work,
@@ -193,10 +193,6 @@ def simulated_rig(
         line = supply.feed.sync
         if not wired:
             line = opened.enter_context(closing(LineFifo(supply.folder / "unheard.fifo")))
-        folder = supply.folder / new_session()
-        folder.mkdir()
-        watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
-        live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))
         start = partial(
             probe,
             feed=supply.feed,
@@ -204,26 +200,31 @@ def simulated_rig(
             faults=lambda: simulator.faults() + supply.faults(),
             warnings=simulator.warnings,
         )
-        shell = LocalShell()
-        board = Board(
-            profile.name,
-            profile.cores,
-            shell,
-            installed_here(session.root / "build", session.database),
-            facts={**read_facts(shell).values, "connection": "simulated"},
-            session=str(folder),
-            medium=Medium(str(storage)),
-            kept=str(session.kept or ""),
-            preparation=Preparation(shell, str(storage)),
-            probe=ProbeOptions(
-                f"virtual:{line.path}" if session.sync else None,
-                extra=(*watched, *live),
-                under=simulator.under if slowed else (),
-                start=start,
-            ),
-            disturbance=session.disturbance,
-        )
+        watched = ("--scope", "processes", "--kernel-files", simulator.kernel_files)
+        live = ("--live", str(supply.feed.system.path), "--live-period-ms", str(PERIOD_MS))
+        under = simulator.under if slowed else ()
+        sync = f"virtual:{line.path}" if options.sync else None
+        watching = ProbeOptions(sync, extra=(*watched, *live), under=under, start=start)
+        board = _board(profile, supply.folder / new_session(), watching, options)
         opened.callback(board.close)
         why_not = simulator.why_not
         notes = [f"this computer cannot slow the simulated medium's writes: {why_not}"] if why_not else []
         yield SimulatedRig(board, supply, {**supply.facts(), "notes": notes})
+
+
+def _board(profile: Profile, folder: Path, probe: ProbeOptions, options: RigSetup) -> Board:
+    folder.mkdir()
+    shell = LocalShell()
+    return Board(
+        profile.name,
+        profile.cores,
+        shell,
+        installed_here(options.root / "build", options.database),
+        facts={**read_facts(shell).values, "connection": "simulated"},
+        session=str(folder),
+        medium=Medium(str(options.storage)),
+        kept=str(options.kept or ""),
+        preparation=Preparation(shell, str(options.storage)),
+        probe=probe,
+        disturbance=options.disturbance,
+    )

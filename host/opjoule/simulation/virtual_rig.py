@@ -31,6 +31,7 @@ from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import MEDIA, Machine
 from opjoule.errors import LinkFault
+from opjoule.simulation.imperfections import Imperfections
 from opjoule.simulation.models import Models
 from opjoule.simulation.power_model import CountedPower
 from opjoule.simulation.rig import DelayedProbe
@@ -187,20 +188,10 @@ def virtual_rig(
         say: called with a progress line at each step.
     """
     image = get_image(root / "build" / "virtual-board", say)
-    profile, medium = board.profile, board.medium
-    identity, rate, _ = MEDIA[medium]
-    stated = Models.stated().load(board)
-    drawn = drawn_for(profile, stated.greatest_w, seed)
-    # limited by the guest's disk in the emulator
-    limited = replace(stated.medium, write_bytes_per_s=float(rate), read_bytes_per_s=float(rate))
-    model = CountedPower(stated.board, limited, drawn.supply)
-    carrier = sync or profile.sync
+    drawn, model = _drawn_power(board, seed)
+    carrier = sync or board.profile.sync
     line = None if carrier == "none" else carrier
-    may_mount = user == "rig"
-    settings = StateSettings(file_system="new" if may_mount else "keep").changed(wanted, "--state")
-    place = Medium(f"/home/{user}/db")
-    if may_mount:
-        place = Medium(f"/mnt/{medium}", f"/dev/disk/by-id/virtio-{identity}", expendable=True)
+    settings = {"file_system": "new" if user == "rig" else "keep", **wanted}
     with ExitStack() as opened:
         supply = SimulatedSupply(drawn, model, root=root, truth=truth, seed=seed, course=False)
         opened.callback(supply.close)
@@ -234,13 +225,29 @@ def virtual_rig(
 
         live = ("--live", fifo, "--live-period-ms", str(_LIVE_PERIOD_MS))
         made = board_on(
-            *(shell, profile, place),
+            *(shell, board.profile, _medium(board.medium, user)),
             builds=root / "build",
             sync=line,
-            wanted=settings,
+            wanted=StateSettings().changed(settings, "--state"),
             disturbance=disturbance,
             probe=ProbeOptions(line, extra=live, start=start),
         )
         opened.callback(made.close)
         emulated = "qemu-system-aarch64 (emulated: no figure of it says anything about speed)"
         yield VirtualRig(made, machine, supply.meter, {**supply.facts(), "board": emulated})
+
+
+def _medium(name: str, user: str) -> Medium:
+    """A whole disk for the user who may mount it; for another user a folder."""
+    if user != "rig":
+        return Medium(f"/home/{user}/db")
+    return Medium(f"/mnt/{name}", f"/dev/disk/by-id/virtio-{MEDIA[name][0]}", expendable=True)
+
+
+def _drawn_power(board: BoardAndMedium, seed: int) -> tuple[Imperfections, CountedPower]:
+    """The rig's errors, and the power model of its board, whose medium has the rate of the emulator's disk."""
+    stated = Models.stated().load(board)
+    drawn = drawn_for(board.profile, stated.greatest_w, seed)
+    rate = float(MEDIA[board.medium][1])
+    medium = replace(stated.medium, write_bytes_per_s=rate, read_bytes_per_s=rate)
+    return drawn, CountedPower(stated.board, medium, drawn.supply)

@@ -16,7 +16,7 @@ from opjoule.cli.measure.planning import make_plan, supply_of_rig
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.part_course import PartCourse
-from opjoule.simulation.rig import RigSession, twin_rig
+from opjoule.simulation.rig import RigSetup, twin_rig
 from opjoule.simulation.supply import COURSE, IMPERFECTIONS
 from opjoule.simulation.truth_line import true_figures
 
@@ -43,8 +43,8 @@ def measured(out: Path, medium: str, *options: str):
     plan = make_plan(asked.options)
     plan = replace(plan, board=replace(plan.board, medium=medium))  # not one of the profile
     truth = out / "simulator-truth.json"
-    session = RigSession(root=ROOT, storage=out.parent / "storage", truth=truth, seed=11)
-    with twin_rig(plan.board, session) as rig, PhaseProgress(quiet=True) as progress:
+    options = RigSetup(root=ROOT, storage=out.parent / "storage", truth=truth, seed=11)
+    with twin_rig(plan.board, options) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, asked.options)
         measure(plan, rig.board, rig.supply.meter, out, progress, {"simulation": rig.facts}, supply)
     return json.loads((out / "run.json").read_text()), json.loads((out / "result.json").read_text())

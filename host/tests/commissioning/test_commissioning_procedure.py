@@ -28,7 +28,7 @@ from opjoule.commissioning.steps import STEPS, DeskStep, step_called
 from opjoule.devices.rig.file import read_rig
 from opjoule.errors import FAULTY_EXIT, BadInput, MeterFault
 from opjoule.files import file_sha256
-from opjoule.simulation.planted_faults import PLANTS
+from opjoule.simulation.rehearsal_desk import PLANTS
 from software_meter import SoftwareMeter
 
 REPOSITORY = Path(__file__).resolve().parents[3]

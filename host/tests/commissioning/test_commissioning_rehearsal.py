@@ -17,7 +17,7 @@ from opjoule.commissioning.desk import SIMULATED_PACE, StepOutcome
 from opjoule.commissioning.procedure import Procedure
 from opjoule.commissioning.steps import step_called
 from opjoule.devices.profiles import find_profile
-from opjoule.simulation.planted_faults import PLANTS, DrawnRig
+from opjoule.simulation.rehearsal_desk import PLANTS, DrawnRig
 
 SHORT = replace(
     SIMULATED_PACE,

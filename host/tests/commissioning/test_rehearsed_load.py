@@ -8,9 +8,8 @@ from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
 from opjoule.meters.interface import Samples
 from opjoule.operations.board_files import load_changes, read_events
-from opjoule.simulation.load_bench import LATE_S, LoadBench
-from opjoule.simulation.planted_faults import BETWEEN_OHM, FED_V, SHUNT_OHM, DrawnRig
 from opjoule.simulation.power_model import Activity
+from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, FED_V, LATE_S, SHUNT_OHM, DrawnRig, LoadBench
 from opjoule.simulation.rehearsal_rig import PlayedLoad, Witness
 
 MS = 1_000_000

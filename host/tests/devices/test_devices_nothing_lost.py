@@ -24,7 +24,7 @@ from opjoule.devices.state.state_settings import StateSettings
 from opjoule.devices.virtual.image import Image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput, DeviceFault, RigFault
-from opjoule.simulation.rig import RigSession, twin_rig
+from opjoule.simulation.rig import RigSetup, twin_rig
 
 ROOT = Path(__file__).resolve().parents[3]
 SHELL = LocalShell()
@@ -284,8 +284,8 @@ def test_a_virtual_board_takes_no_folder_that_holds_anything(tmp_path):
 
 def test_simulated_storage_is_a_folder_of_its_own(tmp_path):
     kept = keep(tmp_path / "storage")
-    session = RigSession(root=tmp_path, storage=kept.parent, truth=tmp_path / "t", seed=1)
-    rig = twin_rig(find_profile("rpi4").with_medium("sd"), session)
+    options = RigSetup(root=tmp_path, storage=kept.parent, truth=tmp_path / "t", seed=1)
+    rig = twin_rig(find_profile("rpi4").with_medium("sd"), options)
     with pytest.raises(RigFault, match="is there already"), rig:
         pass
     assert kept.exists()

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
+from opjoule.databases.registry import find_database
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.media.medium import FOLDER, KeptDatabases, find_kept, remove_kept
@@ -21,7 +22,8 @@ from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput, DeviceFault
-from opjoule.studies.ycsb.properties import check_space, kept_name
+from opjoule.studies.ycsb.properties import YcsbCore, check_space
+from opjoule.studies.ycsb.study import YcsbStudy
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build" / "loader" / "loader"
@@ -215,9 +217,10 @@ def test_only_kept_databases_are_found_and_removed(medium, tmp_path):
     assert find_sessions(medium.shell, [str(medium.path)]) == []
 
 
-def named(database="leveldb", loader="a" * 64, *, threads=1, seed=1, generator="loader", **properties) -> str:
+def named(database="leveldb", loader="a" * 64, *, threads=1, seed=1, generator=None, **properties) -> str:
     own = {"recordcount": "100", "operationcount": "5", "readproportion": "1", **properties}
-    return kept_name(database, loader, own, threads=threads, seed=seed, generator=generator)
+    study = YcsbStudy(find_database(database), WORKLOAD, own, threads, seed, generator=generator)
+    return study.kept_name(loader)
 
 
 def test_one_name_for_all_runs_on_one_load_and_another_for_every_other_load():
@@ -233,7 +236,7 @@ def test_one_name_for_all_runs_on_one_load_and_another_for_every_other_load():
         {"loader": "b" * 64},
         {"threads": 2},
         {"seed": 2},
-        {"generator": "ycsb 0.17.0"},
+        {"generator": YcsbCore(ROOT)},
         *({key: "7"} for key in ("recordcount", "fieldlength", "insertorder", "durability")),
         {"leveldb.compression": "none"},
     ]

@@ -27,7 +27,7 @@ from opjoule.record.run import LeastVoltageFound
 from opjoule.record.run_record import RunRecord
 from opjoule.report.head import head_lines
 from opjoule.simulation.imperfections import Imperfections
-from opjoule.simulation.rig import RigSession, twin_rig
+from opjoule.simulation.rig import RigSetup, twin_rig
 from opjoule.simulation.supply import drawn_for
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.trace.supply_line import BusReadings
@@ -276,8 +276,8 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
     plan, out = make_plan(asked.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
-    session = RigSession(root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5)
-    with twin_rig(plan.board, session, imperfections=weak) as rig, PhaseProgress(quiet=True) as progress:
+    options = RigSetup(root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5)
+    with twin_rig(plan.board, options, imperfections=weak) as rig, PhaseProgress(quiet=True) as progress:
         supply = supply_of_rig(plan, None, asked.options)
         measure(plan, rig.board, rig.supply.meter, out, progress, {}, supply, ["a warning about the desk"])
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
@@ -301,8 +301,8 @@ def test_a_rig_that_ends_before_there_is_a_record_leaves_nothing_in_its_folder(t
     out = tmp_path / "record"
     out.mkdir()
     truth, storage = out / "simulator-truth.json", tmp_path / "storage"
-    session = RigSession(root=ROOT, storage=storage, truth=truth, seed=5)
-    with twin_rig(find_profile("rpi4").with_medium("sd"), session):
+    options = RigSetup(root=ROOT, storage=storage, truth=truth, seed=5)
+    with twin_rig(find_profile("rpi4").with_medium("sd"), options):
         pass
     assert not list(out.iterdir())
 

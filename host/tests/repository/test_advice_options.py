@@ -22,8 +22,6 @@ PARSERS: dict[str, dict[str, Callable[[], Parser]]] = {
 for name, command in COMMANDS.items():
     script, *words = script_name(name.split()), *name.split()
     PARSERS.setdefault(script, {})[" ".join(words if script == "measure.py" else words[1:])] = command.parser
-NO_MESSAGES = ("devices/virtual/initrd.py",)
-"""A script of the virtual board."""
 OF_OTHERS = re.compile(
     r"\[\"--nojournal\"\]|(?:udevadm|pip|git|sha256sum|apt-get|rig-sim|loader)\b[^.;:()]*| -- [^\n]*"
 )
@@ -36,8 +34,6 @@ def messages() -> Iterator[tuple[str, str]]:
     """Where each text of the package stands that is more than a word, and the text; fields of it are ~."""
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).as_posix()
-        if place.startswith(NO_MESSAGES):
-            continue
         tree = ast.parse(path.read_text(encoding="utf-8"))
         silent = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
         inside: set[int] = set()

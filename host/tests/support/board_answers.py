@@ -7,7 +7,7 @@ import subprocess
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.changes import plan_preparation
 from opjoule.devices.state.block_devices import BlockDevices
-from opjoule.devices.state.board_state import BoardState
+from opjoule.devices.state.board_state import BoardFacts, BoardState
 from opjoule.devices.state.state_settings import StateSettings
 
 
@@ -70,11 +70,9 @@ def plan(
         board,
         settings,
         medium or Medium("/mnt/ssd"),
-        rights=rights,
-        user="pi",
-        interface=interface,
+        BoardFacts({"user": "pi", "gpio": "denied"}, "aarch64", "", rights, "", "", "", False, interface),
         remote=remote,
-        gpio_denied=gpio_denied,
+        sync=gpio_denied,
         found_by_mdns=found_by_mdns,
     )
 

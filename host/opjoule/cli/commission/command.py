@@ -74,7 +74,7 @@ def _commission(options: CommissionOptions) -> int:
 def _rehearse(options: CommissionOptions) -> int:
     # Only a rehearsal loads the simulated rig.
     from opjoule.cli.commission.rehearsal import simulated_desk  # noqa: PLC0415
-    from opjoule.simulation.planted_faults import DrawnRig  # noqa: PLC0415
+    from opjoule.simulation.rehearsal_desk import DrawnRig  # noqa: PLC0415
 
     profile = find_profile(options.device or REHEARSED)
     board = profile.with_medium(options.storage)

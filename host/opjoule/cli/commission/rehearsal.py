@@ -17,8 +17,7 @@ from opjoule.commissioning.running import DeskRecording, Running, meter_words, o
 from opjoule.commissioning.steps import DeskStep
 from opjoule.meters.registry import open_meter
 from opjoule.scripts import ROOT
-from opjoule.simulation.load_bench import LoadBench
-from opjoule.simulation.planted_faults import BETWEEN_OHM, DrawnRig
+from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
 from opjoule.simulation.rehearsal_rig import rehearsal_rig
 
 

@@ -312,9 +312,9 @@ def _open_rig(
         return
     if rig is None:
         # Only a simulated measurement loads the simulated rig.
-        from opjoule.simulation.rig import RigSession, twin_rig  # noqa: PLC0415
+        from opjoule.simulation.rig import RigSetup, twin_rig  # noqa: PLC0415
 
-        session = RigSession(
+        simulated = RigSetup(
             root=ROOT,
             storage=ROOT / "build" / "simulated-storage" / f"{directory.name}-{os.getpid()}",
             truth=directory / "simulator-truth.json",
@@ -325,7 +325,7 @@ def _open_rig(
             disturbance=disturbance,
         )
         profile = plan.twin_profile.checked if plan.twin_profile else None
-        with twin_rig(plan.board, session, twin_profile=profile) as twin:
+        with twin_rig(plan.board, simulated, twin_profile=profile) as twin:
             yield twin.board, twin.supply.meter, {"simulation": twin.facts}
         return
     board = open_board(

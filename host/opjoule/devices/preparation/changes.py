@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from opjoule.devices.connection.steps import Change
 from opjoule.devices.media.medium import Medium, plan_medium
-from opjoule.devices.state.board_state import BoardState
+from opjoule.devices.state.board_state import BoardFacts, BoardState
 from opjoule.devices.state.state_settings import StateSettings
 from opjoule.errors import BadInput, DeviceFault
 
@@ -83,28 +83,25 @@ def plan_preparation(
     state: BoardState,
     wanted: StateSettings,
     medium: Medium,
+    board: BoardFacts,
     *,
-    rights: str,
-    user: str,
-    interface: str,
     remote: bool,
     found_by_mdns: bool = False,
-    gpio_denied: bool = False,
+    sync: bool = False,
 ) -> PreparePlan:
     """The steps that bring the board from `state` to the wanted state.
 
+    Without rights on the board, the plan only states what would be needed.
+
     Args:
-        rights: root, sudo, helper or none; without rights, the plan only states what would be needed.
-        user: owner of the database directory on the board.
-        interface: network interface of the connection; empty if unknown.
         remote: False if this computer is the board.
         found_by_mdns: the connection needs the board to answer for its .local name.
-        gpio_denied: the user may not open the GPIO chips of the sync line.
+        sync: the board's user must be able to open the GPIO chips, for the sync line.
     Raises: BadInput: the medium may not be written to as requested. DeviceFault: packages are being upgraded.
     """
-    plan = PreparePlan()
+    plan, user = PreparePlan(), board.values.get("user", "")
     medium_steps = list(plan_medium(state, wanted, medium, user))
-    if rights == "none":
+    if board.rights == "none":
         plan.kept.append(
             "all board settings: the user has no root rights there (sudo without a password, or measure.py sudoers)"
         )
@@ -116,12 +113,12 @@ def plan_preparation(
         return plan
     plan.steps += _frequency(state, wanted, plan)
     plan.steps += _processors(state, wanted)
-    plan.steps += _radios(state, wanted, plan, interface, remote)
+    plan.steps += _radios(state, wanted, plan, board.connection_interface, remote)
     plan.steps += _lights(state, wanted)
     plan.steps += _fan(state, wanted, plan)
     plan.steps += _sleepers(state, wanted, plan, found_by_mdns)
     plan.steps += _memory(state, wanted)
-    if gpio_denied and rights != "root":
+    if sync and board.values.get("gpio") == "denied" and board.rights != "root":
         plan.steps += [
             Change(f"{chip} given to {user}", ("chown", user, chip), ("chown", owner, chip))
             for chip, owner in state.of("gpio")

@@ -42,12 +42,10 @@ def plan_for(
         state,
         wanted,
         medium,
-        rights=board.rights,
-        user=board.values.get("user", ""),
-        interface=board.connection_interface,
+        board,
         remote=not isinstance(shell, LocalShell),
         found_by_mdns=shell.hostname.endswith(".local"),
-        gpio_denied=bool(sync) and board.values.get("gpio") == "denied",
+        sync=bool(sync),
     )
     return plan, state.blocks
 

@@ -94,9 +94,10 @@ class Probe:
         Raises: LinkFault, DeviceFault: it does not start; gives its last line.
         """
         self._shell = shell
-        self._answers: dict[str, queue.Queue[tuple[dict[str, Any], int] | None]] = {}
-        self._asking: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
+        self._answers: dict[str, queue.Queue[tuple[dict[str, Any], int] | None]] = {
+            word: queue.Queue(WAITING_MAX) for word in WORDS
+        }
+        self._asking = {word: threading.Lock() for word in WORDS}
         self._writing = threading.Lock()
         self._marks: queue.Queue[PhaseMark] = queue.Queue(WAITING_MAX)
         self._kept: IO[str] | None = None
@@ -107,10 +108,9 @@ class Probe:
         self._said = ""
         self._listener = threading.Thread(target=self._listen, name="probe-complaints", daemon=True)
         self._listener.start()
-        hello = self._answers[HELLO] = queue.Queue(WAITING_MAX)
         threading.Thread(target=self._read, name="probe-answers", daemon=True).start()
         try:
-            started = hello.get(timeout=START_S)
+            started = self._answers[HELLO].get(timeout=START_S)
         except queue.Empty:
             started = None
         if started is None:
@@ -170,13 +170,10 @@ class Probe:
     def _ask(self, request: str, limit_s: float = ANSWER_S) -> tuple[dict[str, Any], int, int]:
         """(answer, host_ns when the request left, host_ns when the answer arrived)."""
         word = request.partition(" ")[0]
-        with self._guard:
-            asking = self._asking.setdefault(word, threading.Lock())
-            answers = self._answers.setdefault(word, queue.Queue(WAITING_MAX))
-        with asking:
+        with self._asking[word]:
             sent_ns = self._send(request)
             try:
-                arrived = None if self._ended.is_set() else answers.get(timeout=limit_s)
+                arrived = None if self._ended.is_set() else self._answers[word].get(timeout=limit_s)
             except queue.Empty:
                 self._ended.set()  # a later answer would be matched to another request
                 arrived = None
@@ -207,9 +204,8 @@ class Probe:
         self._ended.set()
         if self._kept:
             self._kept.close()
-        with self._guard:
-            for waiting in self._answers.values():
-                _put(waiting, None)
+        for waiting in self._answers.values():
+            _put(waiting, None)
 
     def _listen(self) -> None:
         assert self._process.stderr
@@ -225,9 +221,7 @@ class Probe:
         elif isinstance(said, str):
             _put(self._faults, said)
         elif isinstance(said, ProbeAnswer):
-            with self._guard:
-                answers = self._answers.setdefault(said.word, queue.Queue(WAITING_MAX))
-            _put(answers, (said.entry, received_ns))
+            _put(self._answers[said.word], (said.entry, received_ns))
 
     def _keep(self, mark: PhaseMark) -> None:
         if self._kept is None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from opjoule.devices.connection.sessions import fetch_files
 from opjoule.devices.connection.shell import Shell
-from opjoule.devices.programs.workload_run import SILENCE_S, OperationStream, WorkloadRun
+from opjoule.devices.programs.workload_run import SILENCE_S, WorkloadRun
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""
@@ -62,18 +62,16 @@ class Runner:
         marks = f"{self.folder}/{PROBE_FOLDER}/marks"
         keeper = [self.probe, "run", "--dir", self.folder, "--tag", tag, "--serve", marks]
         keeper += ["--silence-s", str(SILENCE_S), *pin, *marked, "--", *self.under]
-        if not stream:
-            return self._run([*keeper, *command, *options], folder, raw)
         fifo = f"{folder}/operations"
-        made = self.shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
-        made.checked(f"cannot make {fifo} on the board")
-        run = self._run([*keeper, *command, *options, "--trace", fifo], folder, raw)
-        assert raw
-        run.take_operations(OperationStream(stream, raw / f"{tag}.generator.log"), fifo)
+        if stream:
+            made = self.shell.run(["sh", "-c", _MAKE_FIFO, "sh", folder, fifo])
+            made.checked(f"cannot make {fifo} on the board")
+            options += ["--trace", fifo]
+        run = WorkloadRun(self.shell, [*keeper, *command, *options], folder, raw, boot_id=self.boot_id)
+        if stream:
+            assert raw
+            run.take_operations(stream, fifo, raw / f"{tag}.generator.log")
         return run
-
-    def _run(self, command: list[str], folder: str, raw: Path | None) -> WorkloadRun:
-        return WorkloadRun(self.shell, command, folder, raw, boot_id=self.boot_id)
 
     @property
     def files_folder(self) -> str:

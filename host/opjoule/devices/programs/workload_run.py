@@ -26,43 +26,34 @@ _BOOT_AND_FOLDER = 'cat /proc/sys/kernel/random/boot_id; [ -d "$1" ]'
 
 
 class OperationStream:
-    """Program that generates the operations, and, if they must be transferred, the program that carries them."""
+    """Program that generates the operations, and the program that transfers them to the board."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
-        """Starts the program; its stderr goes to `log`. Raises: RigFault: it cannot be started."""
+    def __init__(self, command: list[str], carrier: list[str], log: Path) -> None:
+        """Starts both; the generator's stderr goes to `log`. Raises: RigFault: it cannot be started."""
         # Nobody would end it if this process were killed: it would run without a reader.
         with_host = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         log.parent.mkdir(parents=True, exist_ok=True)
+        nothing = subprocess.DEVNULL
         try:
             with log.open("wb") as words:
                 self._maker = subprocess.Popen(
                     [*with_host, *command],
-                    stdin=subprocess.DEVNULL,
+                    stdin=nothing,
                     stdout=subprocess.PIPE,
                     stderr=words,
                     start_new_session=True,
                 )
         except OSError as error:
             raise RigFault(f"cannot start {command[0]}: {error.strerror}") from error
-        self._carrier: subprocess.Popen[bytes] | None = None
-
-    def carry(self, command: list[str]) -> None:
-        """Pipes the operations into another program, which transfers them to the board."""
         assert self._maker.stdout
         self._carrier = subprocess.Popen(
-            command,
-            stdin=self._maker.stdout,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
+            carrier, stdin=self._maker.stdout, stdout=nothing, stderr=nothing, start_new_session=True
         )
         self._maker.stdout.close()  # the carrier now has its own end: when it ends, the program has no reader
 
     def stop(self) -> None:
         """Ends both programs, whatever their state."""
         for process in (self._maker, self._carrier):
-            if process is None:
-                continue
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -99,10 +90,10 @@ class WorkloadRun(LineProcess):
             self._process.stdin.write(".")
             self._process.stdin.flush()
 
-    def take_operations(self, stream: OperationStream, fifo: str) -> None:
-        """Transfers a stream of operations to the FIFO on the board from which the workload reads them."""
-        self._stream = stream
-        stream.carry(self._shell.command(["sh", "-c", 'exec cat >"$1"', "sh", fifo]))
+    def take_operations(self, command: list[str], fifo: str, log: Path) -> None:
+        """Transfers the operations that a command of this computer prints to the FIFO from which the workload reads."""
+        carrier = self._shell.command(["sh", "-c", 'exec cat >"$1"', "sh", fifo])
+        self._stream = OperationStream(command, carrier, log)
 
     def interrupt(self) -> None:
         """Ends the lifeline: the board stops the workload, which closes its files in order."""

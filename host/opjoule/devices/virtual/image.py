@@ -7,6 +7,7 @@ the emulator's version: any change makes a new one, so that an outdated image is
 from __future__ import annotations
 
 import fcntl
+import gzip
 import hashlib
 import os
 import shutil
@@ -15,7 +16,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from opjoule.devices.virtual.initrd import write_initrd
 from opjoule.devices.virtual.machine import EMULATOR, Image, Machine
 from opjoule.errors import BadInput, DeviceFault
 
@@ -39,6 +39,7 @@ _PIP = [
 ]
 """Command that installs measure.py's dependencies for the board's architecture and Debian's Python."""
 _PATH = os.environ.get("PATH", "") + ":/usr/sbin:/sbin"
+_DIRECTORY, _FILE, _EXECUTABLE = 0o040755, 0o100644, 0o100755
 
 
 def get_image(cache: Path, say: Callable[[str], None]) -> Image:
@@ -52,7 +53,7 @@ def get_image(cache: Path, say: Callable[[str], None]) -> Image:
         if shutil.which(program, path=_PATH) is None:
             raise BadInput(f"the virtual board needs {program}: apt-get install {package}")
     folder = cache / _hash(
-        ("rootfs.sh", "initrd.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
+        ("rootfs.sh", "init.sh", "image.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
     )
     # A snapshot is valid only for the command line and emulator that it was taken with.
     version = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
@@ -92,7 +93,7 @@ def _build(image: Image, part: Path) -> None:
     script = ["sh", str(_SOURCES / "rootfs.sh"), str(work.resolve()), MIRROR, public_key]
     _run(part, [*_PIP, "--target", str(work / "site"), "--requirement", str(_REQUIREMENTS)])
     _run(part, [*root, sys.executable, str(_SOURCES / "namespace.py"), *script])
-    write_initrd(work / "busybox", work / "modules", made.initrd)
+    _write_initrd(work / "busybox", work / "modules", made.initrd)
     _run(part, ["qemu-img", "convert", "-q", "-O", "qcow2", str(work / "root.ext4"), str(made.root)])
     for name in ("vmlinuz", "packages", "host_key.pub"):
         shutil.move(work / name, part / name)
@@ -110,3 +111,29 @@ def _run(part: Path, command: list[str]) -> None:
     if ended.returncode != 0:
         tail = log.read_text(errors="replace").strip().splitlines()[-3:]
         raise DeviceFault(f"the virtual board could not be built ({log}): {' | '.join(tail)}")
+
+
+def _write_initrd(busybox: Path, modules: Path, target: Path) -> None:
+    """Packs `busybox` and every file of `modules` (its `order` lists the modules to load) into `target`."""
+    members = [
+        ("bin", _DIRECTORY, b""),
+        ("bin/busybox", _EXECUTABLE, busybox.read_bytes()),
+        ("init", _EXECUTABLE, (_SOURCES / "init.sh").read_bytes()),
+        ("modules", _DIRECTORY, b""),
+        *((f"modules/{file.name}", _FILE, file.read_bytes()) for file in sorted(modules.iterdir())),
+    ]
+    archive = b"".join(_entry(*member, number) for number, member in enumerate(members, 1))
+    archive += _entry("TRAILER!!!", 0, b"", 0)
+    target.write_bytes(gzip.compress(archive, 6))
+
+
+def _entry(name: str, mode: int, data: bytes, number: int) -> bytes:
+    """One member of a cpio archive, format newc (cpio(5))."""
+    path = name.encode() + b"\0"
+    fields = [number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(path), 0]
+    head = b"070701" + b"".join(b"%08X" % field for field in fields) + path
+    return _padded(head) + _padded(data)
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % 4)

@@ -97,41 +97,22 @@ class Machine:
         self._await_ssh()
 
     def _command(self) -> list[str]:
-        disks = [("root.qcow2", "ROOT", "")]
+        disks = [("root", "ROOT", "")]
         for name, (serial, rate, operations) in MEDIA.items():
-            limits = f",throttling.bps-total={rate},throttling.iops-total={operations}"
-            disks.append((f"{name}.qcow2", serial, limits))
+            disks.append((name, serial, f",throttling.bps-total={rate},throttling.iops-total={operations}"))
         drives: list[str] = []
-        for file, serial, throttle in disks:
-            drives += [
-                "-drive",
-                f"if=none,id={serial},file={file},format=qcow2,cache=writeback,discard=unmap{throttle}",
-            ]
+        for name, serial, throttle in disks:
+            file = f"file={name}.qcow2,format=qcow2,cache=writeback,discard=unmap{throttle}"
+            drives += ["-drive", f"if=none,id={serial},{file}"]
             drives += ["-device", f"virtio-blk-device,drive={serial},serial={serial}"]
         return [
-            *(
-                EMULATOR,
-                "-M",
-                "virt-7.2",
-                "-cpu",
-                "cortex-a53",
-                "-accel",
-                "tcg,thread=multi",
-                "-smp",
-                "2",
-                "-m",
-                "1G",
-            ),
+            *f"{EMULATOR} -M virt-7.2 -cpu cortex-a53 -accel tcg,thread=multi -smp 2 -m 1G".split(),
             *("-nographic", "-monitor", "none", "-serial", "file:console.log", "-nodefaults"),
             *("-kernel", str(self.image.kernel), "-initrd", str(self.image.initrd)),
             *("-append", f"console=ttyAMA0 quiet net.ifnames=0 {_NO_MITIGATIONS}"),
             *drives,
-            *(
-                "-netdev",
-                f"user,id=net,hostfwd=tcp:127.0.0.1:{self.port}-:22",
-                "-device",
-                "virtio-net-device,netdev=net",
-            ),
+            *("-netdev", f"user,id=net,hostfwd=tcp:127.0.0.1:{self.port}-:22"),
+            *("-device", "virtio-net-device,netdev=net"),
             *("-chardev", f"serial,id=meter,path={self._serial}" if self._serial else "null,id=meter"),
             *("-device", "pci-serial,chardev=meter"),
             *("-object", "rng-random,id=rng,filename=/dev/urandom", "-device", "virtio-rng-device,rng=rng"),

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from opjoule.errors import BadInput, RigFault, suggestion, unknown
 
@@ -34,7 +32,7 @@ FASTEST_PER_S = 1_000_000
 DISTRIBUTIONS = ("zipfian", "latest", "uniform", "truezipfian", "hotspot", "exponential", "sequential")
 LOAD, COPY = "load", "copy"
 """Source of the database of each repeat: loaded, or copied from one that was loaded once."""
-_OF_THE_RUN_ALONE: Final = frozenset(
+OF_THE_RUN_ALONE: Final = frozenset(
     {
         *("operationcount", "maxexecutiontime", "requestdistribution", "readallfields", "writeallfields"),
         *(f"{kind}proportion" for kind in ("read", "update", "insert", "scan", "readmodifywrite", "remove")),
@@ -237,24 +235,3 @@ def check_space(
         f"{free_bytes / 1e9:,.1f} GB are free on {where}: ask for fewer with --records, for smaller ones with "
         f"--value-size, {'use --reset load, ' if twice else ''}or free some space"
     )
-
-
-def kept_name(
-    database: str,
-    loader_sha256: str,
-    properties: Mapping[str, str],
-    *,
-    threads: int,
-    seed: int,
-    generator: str,
-) -> str:
-    """Name of the kept database with these properties: the engine's name, and a hash of all arguments.
-
-    Args:
-        loader_sha256: checksum of the loader on the board, which contains the engine.
-        properties: the effective properties.
-        generator: program that makes the operations of the load, with its version.
-    """
-    load: dict[str, Any] = {key: value for key, value in properties.items() if key not in _OF_THE_RUN_ALONE}
-    made = [database, loader_sha256, load, threads, seed, generator]
-    return f"{database}-{hashlib.sha256(json.dumps(made, sort_keys=True).encode()).hexdigest()[:16]}"

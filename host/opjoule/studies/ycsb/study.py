@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,12 +22,12 @@ from opjoule.studies.ycsb.properties import (
     COPY,
     LOAD,
     MIX_BLOCK,
+    OF_THE_RUN_ALONE,
     YcsbCore,
     check_settings,
     check_space,
     expected_operations,
     file_properties,
-    kept_name,
 )
 from opjoule.units import counted
 
@@ -182,11 +183,11 @@ class YcsbStudy(Study):
         """
         board.check_server(self.database.name)
         path = board.database_path(self.database.name)
-        try:
-            workload = board.runner.copy_in(self.workload)
-            board.check_workload([*self.check_command(board.programs.loader, workload, path)])
-        except BadInput as error:
-            raise BadInput(f"{error} (workload {self.workload.name})") from None
+        workload = board.runner.copy_in(self.workload)
+        checked = board.shell.run([*self.check_command(board.programs.loader, workload, path)])
+        if checked.status != 0:
+            why = checked.last_line().removeprefix("loader: ")
+            raise BadInput(f"{why} (workload {self.workload.name})")
         if self.reset == COPY and not board.preparation.keeps_files:
             raise BadInput(
                 '--reset copy: file_system = "new" formats the medium before each measurement, so that no database is '
@@ -195,7 +196,9 @@ class YcsbStudy(Study):
 
     def check_space(self, board: Board) -> None:
         """Raises: BadInput: the records do not fit on the medium."""
-        loads = self.reset == COPY and board.kept.size_bytes(self._kept_name(board)) is None
+        loads = (
+            self.reset == COPY and board.kept.size_bytes(self.kept_name(board.programs.loader_sha256)) is None
+        )
         check_space(self.effective, board.free_bytes(), board.medium.path, databases=1 + loads)
 
     @contextmanager
@@ -212,22 +215,19 @@ class YcsbStudy(Study):
 
     def _copied(self, board: Board, path: str, load: Step, run: Step) -> Iterator[Step]:
         """Load, if no such database is kept yet, and the run on a copy."""
-        name = self._kept_name(board)
+        name = self.kept_name(board.programs.loader_sha256)
         if board.kept.size_bytes(name) is None:
             yield from (load, Step("load-settle", Role.DRAIN))
             board.kept.keep(path, name)
         copy = Workload(board.kept.copy_command(name, path))
         yield from around(run, prepare=Step("copy", Role.PREPARE, copy))
 
-    def _kept_name(self, board: Board) -> str:
-        return kept_name(
-            self.database.name,
-            board.programs.loader_sha256,
-            self.effective,
-            threads=self.threads,
-            seed=self.seed,
-            generator=f"{self.generator.name} {self.generator.version}" if self.generator else "loader",
-        )
+    def kept_name(self, loader_sha256: str) -> str:
+        """Name of the kept database: the engine's name, and a hash of everything that its load by this loader needs."""
+        load = {key: value for key, value in self.effective.items() if key not in OF_THE_RUN_ALONE}
+        generator = f"{self.generator.name} {self.generator.version}" if self.generator else "loader"
+        made = [self.engine, loader_sha256, load, self.threads, self.seed, generator]
+        return f"{self.engine}-{_sha256(json.dumps(made, sort_keys=True))[:16]}"
 
     def in_blocks(self) -> YcsbStudy | None:
         """The same study with a mix that changes from block to block; None if not requested."""
@@ -295,7 +295,7 @@ class YcsbStudy(Study):
 
     def facts(self, board: Board) -> dict[str, Any]:
         """The program that makes the operations (the loader, or one on this computer), and the copied database."""
-        kept = {"kept_database": self._kept_name(board)} if self.reset == COPY else {}
+        kept = {"kept_database": self.kept_name(board.programs.loader_sha256)} if self.reset == COPY else {}
         if self.generator is None:
             return {"generator": {"name": "loader", "runs_on": "board"}, **kept}
         made = {"name": self.generator.name, "version": self.generator.version, "runs_on": "host"}
