@@ -8,6 +8,7 @@ between them.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -156,18 +157,25 @@ class Equations:
         between: BoolArray,
     ) -> Equations:
         """Equations of windows; `within` and `between`: columns used within and between groups."""
+        near, far = (np.flatnonzero(np.append(used, True)) for used in (within, between))
         both = np.concatenate([columns, energy_j[:, None]], axis=1)
         usual_s = float(group.duration_s.mean())
-        far = group.sums(both) / np.sqrt(group.lasted_s[:, None] / usual_s) * np.append(between, True)
+        far_rows = group.sums(both[:, far]) / np.sqrt(group.lasted_s[:, None] / usual_s)
         part = group.duration_s[:, None] / usual_s
-        mean = _sums(both, group.near) / _sums(part, group.near)
-        apart = (both / np.sqrt(part) - np.sqrt(part) * mean[group.near]) * np.append(within, True)
+        near_rows = both[:, near]
+        mean = _sums(near_rows, group.near) / _sums(part, group.near)
+        near_rows /= np.sqrt(part)
+        near_rows -= np.sqrt(part) * mean[group.near]
         of_block = group.block[_first_windows(group.of_window)]
-        sets = [_by_block(apart, group.block)]
-        sets += [_by_block(far * chosen[:, None], of_block) for chosen in (~group.settling, group.settling)]
+        size = both.shape[1]
+        sets = [_by_block(near_rows, group.block, near, size)]
+        sets += [
+            _by_block(far_rows * chosen[:, None], of_block, far, size)
+            for chosen in (~group.settling, group.settling)
+        ]
         whole = np.stack(sets, axis=1)
         settling = float(np.count_nonzero(group.settling))
-        rows = np.array([len(both) - len(mean), len(far) - settling, settling])
+        rows = np.array([len(near_rows) - len(mean), len(far_rows) - settling, settling])
         return cls(whole[..., :-1, :-1], whole[..., :-1, -1], whole[..., -1, -1], np.maximum(rows, 1.0))
 
     def variance(self, x: Float64Array) -> Float64Array:
@@ -201,7 +209,13 @@ def _first_windows(of_window: IntArray) -> IntArray:
     return first
 
 
-def _by_block(rows: Float64Array, block: IntArray) -> Float64Array:
-    """Products of all columns of the rows, summed over each block; block numbers ascend from 0."""
+def _by_block(rows: Float64Array, block: IntArray, places: npt.NDArray[np.intp], size: int) -> Float64Array:
+    """Products of the rows' columns, summed over each block, shape (blocks, size, size).
+
+    `places`: where the columns belong among all `size` columns; the others are zero. Block numbers ascend from 0.
+    """
     ends = np.searchsorted(block, np.arange(int(block[-1]) + 1), "right").tolist()
-    return np.stack([rows[a:b].T @ rows[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)])
+    products = np.zeros((len(ends), size, size))
+    for number, (a, b) in enumerate(itertools.pairwise([0, *ends])):
+        products[number][np.ix_(places, places)] = rows[a:b].T @ rows[a:b]
+    return products
