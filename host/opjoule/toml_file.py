@@ -1,4 +1,4 @@
-"""TOML: reading the tables of a file, converting a table to a typed struct, and writing values.
+"""TOML: reading the tables of a file, converting a table to a typed struct, the selection of cells, writing values.
 
 A wrong entry is reported in one line: file, key, value, and the allowed values.
 
@@ -7,10 +7,11 @@ Set-up reads tables before msgspec is installed. Therefore only functions that n
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
@@ -18,6 +19,7 @@ from typing import Any, Final, TypeVar, get_args, get_origin, get_type_hints
 from opjoule.errors import BadInput, unknown
 
 T = TypeVar("T")
+Entry = Mapping[str, Any]
 SHOWN: Final = 60
 """Maximum number of characters of a wrong value in an error message."""
 _WORDS: Final = {
@@ -112,6 +114,75 @@ def _expected(words: str) -> str:
     """The type that msgspec expected, in words for the user."""
     expected = words.removeprefix("Expected ").partition(", got")[0]
     return re.sub(r"`(\w+)`", lambda match: _WORDS.get(match[1], match[1]), expected)
+
+
+def check_keys(entry: Entry, known: Iterable[str]) -> None:
+    """Checks the keys of a table. Raises: BadInput: a key is not in `known`; names the most similar one."""
+    for key in entry:
+        if key not in known:
+            raise BadInput(unknown("key", key, list(known)))
+
+
+def table(entry: Entry, key: str) -> Entry:
+    """The table [key]; empty if there is none. Raises: BadInput: it is not a table."""
+    value = entry.get(key, {})
+    if not isinstance(value, dict):
+        raise BadInput(f"{key} is not a table: write [{key}]")
+    return value
+
+
+def tables(entry: Entry, key: str) -> tuple[Entry, ...]:
+    """All tables [[key]]. Raises: BadInput: it is not a list of tables."""
+    values = entry.get(key, [])
+    if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
+        raise BadInput(f"{key} is not a list of tables: write [[{key}]]")
+    return tuple(values)
+
+
+def axis_values(name: str, values: Any) -> tuple[str, ...]:
+    """The values of an axis as text. Raises: BadInput: there is none, or one occurs twice."""
+    if not isinstance(values, list) or not values:
+        raise BadInput(f"[axes] {name}: give a list of values")
+    texts = tuple(map(str, values))
+    if len(set(texts)) < len(texts) or not all(text.strip() for text in texts):
+        raise BadInput(f"[axes] {name}: name each value once")
+    return texts
+
+
+def check_match(match: Any, axes: Mapping[str, Sequence[str]]) -> None:
+    """Checks that a table selects cells. Raises: BadInput: it names no axis, or an unknown axis or value."""
+    if not isinstance(match, dict) or not match:
+        raise BadInput(
+            'name its axes, for example [[exclude]] storage = "emmc", or [[where]] when = { storage = "sd" }'
+        )
+    for name, wanted in match.items():
+        if name not in axes:
+            raise BadInput(unknown("axis", name, list(axes)))
+        for value in wanted if isinstance(wanted, list) else [wanted]:
+            if str(value) not in axes[name]:
+                raise BadInput(f"{name} = {value!r} must be one of {', '.join(axes[name])}")
+
+
+def matches(match: Entry, cell: Mapping[str, str]) -> bool:
+    """Whether a cell has the values in `match`, which are one value or a list for each axis."""
+    return all(
+        cell.get(name) in [str(value) for value in (wanted if isinstance(wanted, list) else [wanted])]
+        for name, wanted in match.items()
+    )
+
+
+def where_values(special: Iterable[Entry], cell: Mapping[str, str]) -> dict[str, Any]:
+    """Values from the [[where]] tables whose `when` matches a cell; later tables take precedence."""
+    values: dict[str, Any] = {}
+    for entry in special:
+        if matches(entry["when"], cell):
+            values |= {key: value for key, value in entry.items() if key != "when"}
+    return values
+
+
+def combinations(values: Mapping[str, Sequence[str]]) -> list[dict[str, str]]:
+    """All combinations of the axes' values, each as axis -> value."""
+    return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]
 
 
 def toml_floats(values: Sequence[float]) -> str:

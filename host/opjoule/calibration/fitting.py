@@ -118,9 +118,9 @@ def calibrate(
         common=tuple(CommonSource(name, effect) for name, effect in effects.items() if any(effect)),
         heating=heating or Heating(),
     )
-    fitted = Fitted(calibration, current, voltage, tuple(points), ())
+    fitted = Fitted(calibration, current, voltage, tuple(points), tuple(_notes(current, sensor)))
     _check_helps(fitted, sensor, reference)
-    return Fitted(calibration, current, voltage, tuple(points), tuple(_notes(fitted, sensor)))
+    return fitted
 
 
 def heating_effect(readings_a: Sequence[float], bound_per_a2: float) -> tuple[float, ...]:
@@ -247,12 +247,12 @@ def _widened(fit: LineFit) -> np.ndarray:
     return fit.covariance * max(scatter, 1.0)
 
 
-def _notes(fitted: Fitted, sensor: ErrorBounds) -> list[str]:
+def _notes(current: LineFit, sensor: ErrorBounds) -> list[str]:
     of_current = math.hypot(*(b for source, b in sensor.gain_errors_max.items() if source != VOLTAGE))
-    if abs(fitted.current.gain - 1) <= 1.2 * of_current:
+    if abs(current.gain - 1) <= 1.2 * of_current:
         return []
     return [
-        f"the current's gain is {100 * (fitted.current.gain - 1):+.2f} % off, more than the "
+        f"the current's gain is {100 * (current.gain - 1):+.2f} % off, more than the "
         f"{100 * of_current:.2g} % that shunt and chip may have as delivered: check that shunt= is the value "
         "printed on the resistor, and that VIN+ and VIN- are soldered well"
     ]

@@ -9,8 +9,6 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 
-from rich.console import Console
-
 from opjoule.cli.short_commands import ListingOptions
 from opjoule.databases.registry import Database, database_called, known_databases
 from opjoule.devices.connection.shell import LocalShell
@@ -43,14 +41,13 @@ def run_databases(options: ListingOptions) -> int:
             json.dumps([_plain(database, states[database.name]) for database in known_databases()], indent=1)
         )
         return 0
-    console = Console(highlight=False, markup=False, soft_wrap=True)
     for database in known_databases():
-        console.print(f"{database.name:<13} {database.title}: {states[database.name].words}")
+        print(f"{database.name:<13} {database.title}: {states[database.name].words}")
         for study, state in for_studies(database).items():
-            console.print(f"              study {study}: {state.words}")
-        console.print(f"              asynchronous: {database.asynchronous}")
+            print(f"              study {study}: {state.words}")
+        print(f"              asynchronous: {database.asynchronous}")
         if database.stand_in:
-            console.print(f"              {database.stand_in}")
+            print(f"              {database.stand_in}")
     return 0
 
 
@@ -163,22 +160,21 @@ def run_studies(options: ListingOptions) -> int:
     if options.json:
         print(json.dumps([_plain_study(study) for study in studies], indent=1))
         return 0
-    console = Console(highlight=False, markup=False, soft_wrap=True)
     for study in studies:
         cells = study.cells({})
         parts = len(study.parts(cells[0], 1.0, {}))
         many = f"{counted(len(cells), 'cell')}{f' of {parts} parts' if parts > 1 else ''}"
-        console.print(f"{study.name:<10} {study.title} ({many})")
+        print(f"{study.name:<10} {study.title} ({many})")
         for axis, values in study.axes.items():
-            console.print(f"           {axis}: {', '.join(values)}")
+            print(f"           {axis}: {', '.join(values)}")
         for name, figure in study.figures.items():
-            console.print(f"           figure {name}: {figure.title}")
+            print(f"           figure {name}: {figure.title}")
         for name, connection in study.connections.items():
             given = "needs" if connection.needed else "takes"
-            console.print(f"           {name} {given}, by --connections: {connection.what}")
+            print(f"           {name} {given}, by --connections: {connection.what}")
         for name, words in (*missing(study).items(), *stand_ins(study).items()):
-            console.print(f"           {name}: {words}")
-    console.print("to measure one: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
+            print(f"           {name}: {words}")
+    print("to measure one: host/measure.py --study NAME --device NAME [--scale X] [--simulate]")
     return 0
 
 

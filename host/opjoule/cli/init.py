@@ -9,7 +9,6 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
-from rich.console import Console
 from rich.prompt import Confirm, Prompt
 from rich.text import Text
 
@@ -38,14 +37,13 @@ def run_init(options: InitOptions) -> int:
 
     Raises: BadInput: the file cannot be written there, or standard input ends.
     """
-    console = Console(highlight=False, markup=False)
     path: Path = options.rig
     _check_place(path)
     try:
         if path.exists() and not Confirm.ask(Text(f"{path} exists; replace it?"), default=False):
-            console.print(f"{path} was left as it is.")
+            print(f"{path} was left as it is.")
             return 0
-        text = _HEAD + _ask_meter(console) + _ask_board(console)
+        text = _HEAD + _ask_meter() + _ask_board()
     except EOFError:
         raise BadInput(
             f"init asks questions: run it in a terminal, or write {path} by hand (docs/how-to/connect-a-board.md)"
@@ -53,7 +51,7 @@ def run_init(options: InitOptions) -> int:
     with replacing(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
         read_rig(temporary)
-    console.print(f"{path} written. Next: host/measure.py doctor", soft_wrap=True)
+    print(f"{path} written. Next: host/measure.py doctor")
     return 0
 
 
@@ -81,13 +79,13 @@ def _ask(question: str, check: Callable[[str], object], default: str | None) -> 
             print(wrong)
 
 
-def _ask_meter(console: Console) -> str:
+def _ask_meter() -> str:
     ports = ports_present()
     listed = ", ".join(ports) or "none (plug the meter in, or type the port that it will have)"
-    console.print(f"Serial ports with a device here: {listed}", soft_wrap=True)
+    print(f"Serial ports with a device here: {listed}")
     first = lasting_name(ports[0].split(" ")[0] if ports else "/dev/ttyACM0")
     others = ", ".join(kind for kind in KINDS if kind != SERIAL.name)
-    console.print(f"Other kinds of meter (docs/reference/meters.md): {others}", soft_wrap=True)
+    print(f"Other kinds of meter (docs/reference/meters.md): {others}")
     port = _ask("Port of the meter, or another kind", _meter, first)
     if port.partition(":")[0] in KINDS and not port.startswith(f"{SERIAL.name}:"):
         return f"[meter]\nport = {toml_string(port)}\n\n"
@@ -121,20 +119,16 @@ def _ask_meter(console: Console) -> str:
     options = ",".join(f"{key}={value}" for key, value in about.items())
     name = f"serial:{port.removeprefix('serial:')},{options}"
     if float(ohm) > ADVISED_SHUNT_OHM:
-        console.print(
+        print(
             f"Advised: {SMALL_SHUNT}, which drops a fifth of the voltage of the usual 0.1 ohm; doctor "
-            "computes the voltage left for the board",
-            soft_wrap=True,
+            "computes the voltage left for the board"
         )
-    console.print(
-        f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}", soft_wrap=True
-    )
+    print(f"Shunt: {shunt_words(float(ohm), float(tolerance) / 100, f'{SHUNT}= in {RIG_FILE}')}")
     known = " and ".join(str(path) for path in _calibrations(label))
-    console.print(
+    print(
         f"Sensor {label}: {known} will be used: it must belong to this very breakout"
         if known
-        else f"Sensor {label}: not calibrated yet; host/calibrate.py reduces its errors, under this name",
-        soft_wrap=True,
+        else f"Sensor {label}: not calibrated yet; host/calibrate.py reduces its errors, under this name"
     )
     return f"[meter]\nport = {toml_string(name)}\n\n" + _ask_wire()
 
@@ -177,7 +171,7 @@ def _label(answer: str) -> None:
 _YES_OR_NO: Final = refusing(("yes", "no").__contains__, "neither yes nor no")
 
 
-def _ask_board(console: Console) -> str:
+def _ask_board() -> str:
     name = Prompt.ask("Board", choices=known_profiles(), default="rpi4")
     profile = find_profile(name)
     reached = refusing(

@@ -275,10 +275,10 @@ def take_long(desk: OpenDesk) -> DeskRecording:
 def judge_errors(recorded: DeskRecording) -> Verdict:
     """Judges whether anything was lost or damaged between the sensor and this computer."""
     captured = recorded.captured
-    counts: dict[str, int] = {name: count for name, count in captured.losses.faults.items() if count}
-    damaged = {name: captured.losses.link.get(name, 0) for name in _LINK if captured.losses.link.get(name)}
-    bus: dict[str, int] = {name: counts[name] for name in _BUS if name in counts}
-    line = {name: counts[name] for name in _LINE if name in counts} | damaged
+    counts, damaged = captured.losses.faults, captured.losses.link
+    bus = {name: counts[name] for name in _BUS if counts.get(name)}
+    line = {name: counts[name] for name in _LINE if counts.get(name)}
+    line |= {name: damaged[name] for name in _LINK if damaged.get(name)}
     missed = counts.get("conversion_missed", 0) + captured.losses.lost_samples
     seconds = float(recorded.trace.meter_ns[-1] - recorded.trace.meter_ns[0]) * 1e-9
     figures = {

@@ -14,7 +14,6 @@ from opjoule.devices.board import Board
 from opjoule.devices.rig.load_steps import CHIP_MS, pattern
 from opjoule.devices.state.block_devices import device_number
 from opjoule.errors import DeviceFault
-from opjoule.trace.power_trace import PowerTrace
 
 BYTES_SHARE_MAX: Final = 0.02
 STORAGE_SHARE_MAX: Final = 0.1
@@ -159,8 +158,7 @@ def _wrong_device(medium: FoundMedium) -> Defects:
 
 def _own_sensor(taken: WrittenMedium, faults: Defects) -> CheckedFigure:
     """Judges whether the storage sensor responds to the medium only."""
-    trace = taken.recorded.other_sensors[taken.sensor]
-    rest_w, busy_w, writing_w = _thirds(trace, taken.recorded)
+    rest_w, busy_w, writing_w = (_mean_w(taken, name) for name in ("rest", "processors", "written"))
     moved_w, with_processors_w = writing_w - rest_w, busy_w - rest_w
     share = abs(with_processors_w) / max(moved_w, 1e-3)
     if share > STORAGE_SHARE_MAX or moved_w <= 0.02:
@@ -173,13 +171,10 @@ def _own_sensor(taken: WrittenMedium, faults: Defects) -> CheckedFigure:
     return CheckedFigure(share, "", f"at most {100 * STORAGE_SHARE_MAX:g} % of its change with the medium")
 
 
-def _thirds(trace: PowerTrace, recorded: DeskRecording) -> tuple[float, float, float]:
-    """Power at rest, with busy processors, and while the medium was written [W]."""
-    placed = by_exchanges(recorded)
-    powers_w = []
-    for name in ("rest", "processors", "written"):
-        stamps = recorded.system[name]["board_ns"].to_numpy()
-        start_ns, end_ns = placed.to_target(int(stamps[0])), placed.to_target(int(stamps[-1]))
-        inside = (trace.meter_ns > start_ns) & (trace.meter_ns < end_ns) & trace.good
-        powers_w.append(float(trace.power_w[inside].mean()) if inside.any() else 0.0)
-    return powers_w[0], powers_w[1], powers_w[2]
+def _mean_w(taken: WrittenMedium, name: str) -> float:
+    """Mean power of the medium's own sensor during one part of the recording [W]; 0 without a sample."""
+    trace, placed = taken.recorded.other_sensors[taken.sensor], by_exchanges(taken.recorded)
+    stamps = taken.recorded.system[name]["board_ns"].to_numpy()
+    start_ns, end_ns = placed.to_target(int(stamps[0])), placed.to_target(int(stamps[-1]))
+    inside = (trace.meter_ns > start_ns) & (trace.meter_ns < end_ns) & trace.good
+    return float(trace.power_w[inside].mean()) if inside.any() else 0.0

@@ -108,7 +108,8 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     if pairs is None:
         return Verdict.of(words, faults, figures)
     fitted = fit_edges(pairs, "board", "meter")
-    rms_ns = math.sqrt(float(np.mean(_residuals_ns(pairs, fitted) ** 2)))
+    away_ns = np.asarray(pairs.target_ns - fitted.to_target(pairs.source_ns), np.float64)
+    rms_ns = math.sqrt(float(np.mean(away_ns**2)))
     figures["rms_s"] = CheckedFigure(rms_ns * 1e-9, "s", f"below {RMS_MAX_NS / 1e3:g} us")
     if rms_ns > RMS_MAX_NS:
         faults.add(
@@ -122,9 +123,7 @@ def judge_sync(taken: SyncRecorded) -> Verdict:
     )
     said = f"{words}, {rms_ns / 1e3:.2f} us (rms), {'not inverted' if same else 'INVERTED on the way'}"
     board_s = (pairs.source_ns - pairs.source_ns[0]) * 1e-9
-    picture = Picture(
-        board_s.tolist(), (_residuals_ns(pairs, fitted) * 1e-3).tolist(), "s", "edge minus clock map, us"
-    )
+    picture = Picture(board_s.tolist(), (away_ns * 1e-3).tolist(), "s", "edge minus clock map, us")
     return Verdict.of(said, faults, figures, picture)
 
 
@@ -161,10 +160,6 @@ def _lost_and_foreign(
             "and connect the board's ground to the buffer's",
         )
     return faults
-
-
-def _residuals_ns(pairs: EdgePairs, fitted: ClockMap) -> np.ndarray[tuple[int, ...], np.dtype[np.float64]]:
-    return np.asarray(pairs.target_ns - fitted.to_target(pairs.source_ns), np.float64)
 
 
 def by_exchanges(recorded: DeskRecording) -> ClockMap:

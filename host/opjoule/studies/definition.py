@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput, unknown
-from opjoule.toml_entry import check_keys, check_match, combinations, matches, tables, where_values
+from opjoule.toml_file import check_keys, check_match, combinations, matches, tables, where_values
 
 EXACT: Final = "exact"
 NEAR: Final = "near"

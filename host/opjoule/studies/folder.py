@@ -26,8 +26,7 @@ from opjoule.studies.definition import (
     counterparts_of,
     whole_numbers,
 )
-from opjoule.toml_entry import axis_values, check_keys, check_match, table, tables
-from opjoule.toml_file import read_toml
+from opjoule.toml_file import axis_values, check_keys, check_match, read_toml, table, tables
 
 FOLDER: Final = HOST.parent / "studies"
 """Folder of the studies in a checkout; an installed package has none."""

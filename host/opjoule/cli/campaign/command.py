@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from rich.console import Console
-
 from opjoule.campaign.campaign import Campaign, identity, in_condition, run_conditions
 from opjoule.campaign.past_times import TimeNeeded
 from opjoule.cli.campaign.file import CampaignFile
@@ -46,8 +44,8 @@ def run_campaign(planned: PlannedCampaign) -> int:
     else:
         unknown = file.shared and campaign.remaining_s is None
         needed = needed_time(file, options.out) if unknown else None
-        for line in _about(file, campaign, folder, needed):
-            Console(stderr=not options.dry_run, highlight=False, markup=False).print(line, soft_wrap=True)
+        out = sys.stdout if options.dry_run else sys.stderr
+        print(*_about(file, campaign, folder, needed), sep="\n", file=out)
     rigs = check_plans(cells, rigs=not options.scheduler)
     for plan, _ in cells if not options.scheduler else ():
         check_here(plan)
@@ -119,9 +117,7 @@ def _plans(file: CampaignFile) -> list[tuple[Plan, PlanningOptions]]:
     return list(by_identity.values())
 
 
-def _about(
-    file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None = None
-) -> list[str]:
+def _about(file: CampaignFile, campaign: Campaign, folder: Path, needed: TimeNeeded | None) -> list[str]:
     """The plan in words. `needed`: a study's time, estimated from its records at any scale."""
     mark = " (SIMULATED)" if campaign.simulated else ""
     cells, missing = len(campaign.cells), len(campaign.missing)

@@ -24,17 +24,17 @@ from opjoule.cli.measure.options import (
 )
 from opjoule.errors import BadInput, suggestion
 from opjoule.studies.folder import find_study
-from opjoule.toml_entry import (
+from opjoule.toml_file import (
     axis_values,
     check_keys,
     check_match,
     combinations,
     matches,
+    read_toml,
     table,
     tables,
     where_values,
 )
-from opjoule.toml_file import read_toml
 
 KEYS: Final = ("name", "repeats", "seed", "retries", "constants", "axes", "exclude", "where")
 NOT_OF_A_CELL: Final = (

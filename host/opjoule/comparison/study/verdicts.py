@@ -19,7 +19,7 @@ from opjoule.comparison.study.rows import KIND, Place, StudyTable
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.definition import PaperConclusion
-from opjoule.toml_entry import matches
+from opjoule.toml_file import matches
 
 AGREED: Final = "agreed"
 NOT_AGREED: Final = "not agreed"
