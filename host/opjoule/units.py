@@ -2,7 +2,7 @@
 
 A number in a result is one of three things: `Measured` (value and expanded uncertainty), `Unstated` (a value whose
 uncertainty is not stated, with the reason) or `Missing` (no value, with the reason). They have the fields of a number
-in result.json. Propagation is first order, for independent inputs unless stated otherwise.
+in result.json.
 
 The interval value +- u contains the true value with a probability of 95.45 %. k is 2 if the error is normal, and less
 if it comes mostly from bounds (`coverage_factor`). Source: JCGM 100:2008 (GUM), 5.1.2, 6.2.1, G.1 and G.2.
@@ -147,25 +147,6 @@ Quantity = Measured | Unstated | Missing
 def exact(value: float, unit: str) -> Measured:
     """A counted or defined number, without uncertainty."""
     return Measured(value, 0.0, unit)
-
-
-def add(terms: Iterable[Measured], unit: str | None = None) -> Measured:
-    """Sum of independent numbers with the same unit; their standard uncertainties add in quadrature."""
-    listed = list(terms)
-    if not listed:
-        raise ValueError("a sum needs at least one term")
-    units = {term.unit for term in listed}
-    if unit is None and len(units) > 1:
-        raise ValueError(f"cannot add {', '.join(sorted(units))}")
-    value = math.fsum(term.value for term in listed)
-    excess = excess_kurtosis((term.standard_u, term.excess) for term in listed)
-    standard_u = math.hypot(*(term.standard_u for term in listed))
-    return Measured.from_standard(value, standard_u, unit or listed[0].unit, excess)
-
-
-def subtract(a: Measured, b: Measured) -> Measured:
-    """a - b for independent numbers with the same unit."""
-    return add([a, b.scale(-1.0)])
 
 
 def from_json(entry: Mapping[str, Any]) -> Quantity:

@@ -35,7 +35,7 @@ from opjoule.opened.exports.perfetto import MOST, write_perfetto
 from opjoule.opened.recorded import table_of
 from opjoule.opened.run import open_run
 from opjoule.opened.run_list import ListedRun, RunIndex, find_runs
-from opjoule.record.directory import held
+from opjoule.record.directory import held, is_held
 from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
@@ -282,11 +282,7 @@ def _kept(path: Path, status: str) -> str:
         return "the example belongs to the repository"
     if is_one_of_several(place) and status != CUT_OFF:
         return f"it is one of the runs of {place.parent}, which needs it"
-    try:
-        with held(path), held(path.parent):
-            return ""
-    except BadInput:
-        return "its measurement still runs"
+    return "its measurement still runs" if is_held(path) or is_held(path.parent) else ""
 
 
 def _delete(path: Path) -> str:
