@@ -157,7 +157,9 @@ class Running:
         try:
             if error is None and self._board:  # without a board only the meter's clock counts
                 self.catch_up()
-                self._fetch(all_of=True)
+                if self._begun:
+                    self._board.probe.begin_files("after")
+                    self._fetch(self._board, self._begun)
         finally:
             if self._watch:
                 self._watch.stop()
@@ -203,7 +205,7 @@ class Running:
     def end_probe(self) -> None:
         """Ends the board's probe and fetches its files; its sync line and load are at rest from then on."""
         assert self._board
-        self._fetch(all_of=False)
+        self._fetch(self._board, self._begun[:-1])
         if self._watch:
             self._watch.stop()
         self._board.end_probe(self.folder / "raw")
@@ -229,17 +231,10 @@ class Running:
             other_sensors={number: read_trace(folder, number) for number in further_numbers(folder)},
         )
 
-    def _fetch(self, *, all_of: bool) -> None:
-        """Fetches the probe's complete files."""
-        if not self._begun:
-            return
-        assert self._board
-        if all_of:
-            self._board.probe.begin_files("after")
-        complete = self._begun if all_of else self._begun[:-1]
-        for name in complete:
-            self._board.runner.fetch_probe_files(name, self.folder / "raw")
-        self._begun = [] if all_of else self._begun[-1:]
+    def _fetch(self, board: Board, names: Sequence[str]) -> None:
+        """Fetches complete files of the probe."""
+        for name in names:
+            board.runner.fetch_probe_files(name, self.folder / "raw")
 
     def _check(self, limit_s: float = math.inf) -> None:
         """Waits a moment. Raises: MeterFault: the meter stopped or fell silent, or it is later than `limit_s`."""
