@@ -14,6 +14,7 @@ from __future__ import annotations
 import random
 import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -99,7 +100,7 @@ class Campaign:
     cells: list[Cell]
     retries: int
     simulated: bool
-    took_s: dict[str, list[float]] = field(default_factory=dict)
+    took_s: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))
     """Condition -> duration of each of its measurements [s]."""
     programs: dict[str, None] = field(default_factory=dict)
     """Versions of OpJoule that made its records, in order."""
@@ -128,18 +129,15 @@ class Campaign:
             shared: other command lines have cells in the folder, which stay in its index.
         """
         campaign = cls(folder, [], retries, plans[0].simulated)
-        past = _past_runs(folder) if resume else {}
-        order = block_order(len(plans), plans[0].repeats, seed)
-        for at, (block, which) in enumerate(order, 1):
+        for block, which in block_order(len(plans), plans[0].repeats, seed):
             asked = {**plans[which].asked, "repeats": 1, "block": block}
-            plan = replace(plans[which], repeats=1, asked=asked)
-            cell = Cell(plan, block)
-            campaign.cells.append(cell)
-            campaign._by_identity[cell.identity] = cell
-            for record in past.get(cell.identity, []):
-                campaign.take_in(record)
+            campaign.cells.append(Cell(replace(plans[which], repeats=1, asked=asked), block))
+        campaign._by_identity = {cell.identity: cell for cell in campaign.cells}
+        for record in _records(folder) if resume else []:
+            campaign.take_in(record)
+        for at, cell in enumerate(campaign.cells, 1):
             if not cell.runs:
-                campaign._add_run(cell, block if resume else at)
+                campaign._add_run(cell, cell.block if resume else at)
         if shared:
             campaign._take_over()
         return campaign
@@ -155,22 +153,22 @@ class Campaign:
                 if run.status != NOT_MEASURED and (tuple(run.condition.items()), run.block) not in cells_here
             ]
 
-    def take_in(self, record: RunRecord) -> Cell | None:
-        """Adds a record of the folder to its cell; None if it belongs to no cell."""
+    def take_in(self, record: RunRecord) -> None:
+        """Adds a record of the folder to its cell, if it belongs to one."""
         cell = self._by_identity.get(identity(record.run.plan_sha256, record.document.get("asked", {})))
         if cell is None:
-            return None
+            return
         if cell.is_missing:
             cell.runs.pop()
         run = replace(cell.new_run(cell.block), folder=record.directory.name)
         cell.runs.append(as_recorded(self.folder, run))
-        self._took(cell, _length_s(record))
+        if (length_s := _length_s(record)) is not None:
+            self.took_s[cell.plan.condition_name].append(length_s)
         self.made_by(record)
         if record.is_finished and not any(INTERRUPTED in fault for fault in record.faults):
             cell.failures += cell.runs[-1].status != "complete"
         if not cell.is_complete and cell.failures <= self.retries:
             self._add_run(cell, cell.block)
-        return cell
 
     def made_by(self, record: RunRecord) -> None:
         """Records the program that made a record."""
@@ -221,7 +219,7 @@ class Campaign:
         Args:
             status: its exit status; with BadInput's status, it would fail the same way again.
         """
-        self._took(cell, took_s)
+        self.took_s[cell.plan.condition_name].append(took_s)
         with suppress(OpJouleError):
             self.made_by(RunRecord.open(self.folder / cell.runs[-1].folder))
         if not cell.is_complete and len(cell.runs) <= self.retries and status != BadInput.exit_code:
@@ -246,10 +244,6 @@ class Campaign:
         """A free directory for another record: it does not exist, and no run in the index has its name."""
         return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
 
-    def _took(self, cell: Cell, length_s: float | None) -> None:
-        if length_s is not None:
-            self.took_s.setdefault(" ".join(cell.plan.condition.values()), []).append(length_s)
-
 
 def program_words(version: str | None, commit: str | None) -> str:
     """A version of OpJoule with its commit."""
@@ -261,19 +255,13 @@ def this_program() -> str:
     return program_words(__version__, program_commit())
 
 
-def _past_runs(folder: Path) -> dict[Identity, list[RunRecord]]:
-    """Readable records of a folder by identity, in order of their start."""
-    records: list[RunRecord] = []
+def _records(folder: Path) -> list[RunRecord]:
+    """Readable records of a folder, in order of their start."""
+    records = []
     for place in sorted(folder.iterdir()) if folder.is_dir() else []:
-        try:
+        with suppress(OpJouleError):
             records.append(RunRecord.open(place))
-        except OpJouleError:
-            continue
-    by_cell: dict[Identity, list[RunRecord]] = {}
-    for record in sorted(records, key=lambda record: record.run.found.started_utc or ""):
-        key = identity(record.run.plan_sha256, record.document.get("asked", {}))
-        by_cell.setdefault(key, []).append(record)
-    return by_cell
+    return sorted(records, key=lambda record: record.run.found.started_utc or "")
 
 
 def _length_s(record: RunRecord) -> float | None:
