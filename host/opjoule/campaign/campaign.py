@@ -23,7 +23,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, Final
 
-from opjoule import __version__
+import opjoule
 from opjoule.campaign.measurement import program_commit
 from opjoule.comparison.comparison import print_comparison
 from opjoule.comparison.index import NOT_MEASURED, ConditionRun, as_recorded, read_index, write_index
@@ -252,7 +252,7 @@ def program_words(version: str | None, commit: str | None) -> str:
 
 def this_program() -> str:
     """The running version of OpJoule with its commit."""
-    return program_words(__version__, program_commit())
+    return program_words(opjoule.__version__, program_commit())
 
 
 def _records(folder: Path) -> list[RunRecord]:
