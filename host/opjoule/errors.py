@@ -24,8 +24,6 @@ for the worse ends with exit status 7 (WORSE_EXIT).
 A message names the thing, its value, the limit it broke and what to do next.
 """
 
-from __future__ import annotations
-
 import difflib
 import errno
 from collections.abc import Iterable, Iterator

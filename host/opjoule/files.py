@@ -1,7 +1,5 @@
 """Files that are complete or absent, and their checksums."""
 
-from __future__ import annotations
-
 import csv
 import hashlib
 import io

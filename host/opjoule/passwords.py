@@ -4,8 +4,6 @@ Recognised are the password of an address (RFC 3986, 3.2.1: scheme://user:passwo
 passwd, pwd, passphrase, secret, api_key or access_token, and an option with such a name followed by its value.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Memory and threads of an analysis: arrays reuse freed memory while it lasts, and matrices have one thread."""
 
-from __future__ import annotations
-
 import ctypes
 from collections.abc import Iterator
 from contextlib import contextmanager

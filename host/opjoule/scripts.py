@@ -1,7 +1,5 @@
 """The clone and its scripts under host/, and the name of the started script, with which its messages begin."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 from pathlib import Path

@@ -5,8 +5,6 @@ A wrong entry is reported in one line: file, key, value, and the allowed values.
 Set-up reads tables before msgspec is installed. Therefore only functions that need msgspec import it.
 """
 
-from __future__ import annotations
-
 import itertools
 import json
 import re

@@ -4,8 +4,6 @@ Its contents: calibration/README.md. Its identity consists of sensor, date and a
 file counts as another calibration.
 """
 
-from __future__ import annotations
-
 import json
 import math
 import re

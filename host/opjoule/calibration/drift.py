@@ -5,8 +5,6 @@ drift.
 Source: JCGM 100:2008, F.1.2.3; the normalised error |d| / U(d) as in ISO/IEC 17043, B.3.1.3.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

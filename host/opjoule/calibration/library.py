@@ -1,7 +1,5 @@
 """Finds the calibration of a sensor, and checks whether it fits the sensor's settings."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path

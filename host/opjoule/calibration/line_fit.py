@@ -6,8 +6,6 @@ Source: ISO/TS 28037:2010, clause 7 (uncertainties of x and y, generalised dista
 validation); a known bound of the gain counts as one more observation.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass

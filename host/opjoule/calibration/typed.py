@@ -1,7 +1,5 @@
 """Readings of a multimeter that a person types; the last digit gives their uncertainty."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace

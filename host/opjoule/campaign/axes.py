@@ -3,8 +3,6 @@
 A new axis is a row of `AXES`: campaign files, order, index, table and page follow from it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """One measurement from an open rig to a finished record."""
 
-from __future__ import annotations
-
 import platform
 import subprocess
 import sys

@@ -5,8 +5,6 @@ working, or the phases that its job marks except those with a constant length (a
 Once a cell was measured at two sizes, the difference of the two times gives the growing part.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Types of values on the command line: each parses a text or says what is wrong with it."""
 
-from __future__ import annotations
-
 import argparse
 import math
 import re

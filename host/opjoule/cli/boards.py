@@ -1,7 +1,5 @@
 """`measure.py restore`, `sudoers` and `virtual-board`: work on a board outside of a measurement."""
 
-from __future__ import annotations
-
 import os
 import shlex
 import sys

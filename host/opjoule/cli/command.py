@@ -1,7 +1,5 @@
 """A command of measure.py: its options, the set-up it needs and the function that runs. Standard library only."""
 
-from __future__ import annotations
-
 import importlib
 import os
 import pickle

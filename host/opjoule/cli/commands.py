@@ -4,8 +4,6 @@ The line is parsed before set-up. Thus --help and a mistyped option need no set-
 to do. The environment's Python receives the parsed options (command.py), never the line itself.
 """
 
-from __future__ import annotations
-
 import sys
 from typing import Final, NoReturn
 

@@ -1,7 +1,5 @@
 """`measure.py databases` and `studies`: what is built in, found on this computer, or missing and how to get it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """`measure.py doctor`: checks programs, builds, meter and boards, and says how to fix what is wrong."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import threading

@@ -5,8 +5,6 @@ memory left) can happen at any line; it is reported here with its path and a rem
 terminal are blocked until a handler is installed; all three are then handled alike.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import signal

@@ -1,7 +1,5 @@
 """`measure.py import`: makes a run record from a trace that another program recorded."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`measure.py init`: asks questions and writes rig.toml."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

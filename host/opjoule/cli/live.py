@@ -4,8 +4,6 @@ When the measurement ends, for whatever reason, the process stays as long as a p
 the measurement ended, and its link to the report works.
 """
 
-from __future__ import annotations
-
 import os
 import select
 import signal

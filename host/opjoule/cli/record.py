@@ -1,7 +1,5 @@
 """`measure.py record`: a meter's trace without a board."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

@@ -1,7 +1,5 @@
 """Command lines of the commands that take few options. Standard library only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Final
 

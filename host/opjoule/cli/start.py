@@ -1,7 +1,5 @@
 """Entry point of `host/measure.py` in .venv; Ctrl-C gives one line even while the program is still loading."""
 
-from __future__ import annotations
-
 import io
 import sys
 

@@ -1,7 +1,5 @@
 """`host/view.py`: past runs in a browser."""
 
-from __future__ import annotations
-
 import sys
 from contextlib import suppress
 

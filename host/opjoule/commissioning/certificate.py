@@ -1,7 +1,5 @@
 """commissioning.toml beside rig.toml: the result of each step, the parts, and the rig.toml for which it is valid."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime

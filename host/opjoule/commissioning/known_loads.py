@@ -1,7 +1,5 @@
 """Steps without the board as the load: the zero, back-feeding, a known resistor, and additivity of two resistors."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

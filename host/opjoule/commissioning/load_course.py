@@ -1,7 +1,5 @@
 """Steps with the board as the load: load steps up and down, full load, and a long recording of the idle board."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass

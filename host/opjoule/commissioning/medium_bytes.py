@@ -1,7 +1,5 @@
 """The step of the medium: checks that bytes written to its path reach this medium, and only this."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,7 +1,5 @@
 """The page of a commissioning: each step with its figures and drawing, and all recordings."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import UTC

@@ -1,7 +1,5 @@
 """Carries out the steps one after the other; each verdict is saved at once."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field

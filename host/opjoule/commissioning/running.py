@@ -1,7 +1,5 @@
 """An open meter, a recording of it together with the board, and the recorded data on which a verdict is based."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The step of a second meter in series: both energies of the same stretches, and the loss between the meters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The twelve steps of the commissioning, in order."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """Steps of the sync line and the clocks, from one recording: pulses between two load signatures, then rest."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Final

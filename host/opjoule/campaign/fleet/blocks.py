@@ -3,8 +3,6 @@
 If no rig has all equipment of a block (boards of two kinds), the rigs that can measure most of it share the block.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Mapping, Sequence
 

@@ -4,8 +4,6 @@ The records in the folder define what is done. A rig that has left returns its c
 (its scheduler was restarted) continues with its cell, and the campaign waits for it.
 """
 
-from __future__ import annotations
-
 import asyncio
 import signal
 import sys

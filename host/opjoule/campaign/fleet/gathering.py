@@ -1,7 +1,5 @@
 """Transfer of a record from a rig's disk to the campaign's folder: in parts, checked file by file, all or nothing."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

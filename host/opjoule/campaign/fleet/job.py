@@ -1,7 +1,5 @@
 """Messages between a campaign and its rigs: cells to measure, outcomes, and the equipment of a rig."""
 
-from __future__ import annotations
-
 import hashlib
 import socket
 from collections.abc import Mapping

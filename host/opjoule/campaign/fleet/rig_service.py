@@ -3,8 +3,6 @@
 The measurement is independent of the worker's connection: it continues without the scheduler, and ends with the worker.
 """
 
-from __future__ import annotations
-
 import asyncio
 import inspect
 import os

@@ -1,7 +1,5 @@
 """The command lines of `host/calibrate.py`. Standard library only."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Final

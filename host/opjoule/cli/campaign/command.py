@@ -1,7 +1,5 @@
 """`host/campaign.py`: measures every cell of a file as measure.py does, here or on the rigs of a scheduler."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

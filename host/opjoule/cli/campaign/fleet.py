@@ -1,7 +1,5 @@
 """`host/campaign.py scheduler`, `worker` and `cell`, and a campaign on the rigs of a scheduler."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

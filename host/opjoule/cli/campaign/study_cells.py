@@ -1,7 +1,5 @@
 """`measure.py --study NAME`: the command line as a campaign over the study's cells. Standard library only."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`measure.py commission`: the guided procedure that checks a rig, or its rehearsal on the simulated rig."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The rehearsal of `measure.py commission`: a simulated desk that is rewired automatically. SIMULATED."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, nullcontext

@@ -1,7 +1,5 @@
 """`host/compare.py`: comparison of runs."""
 
-from __future__ import annotations
-
 import json
 import sys
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The command line of `host/compare.py`. Standard library only."""
 
-from __future__ import annotations
-
 import argparse
 from pathlib import Path
 from typing import Final

@@ -7,8 +7,6 @@ The name of a temporary folder contains the number of the process that made it. 
 by that number; everything else, including links and other users' files, is left alone.
 """
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os

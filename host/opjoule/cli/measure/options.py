@@ -1,7 +1,5 @@
 """The command line of the main job, and the options that every measurement shares. Standard library only."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import field

@@ -1,7 +1,5 @@
 """Makes a checked plan from the command line; prints it with its duration as far as that is known."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`runs.py bundle` and `runs.py open`: pack a study into one file for others, and unpack it."""
 
-from __future__ import annotations
-
 import getpass
 import shutil
 import socket

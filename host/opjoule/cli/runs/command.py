@@ -1,7 +1,5 @@
 """`host/runs.py`: lists, notes, shows, checks, exports and deletes records."""
 
-from __future__ import annotations
-
 import json
 import math
 import shutil

@@ -1,7 +1,5 @@
 """`runs.py conclusions`: compares the conclusions of a study's paper with records."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The command lines of `host/runs.py`. Standard library only."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Final

@@ -1,7 +1,5 @@
 """`measure.py twin`: the runs that determine a board's parameters, and the fit of the simulated board to them."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The command line of `measure.py twin`. Standard library only."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import ClassVar, Final
 
