@@ -53,6 +53,9 @@ class OneSensor:
     def error_bounds(self):
         return replace(INA219.error_bounds(3, 0.5, Shunt()), heating_max_per_a2=0.0)
 
+    def further_error_bounds(self):
+        return {}
+
 
 def known(folder, name=NAME, temperature_c=22.0):
     return KnownSensors.of(OneSensor(), name, IDENTITY, Calibrations(folder, temperature_c))
