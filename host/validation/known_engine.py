@@ -34,8 +34,7 @@ from opjoule.operations.board_files import read_system
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Phase, Role
 from opjoule.record.run_record import RunRecord
-from opjoule.simulation.known_power import Float64Array, Overlapping, Steady
-from opjoule.simulation.part_powers import PartPowers, own_stretches
+from opjoule.simulation.part_powers import Float64Array, Overlapping, PartPowers, Steady, own_stretches
 from opjoule.units import Missing
 
 Generator = np.random.Generator

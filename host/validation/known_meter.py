@@ -24,7 +24,7 @@ from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Phase, Role
-from opjoule.simulation.known_power import Float64Array
+from opjoule.simulation.part_powers import Float64Array
 from opjoule.trace.power_trace import PowerTrace
 
 LEAD_IN_S: Final = min(IDLE_S / 3, LEAD_IN_MAX_S)

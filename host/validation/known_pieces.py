@@ -1,11 +1,11 @@
-"""Pieces of known power in addition to those of opjoule.simulation.known_power, and loads made of them. SIMULATED."""
+"""Pieces of known power in addition to those of opjoule.simulation.part_powers, and loads made of them. SIMULATED."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
-from opjoule.simulation.known_power import Overlapping, Steady
+from opjoule.simulation.part_powers import Overlapping, Steady
 from opjoule.trace.power_trace import Float64Array
 
 

@@ -42,7 +42,7 @@ from opjoule.evaluation.quantities.repeat import Repeat
 from opjoule.evaluation.repeat_energy import repeat_energy
 from opjoule.evaluation.summary import budgets, headline_budget, shared_with_others
 from opjoule.record.json_file import plain
-from opjoule.simulation.known_power import Float64Array
+from opjoule.simulation.part_powers import Float64Array
 
 QUANTITIES: Final = Quantities((*COMMON, *OPERATIONS))
 HEADLINE: Final = QUANTITIES.headline.key

@@ -18,7 +18,7 @@ import numpy as np
 from known_pieces import wander
 from opjoule.measuring import settling
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Left, Settling
+from opjoule.measuring.settling import Settling
 from opjoule.trace.power_history import BLOCK_NS, PowerHistory
 
 IDLE_W = 3.0
@@ -99,7 +99,7 @@ class Desk:
             mock.patch.object(settling.time, "monotonic", lambda: self.now_s),
             mock.patch.object(settling.time, "sleep", self.sleep),
         ):
-            return waiting.wait(Left(True, 0), rest), self.now_s
+            return waiting.wait(rest, 0, written=True), self.now_s
 
 
 def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, bool, bool]:

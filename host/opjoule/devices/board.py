@@ -3,8 +3,6 @@
 A real board behind ssh, this computer as the board, the virtual board and the simulated one differ in their parts.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace

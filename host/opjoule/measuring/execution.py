@@ -4,8 +4,6 @@ From the start of the first baseline to the end of the last, only the phases run
 afterwards. However the run ends, the record contains everything up to that moment and states the reason.
 """
 
-from __future__ import annotations
-
 import contextlib
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -14,12 +12,12 @@ from typing import Any, NamedTuple
 
 from opjoule.clocks.played_signature import chip_ms, chips_text
 from opjoule.devices.board import Board
-from opjoule.devices.programs.workload_run import WorkloadRun
+from opjoule.devices.programs.runner import WorkloadRun
 from opjoule.errors import BadInput, DeviceFault, MeterFault, RigFault
 from opjoule.measuring.plan import Plan
 from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Left, Settling
+from opjoule.measuring.settling import Settling
 from opjoule.meters.capture import Capture
 from opjoule.operations.board_files import MARKS_FILE, PhaseMark
 from opjoule.record.groups import ABOVE_IDLE
@@ -91,12 +89,12 @@ class Execution:
         )
         self._raw = record.directory / "raw"
         self._unfetched: list[WorkloadRun] = []
-        self._written: list[str] = []
+        self._probe_files: list[str] = []
         self._board_faults: list[str] = []
         self._repeats = plan.repeats
         self._rest: Rest | None = None
         """Power of the last baseline, or before anything was done on the board."""
-        self._left = Left(False, 0)
+        self._written, self._before_bytes = False, 0
         self.phases: list[Phase] = []
         self.summaries: dict[str, dict[str, Any]] = {}
 
@@ -164,7 +162,7 @@ class Execution:
         bounds = self._bounds(step, printed)
         if bounds is None:
             raise DeviceFault(f"{step.name} ended without marking its start and end; see {self._raw}")
-        self._left = Left(printed.settled, pending)
+        self._written, self._before_bytes = printed.settled, pending
         self._add(Phase(step.name, repeat, *bounds, role=step.role))
         if step.role not in WORKED:
             self._fetch_runs()
@@ -263,7 +261,7 @@ class Execution:
         self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
         self._progress.write_down(board_ns=after.end_board_ns)
         self._await_board(after.end_board_ns)
-        unsettled = self._settling.wait(self._left, self._rest)
+        unsettled = self._settling.wait(self._rest, self._before_bytes, written=self._written)
         if unsettled:
             line = f"repeat {repeat}, {step.name}: {unsettled.line}"
             if unsettled.pollutes_idle:
@@ -289,14 +287,14 @@ class Execution:
 
     def _begin_files(self, name: str) -> None:
         self._board.probe.begin_files(name)
-        self._written.append(name)
+        self._probe_files.append(name)
 
     def _fetch(self) -> None:
         """Fetches the files of finished workloads, and the probe's complete files, to the record."""
         self._fetch_runs()
-        while len(self._written) > 1:
-            self._board.runner.fetch_probe_files(self._written[0], self._raw)
-            del self._written[0]
+        while len(self._probe_files) > 1:
+            self._board.runner.fetch_probe_files(self._probe_files[0], self._raw)
+            del self._probe_files[0]
 
     def _fetch_runs(self) -> None:
         while self._unfetched:

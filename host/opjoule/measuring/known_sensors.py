@@ -1,11 +1,9 @@
 """Names, error bounds and calibrations of a meter's sensors, at the start of a recording."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from opjoule.calibration.library import FoundCalibration, find_calibration
 from opjoule.devices.media.medium import Medium
@@ -41,9 +39,7 @@ class KnownSensors:
     """Number of the sensor that is a separate meter in the medium's supply; None if there is none."""
 
     @classmethod
-    def of(
-        cls, meter: Meter, name: str, identity: MeterIdentity, calibrations: Calibrations | None
-    ) -> KnownSensors:
+    def of(cls, meter: Meter, name: str, identity: MeterIdentity, calibrations: Calibrations | None) -> Self:
         """Names the sensors and looks for their calibrations.
 
         Args:
@@ -65,7 +61,7 @@ class KnownSensors:
                     bounds[number] = calibration.of(sensor, calibrations.temperature_c)
         return cls(bounds, applied, meter.number if isinstance(meter, WithStorageMeter) else None)
 
-    def wired(self, sense_ohm: float | None) -> KnownSensors:
+    def wired(self, sense_ohm: float | None) -> Self:
         """The sensors with this wire resistance between the first one and the board, both ways; None: unknown."""
         return replace(self, bounds={**self.bounds, 0: self.bounds[0].wired(sense_ohm)})
 

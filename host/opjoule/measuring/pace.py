@@ -5,8 +5,6 @@ as planned. A phase that counts its operations continues at its rate so far. If 
 remaining time is a lower bound.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence

@@ -1,13 +1,11 @@
 """Plan of a measurement, complete and checked before anything starts; it can be written as JSON."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final, get_type_hints
+from typing import Any, Final, Self, get_type_hints
 
 import msgspec
 
@@ -40,7 +38,7 @@ class TwinProfile:
     sha256: str
 
     @classmethod
-    def of(cls, path: Path) -> TwinProfile:
+    def of(cls, path: Path) -> Self:
         """Profile with the digest of a file. Raises: OSError: it cannot be read."""
         return cls(str(path), file_sha256(path))
 
@@ -125,7 +123,7 @@ class Plan:
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any], study: Study, asked: Mapping[str, Any]) -> Plan:
+    def from_json(cls, entry: Mapping[str, Any], study: Study, asked: Mapping[str, Any]) -> Self:
         """The plan from to_json(); the study reads its own part. Raises: BadInput: newer, or unknown."""
         if (version := entry["schema"]["version"]) > PLAN_VERSION:
             raise BadInput(f"the plan is of version {version}; this OpJoule knows {PLAN_VERSION}")

@@ -1,7 +1,5 @@
 """Progress on the terminal and in the record: the phase, its progress, elapsed and remaining time."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time
@@ -10,7 +8,7 @@ from contextlib import closing, contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Final, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TaskProgressColumn, TextColumn
@@ -104,7 +102,7 @@ class PhaseProgress:
         )
         self._task = None if self._plain else self._progress.add_task("starting", total=None)
 
-    def __enter__(self) -> PhaseProgress:
+    def __enter__(self) -> Self:
         self._progress.start()
         return self
 

@@ -5,11 +5,9 @@ each second's mean power is within the tolerance of the idle power measured befo
 its standard uncertainty, and the wander that an idle phase of that length cannot show.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -47,7 +45,7 @@ class Rest:
     """Standard uncertainty of mean_w [W], including the wander that a phase of its length cannot show."""
 
     @classmethod
-    def of(cls, history: PowerHistory, start_meter_ns: int, end_meter_ns: int) -> Rest | None:
+    def of(cls, history: PowerHistory, start_meter_ns: int, end_meter_ns: int) -> Self | None:
         """Rest power from a stretch of a trace; None if fewer than three tenths of a second have samples."""
         blocks_w = history.blocks_w(start_meter_ns, end_meter_ns)
         if blocks_w.size < _BLOCKS_MIN:

@@ -1,7 +1,5 @@
 """Recording while a meter runs: its trace, the exchanges of time stamps, and seals of both."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from contextlib import suppress

@@ -1,7 +1,5 @@
 """The wait until a workload's effects are over: pending writes, background work, the medium's tail."""
 
-from __future__ import annotations
-
 import math
 import time
 from collections import deque
@@ -76,16 +74,6 @@ _POLL_S: Final = 0.1
 
 
 @dataclass(frozen=True)
-class Left:
-    """State of a workload's writes when it ended."""
-
-    written: bool
-    """Whether the workload waited for its own writes, so that the board's pending writes are not queried."""
-    before_bytes: int
-    """Pending writes before it began; a board that logs never falls below that."""
-
-
-@dataclass(frozen=True)
 class Unsettled:
     """Effects that were not over when the limit had passed."""
 
@@ -108,11 +96,16 @@ class Settling:
     """Called with the seconds waited so far and the estimated remaining seconds, or None without an estimate."""
     _started_s: float = 0.0
 
-    def wait(self, writes: Left, rest: Rest | None) -> Unsettled | None:
-        """Waits until writes are on the medium and the power is back at rest, if that is known; returns the rest."""
+    def wait(self, rest: Rest | None, before_bytes: int, *, written: bool) -> Unsettled | None:
+        """Waits until writes are on the medium and the power is back at rest, if that is known; returns what is left.
+
+        Args:
+            before_bytes: pending writes before the workload; a board that logs never falls below that.
+            written: whether the workload waited for its own writes, so that pending writes are not queried.
+        """
         self._started_s = time.monotonic()
-        level_bytes = max(writes.before_bytes, SETTLED_BYTES)
-        if not writes.written and (left := self._await_written(level_bytes)):
+        level_bytes = max(before_bytes, SETTLED_BYTES)
+        if not written and (left := self._await_written(level_bytes)):
             return left
         return self._await_rest(rest, level_bytes) if rest else None
 

@@ -1,9 +1,7 @@
 """Path from supply to board: the shunt, the voltage drop at the board's peak, and remedies."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.devices.profiles import Profile
 from opjoule.devices.rig.file import RigSupply
@@ -97,7 +95,7 @@ class SupplyPath:
         note = f"; {self.profile.supply_note}" if self.profile.supply_note else ""
         return ", ".join([*ways, THICK_CABLE]) + alone + note
 
-    def measured(self, shunt: Shunt | None) -> SupplyPath:
+    def measured(self, shunt: Shunt | None) -> Self:
         """The path with the shunt that the opened meter reports, if it reports one."""
         if shunt is None:
             return self

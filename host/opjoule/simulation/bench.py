@@ -5,8 +5,6 @@ takes a minute of simulated time, not of the user's. The multimeter's readings r
 type.
 """
 
-from __future__ import annotations
-
 import random
 import tempfile
 from collections.abc import Sequence

@@ -4,8 +4,6 @@ Each kind of operation and each activity has its own power (part_powers.py). An 
 however long it takes, even next to background work. Processor time counts only where neither is running.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Sequence
@@ -18,11 +16,10 @@ import numpy as np
 from opjoule.attribution.activities import SYNC, Intervals
 from opjoule.attribution.overlap import overlap_s
 from opjoule.operations.operation_table import ACTIVITIES, LOADER_KINDS
-from opjoule.simulation.known_power import Overlapping, Steady
 from opjoule.simulation.loader_files import Event, LoaderFiles, PhaseOperations
 from opjoule.simulation.medium_work import MediumMode, MediumStretch
 from opjoule.simulation.part_course import OTHER, READING, TAIL, WRITE_BACK, PartCourseWriter
-from opjoule.simulation.part_powers import PartPowers, own_stretches
+from opjoule.simulation.part_powers import Overlapping, PartPowers, Steady, own_stretches
 from opjoule.simulation.power_model import Activity, LoadModel, PowerModel, Rows
 from opjoule.simulation.supply import PARTS
 from opjoule.trace.power_trace import Float64Array

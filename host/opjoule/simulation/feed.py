@@ -7,8 +7,6 @@ order, and never later than the reports of medium-sim. The rig runs `DELAY_NS` b
 it wait and catch up, but moves no sample and no edge.
 """
 
-from __future__ import annotations
-
 import heapq
 import os
 import select

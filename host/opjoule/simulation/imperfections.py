@@ -1,13 +1,11 @@
 """Differences between a simulated rig and a perfect one: drawn for each measurement, within data-sheet limits."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.energy.error_bounds import ROOM_K, SHUNT_K_PER_W, SHUNT_PER_K
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
@@ -49,7 +47,7 @@ class Imperfections:
     supply_open_v: float
 
     @classmethod
-    def draw(cls, seed: int | random.Random) -> Imperfections:
+    def draw(cls, seed: int | random.Random) -> Self:
         """One rig from the population.
 
         Source: SBOS448G (INA219), 7.5: gain 0.5 %, offset 200 uV at PGA /8, bus 0.5 %, 532 us typical and 586 us at
@@ -77,7 +75,7 @@ class Imperfections:
         )
         return drawn.heating_up(chance)
 
-    def heating_up(self, chance: random.Random) -> Imperfections:
+    def heating_up(self, chance: random.Random) -> Self:
         """The rig with a shunt that its current heats, in a room that is not at 25 degrees C."""
         ppm, away_k = chance.uniform(-1, 1) * SHUNT_PER_K * 1e6, chance.uniform(-1, 1) * ROOM_K
         k_per_w = chance.uniform(SHUNT_K_PER_W / 2, SHUNT_K_PER_W)
@@ -100,7 +98,7 @@ class Imperfections:
     def _of_meter(self) -> dict[str, Any]:
         return {name: value for name, value in asdict(self).items() if name not in _OF_THE_SUPPLY}
 
-    def carrying(self, power_w: float, least_v: float) -> Imperfections:
+    def carrying(self, power_w: float, least_v: float) -> Self:
         """The rig with a supply that keeps the board running: stiffer if the drawn supply would fall below `least_v`.
 
         At the board's greatest power, its readings with ripple and bus gain error stay above `least_v`.
@@ -110,7 +108,7 @@ class Imperfections:
         most_ohm = max(round((open_v - held_v) * held_v / power_w, 4), 0.0)
         return replace(self, supply_open_v=open_v, supply_ohm=min(self.supply_ohm, most_ohm))
 
-    def on(self, supply: Supply) -> Imperfections:
+    def on(self, supply: Supply) -> Self:
         """The rig with another supply."""
         return replace(self, supply_open_v=supply.open_voltage_v, supply_ohm=supply.resistance_ohm)
 

@@ -1,7 +1,5 @@
 """A FIFO that does not block its writers for long and never ends for its reader."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

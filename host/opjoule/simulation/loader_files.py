@@ -1,7 +1,5 @@
 """A loader's operation log and events on the simulated board, read while they are written."""
 
-from __future__ import annotations
-
 import contextlib
 import glob
 import json

@@ -1,7 +1,5 @@
 """Program that slows a simulated board's workloads to its medium's speed, and reports when that medium works."""
 
-from __future__ import annotations
-
 import queue
 import threading
 from pathlib import Path

@@ -1,13 +1,12 @@
 """State of a simulated medium over time, to the nanosecond: busy, in its tail, or idle."""
 
-from __future__ import annotations
-
 import sys
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
+from typing import Self
 
 from opjoule.simulation.line_fifo import LineFifo
 
@@ -35,7 +34,7 @@ class MediumStretch:
     end_ns: int
     mode: MediumMode
 
-    def within(self, start_ns: int, end_ns: int) -> MediumStretch:
+    def within(self, start_ns: int, end_ns: int) -> Self:
         """The part of the stretch between two times."""
         return replace(self, start_ns=max(self.start_ns, start_ns), end_ns=min(self.end_ns, end_ns))
 

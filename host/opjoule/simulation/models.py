@@ -1,12 +1,10 @@
 """Stated models of boards and media by name: models.toml, and optionally a user's twin profile."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec import Struct
 
@@ -45,14 +43,14 @@ class Models:
     """Whether the supply is from a twin profile, and so is not drawn."""
 
     @classmethod
-    def stated(cls) -> Models:
+    def stated(cls) -> Self:
         """The models of models.toml."""
         tables = as_struct(read_toml(STATED), ModelFile, f"{STATED}:")
         assert tables.supply
         return cls(tables.board, tables.medium, tables.supply)
 
     @classmethod
-    def with_profile(cls, path: Path | None) -> Models:
+    def with_profile(cls, path: Path | None) -> Self:
         """The stated models, with those of a twin profile replacing them; without a path the stated models alone.
 
         Raises: BadInput: the file cannot be read, is no profile, or has a value that no board or medium has.

@@ -1,12 +1,10 @@
 """Exact energy of each part of the simulated board over time, on the board's clock."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -78,7 +76,7 @@ class PartCourse:
     """shape (n,) each"""
 
     @classmethod
-    def read(cls, path: Path) -> PartCourse:
+    def read(cls, path: Path) -> Self:
         """Reads the simulator's file in a record: board_ns, then one column per part."""
         with path.open() as file:
             header, *rows = list(csv.reader(file))

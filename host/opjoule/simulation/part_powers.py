@@ -1,14 +1,16 @@
-"""Random powers of the parts of a database's work: kinds of operation and activities. SIMULATED.
+"""Random powers of the parts of a database's work, and pieces of exactly known energy. SIMULATED.
 
-No power is proportional to processor time, and the estimate does not use these powers. The simulated rig and the trials
-of host/validation use them.
+No power of a kind of operation or an activity is proportional to processor time, and the estimate does not use these
+powers. The simulated rig and the trials of host/validation use them.
+
+A piece's `until_j` takes moments [s], shape (m,), on the clock of the piece's times, and returns the energy [J] drawn
+up to each of them, shape (m,).
 """
-
-from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from functools import cached_property
+from typing import Final, Self
 
 import numpy as np
 
@@ -42,7 +44,7 @@ class PartPowers:
     @classmethod
     def draw(
         cls, rng: np.random.Generator, kinds: Iterable[str], activities: Iterable[str], core_w: float = 1.0
-    ) -> PartPowers:
+    ) -> Self:
         """Powers around `core_w`, which a busy core adds to the board's idle power; two kinds may differ tenfold."""
         names = tuple(kinds)
         return cls(
@@ -108,3 +110,54 @@ def _inside(intervals: Intervals | None, start_ns: int, end_ns: int) -> list[tup
         return []
     chosen = (intervals.start_ns >= start_ns) & (intervals.end_ns <= end_ns)
     return list(zip(intervals.start_ns[chosen].tolist(), intervals.end_ns[chosen].tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class Steady:
+    """Consecutive pieces of constant power without overlap, with pauses between them."""
+
+    start_s: Float64Array
+    """shape (n,), sorted, as are the ends"""
+    end_s: Float64Array
+    energy_j: Float64Array
+    """Energy of each piece, shape (n,)."""
+
+    def until_j(self, time_s: Float64Array) -> Float64Array:
+        """Energy drawn up to each moment."""
+        if not self.start_s.size:
+            return np.zeros_like(time_s)
+        knots_s, drawn_j = self._course
+        return np.asarray(np.interp(time_s, knots_s, drawn_j), np.float64)
+
+    @cached_property
+    def _course(self) -> tuple[Float64Array, Float64Array]:
+        """Starts and ends alternately, and the energy drawn up to each, shape (2 n,)."""
+        knots_s = np.empty(2 * self.start_s.size)
+        knots_s[0::2], knots_s[1::2] = self.start_s, self.end_s
+        drawn_j = np.concatenate([[0.0], np.cumsum(self.energy_j)])
+        at_knots_j = np.empty_like(knots_s)
+        at_knots_j[0::2], at_knots_j[1::2] = drawn_j[:-1], drawn_j[1:]
+        return knots_s, at_knots_j
+
+
+@dataclass(frozen=True)
+class Overlapping:
+    """Pieces of constant power that may overlap."""
+
+    start_s: Float64Array
+    """shape (n,), in any order"""
+    end_s: Float64Array
+    power_w: Float64Array
+    """Power of each piece, shape (n,)."""
+
+    def until_j(self, time_s: Float64Array) -> Float64Array:
+        """Energy drawn up to each moment."""
+        return _since(time_s, self.start_s, self.power_w) - _since(time_s, self.end_s, self.power_w)
+
+
+def _since(time_s: Float64Array, moment_s: Float64Array, power_w: Float64Array) -> Float64Array:
+    order = np.argsort(moment_s)
+    before = np.searchsorted(moment_s[order], time_s)
+    power = np.concatenate([[0.0], np.cumsum(power_w[order])])[before]
+    moment = np.concatenate([[0.0], np.cumsum((power_w * moment_s)[order])])[before]
+    return np.asarray(power * time_s - moment)

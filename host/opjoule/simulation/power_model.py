@@ -1,14 +1,12 @@
 """Supply current from activity: the stated model of a board and its medium."""
 
-from __future__ import annotations
-
 import math
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, Self
 
 from msgspec import Meta
 
@@ -48,7 +46,7 @@ class MediumModel:
         if unknown_fields := self.spread.keys() - self.__dataclass_fields__.keys():
             raise ValueError(f"spread has no field {min(unknown_fields)}")
 
-    def drawn(self, chance: random.Random) -> MediumModel:
+    def drawn(self, chance: random.Random) -> Self:
         """One medium of this kind: each field with a spread is drawn from a uniform distribution."""
         parts = sorted(self.spread.items())
         values = {name: getattr(self, name) * (1 + chance.uniform(-part, part)) for name, part in parts}

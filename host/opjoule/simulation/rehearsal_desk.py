@@ -4,15 +4,13 @@ No program of a board is involved in a recording of a steady load, so time need 
 simulator with a profile. A busy computer makes it slower, but does not change it.
 """
 
-from __future__ import annotations
-
 import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from opjoule.devices.profiles import BoardAndMedium, Profile
 from opjoule.errors import BadInput, unknown
@@ -71,7 +69,7 @@ class DrawnRig:
     power: PowerModel
 
     @classmethod
-    def draw(cls, board: BoardAndMedium, seed: int, plant: str | None = None) -> DrawnRig:
+    def draw(cls, board: BoardAndMedium, seed: int, plant: str | None = None) -> Self:
         """Draws a rig. Raises: BadInput: unknown fault, or no model of the board or medium."""
         if plant and plant not in PLANTS:
             raise BadInput(unknown("fault to plant", plant, PLANTS))

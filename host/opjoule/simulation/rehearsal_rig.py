@@ -4,8 +4,6 @@ The probe of a simulated board loads this computer's processors, of which a busy
 would fail. Here the model draws the current of a board with free processors.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import random

@@ -1,7 +1,5 @@
 """The simulated rig: workloads run on this computer, the supply and the meter around them are simulated."""
 
-from __future__ import annotations
-
 import shutil
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """The rig simulator as a process: the meter's real firmware behind a pty."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import tempfile

@@ -1,7 +1,5 @@
 """Supply and meter of every simulated board; the meter is the real firmware in the rig simulator."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from contextlib import suppress
@@ -98,9 +96,8 @@ class SimulatedSupply:
         self._end_reported = True
         if broken and broken != GONE:
             return [f"the rig simulator's input ended: {broken}"]
-        status = self._simulator.status(
-            _STATUS_LIMIT_S
-        )  # its pipe breaks a moment before the status is available
+        # its pipe breaks a moment before the status is available
+        status = self._simulator.status(_STATUS_LIMIT_S)
         return [f"the rig simulator ended by itself with status {status}: {self._simulator.last_words()}"]
 
     def _tell(self) -> None:

@@ -3,8 +3,6 @@
 The definitions are those of docs/method/energy.md, with the simulator's exact energy instead of the trace.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ clock. The emulator records the edges of the board's GPIO line with its own time
 in every simulated measurement (feed.py).
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import re

@@ -5,12 +5,10 @@ Uses only the standard library.
 Reference: docs/reference/studies.md.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput, unknown
@@ -150,7 +148,7 @@ class StudyFigure:
     shows: Mapping[str, Any]
     """Axis -> value, or list of values, that the figure shows. Other axes are not restricted."""
 
-    def also_on(self, devices: Sequence[str]) -> StudyFigure:
+    def also_on(self, devices: Sequence[str]) -> Self:
         """The same figure with further boards. A board that is not in the paper may appear in any figure."""
         if DEVICE not in self.shows:
             return self
@@ -224,7 +222,7 @@ class StudyFolder:
         """The databases that the study runs on."""
         return self.axes.get(SYSTEM, ())
 
-    def on(self, devices: Sequence[str], media: Sequence[str]) -> StudyFolder:
+    def on(self, devices: Sequence[str], media: Sequence[str]) -> Self:
         """The study with other boards and media. Each of the two changes only if it is an axis of the study.
 
         Args:

@@ -7,8 +7,6 @@ passwords. It is copied to the board unchanged, readable only by its owner, and 
 Reference: docs/reference/studies.md.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path

@@ -1,13 +1,11 @@
 """The interface of studies: a study yields steps, each a phase with a role and possibly a workload."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from opjoule.devices.board import Board
 from opjoule.record.phases import Role
@@ -92,7 +90,7 @@ class Study(ABC):
     def check_space(self, board: Board) -> None:
         """Checks that the board's medium has space for the study's data. Raises: BadInput: it has not."""
 
-    def under(self, period_s: float) -> Study:
+    def under(self, period_s: float) -> Self:
         """The study, adapted to a meter with this sampling period [s]."""
         return self
 
@@ -100,7 +98,7 @@ class Study(ABC):
     def repeat(self, board: Board, number: int, raw: Path) -> AbstractContextManager[Iterable[Step]]:
         """Context with the steps of one repeat; when it ends, the board is restored to its earlier state."""
 
-    def in_blocks(self) -> Study | None:
+    def in_blocks(self) -> Self | None:
         """The study with its work in mix blocks, to run once after all repeats; None if there is none."""
         return None
 

@@ -13,7 +13,7 @@ from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.counters import Counters
 from opjoule.attribution.medium import MediumRun, Transfers, medium_models
 from opjoule.evaluation.quantities.attribution import activity
-from opjoule.simulation.known_power import Steady
+from opjoule.simulation.part_powers import Steady
 from opjoule.units import Missing
 
 SECOND = 1_000_000_000

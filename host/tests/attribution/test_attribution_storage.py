@@ -22,7 +22,7 @@ from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.cells import Cells
 from opjoule.evaluation.attributed import _later
 from opjoule.evaluation.repeat_energy import repeat_energy
-from opjoule.simulation.known_power import Steady
+from opjoule.simulation.part_powers import Steady
 from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import Measured, Missing
 

@@ -20,9 +20,9 @@ from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile
-from opjoule.devices.programs import workload_run
+from opjoule.devices.programs import runner
 from opjoule.devices.programs.binaries import LOADER, PROBE, find_program, install_programs
-from opjoule.devices.programs.workload_run import WorkloadRun
+from opjoule.devices.programs.runner import WorkloadRun
 from opjoule.devices.rig.board import board_on
 from opjoule.devices.rig.examine import examine_board
 from opjoule.devices.rig.file import RigDevice
@@ -141,7 +141,7 @@ def test_an_interrupt_ends_a_workload_in_order(device, tmp_path):
 
 def test_an_interrupt_is_not_held_up_by_what_keeps_the_output_open(monkeypatch):
     """As a daemon does on a board where the probe may make no control group to end it in."""
-    monkeypatch.setattr(workload_run, "INTERRUPT_S", 0.2)
+    monkeypatch.setattr(runner, "INTERRUPT_S", 0.2)
     leaves = 'setsid sleep 600 & echo "{\\"pid\\":$!}"; read lifeline'
     run = WorkloadRun(LocalShell(), ["sh", "-c", leaves], "session/run-1", None)
     left = next(run.lines())["pid"]
@@ -326,7 +326,7 @@ HOST_ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES)
 HOST = """
 import sys, time
 from pathlib import Path
-from opjoule.devices.programs import workload_run
+from opjoule.devices.programs import runner
 from opjoule.devices.board import Board
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile

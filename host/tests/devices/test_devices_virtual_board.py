@@ -235,9 +235,7 @@ def test_a_link_cut_at_any_moment_leaves_a_board_that_is_put_back(machine, whole
 
 
 def test_after_a_reboot_in_mid_run_the_board_is_put_back(machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "opjoule.devices.programs.workload_run.RECONNECT_S", 600.0
-    )  # emulated, on a busy computer
+    monkeypatch.setattr("opjoule.devices.programs.runner.RECONNECT_S", 600.0)  # emulated, on a busy computer
     monkeypatch.setattr("opjoule.devices.preparation.preparation.RECONNECT_S", 600.0)
     before = listing(machine)
     device = board(connect(machine))

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import HELD_S, Left
-from settling_clock import WRITTEN, Desk
+from opjoule.measuring.settling import HELD_S
+from settling_clock import Desk
 
 
 def test_a_tail_of_0_8_w_and_12_s_is_waited_for(monkeypatch):
@@ -30,7 +30,7 @@ def test_the_board_is_not_asked_for_pending_writes_where_the_loader_saw_to_them(
 def test_pending_writes_come_back_to_their_level_before_the_run_and_no_further(monkeypatch):
     """A log on the root medium keeps some megabytes dirty for ever."""
     desk = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 8 << 20 if now_s > 4 else 100 << 20)
-    found, waited_s = desk.wait(Left(False, 8 << 20))
+    found, waited_s = desk.wait(8 << 20, written=False)
     assert found is None
     assert waited_s == pytest.approx(3.5 + 5.0, abs=0.5)
     assert (
@@ -40,7 +40,7 @@ def test_pending_writes_come_back_to_their_level_before_the_run_and_no_further(m
 
 def test_writes_that_do_not_end_are_told_and_spoil_idle(monkeypatch):
     found, waited_s = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 9 << 20).wait(
-        Left(False, 0), limit_s=2.0
+        written=False, limit_s=2.0
     )
     assert found is not None
     assert found.pollutes_idle
@@ -52,14 +52,14 @@ def test_a_medium_that_gets_on_with_its_writes_is_waited_for_beyond_the_limit(mo
     """A card of 14 MB/s with 1 GB before it."""
     found, waited_s = Desk(
         monkeypatch, lambda at_s: 3.0, lambda now_s: max(0, 10**9 - 14_000_000 * now_s)
-    ).wait(Left(False, 0), limit_s=10.0)
+    ).wait(written=False, limit_s=10.0)
     assert found is None
     assert waited_s == pytest.approx(10**9 / 14e6 + 5.0, abs=1.0)
 
 
 def test_a_medium_that_stops_in_the_middle_is_told(monkeypatch):
     stops = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: max(5 * 10**8, 10**9 - 14_000_000 * now_s))
-    found, waited_s = stops.wait(Left(False, 0), limit_s=10.0)
+    found, waited_s = stops.wait(written=False, limit_s=10.0)
     assert found is not None and found.pollutes_idle and "500 MB still wait" in found.line
     assert waited_s == pytest.approx(5 * 10**8 / 14e6 + 10.0, abs=2.0)
 
@@ -93,7 +93,7 @@ def test_without_idle_power_only_the_writes_are_waited_for(monkeypatch):
 
 def test_a_medium_of_14_mb_a_second_with_5_gb_before_it_is_waited_for_with_the_time_that_remains(monkeypatch):
     desk = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: max(0, 5 * 10**9 - 14_000_000 * int(now_s)))
-    found, waited_s = desk.wait(Left(False, 0))
+    found, waited_s = desk.wait(written=False)
     assert found is None
     assert waited_s == pytest.approx(5 * 10**9 / 14e6 + 5.0, abs=1.5)
     [told_s] = [left for at, left in desk.shown if at == pytest.approx(100.0, abs=0.2)][-1:]
@@ -107,7 +107,7 @@ def test_a_workload_that_saw_to_its_writes_and_still_left_some_is_waited_for_by_
         return max(0, 3 * 10**9 - 14_000_000 * int(now_s))
 
     desk = Desk(monkeypatch, lambda at_s: 3.3 if left(at_s) else 3.0, left)
-    found, waited_s = desk.wait(WRITTEN)
+    found, waited_s = desk.wait()
     assert found is None
     assert waited_s == pytest.approx(3 * 10**9 / 14e6 + 5.0, abs=2.0)
 
@@ -115,21 +115,21 @@ def test_a_workload_that_saw_to_its_writes_and_still_left_some_is_waited_for_by_
 def test_dirty_pages_that_linux_leaves_for_30_s_are_waited_for(monkeypatch):
     """Nothing syncs them: dirty_expire_centisecs."""
     desk = Desk(monkeypatch, lambda at_s: 3.0, lambda now_s: 200 << 20 if now_s < 34.0 else 0)
-    found, waited_s = desk.wait(Left(False, 0), limit_s=10.0)
+    found, waited_s = desk.wait(written=False, limit_s=10.0)
     assert found is None
     assert waited_s == pytest.approx(33.0 + 5.0, abs=1.0)
 
 
 def test_pending_bytes_are_named_with_the_medium_and_not_the_temperature(monkeypatch):
     desk = Desk(monkeypatch, lambda at_s: 3.3, lambda now_s: 700 << 20)
-    found, _ = desk.wait(WRITTEN)
+    found, _ = desk.wait()
     assert found is not None and found.pollutes_idle
     assert "734 MB" in found.line and "medium" in found.line and "warmer" not in found.line
 
 
 def test_a_program_that_writes_without_end_does_not_hold_the_measurement_for_ever(monkeypatch):
     desk = Desk(monkeypatch, lambda at_s: 3.3, lambda now_s: 0 if int(now_s) % 7 == 0 else 50 << 20)
-    found, waited_s = desk.wait(WRITTEN)
+    found, waited_s = desk.wait()
     assert found is not None and found.pollutes_idle and waited_s < 300
 
 

@@ -3,11 +3,10 @@
 import numpy as np
 from opjoule.measuring import settling
 from opjoule.measuring.quiet import Rest
-from opjoule.measuring.settling import Left, Settling
+from opjoule.measuring.settling import Settling
 from opjoule.trace.power_history import PowerHistory
 
 REST = Rest(3.0, 0.01, 0.003)
-WRITTEN = Left(True, 0)
 
 
 class Desk:
@@ -31,7 +30,7 @@ class Desk:
         self.asked.append(self.now_s)
         return self._pending(self.now_s)
 
-    def wait(self, writes=WRITTEN, rest=REST, limit_s=60.0):
+    def wait(self, before_bytes=0, *, written=True, rest=REST, limit_s=60.0):
         waiting = Settling(
             self.pending_write_bytes,
             self.history,
@@ -39,5 +38,5 @@ class Desk:
             check=lambda: None,
             show=lambda *seconds: self.shown.append(seconds),
         )
-        unsettled = waiting.wait(writes, rest)
+        unsettled = waiting.wait(rest, before_bytes, written=written)
         return unsettled, self.now_s - self.started_s

@@ -12,7 +12,7 @@ from opjoule.attribution.attribute import attribute_runs
 from opjoule.attribution.windows import block_length_s
 from opjoule.operations.operation_table import OperationTable
 from opjoule.operations.oplog import read_operation_log
-from opjoule.simulation.known_power import Steady
+from opjoule.simulation.part_powers import Steady
 
 ROOT = Path(__file__).resolve().parents[3]
 LOADER = ROOT / "build/loader/loader"

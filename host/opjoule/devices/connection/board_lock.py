@@ -1,7 +1,5 @@
 """One measurement at a time on a board: a lock on the board, held as long as this host is connected."""
 
-from __future__ import annotations
-
 import select
 import subprocess
 import threading

@@ -1,7 +1,5 @@
 """Programs started from here, on a board or on this computer, with line-by-line reading of their output."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import queue

@@ -3,8 +3,6 @@
 Files are copied from there to the host: a workload's when it has ended, the probe's between two repeats.
 """
 
-from __future__ import annotations
-
 import io
 import tarfile
 import uuid

@@ -1,14 +1,12 @@
 """Runs commands on a board, over ssh or on this computer; a command is always an argument list."""
 
-from __future__ import annotations
-
 import contextlib
 import subprocess
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.errors import BadInput, DeviceFault, LinkFault
 
@@ -32,7 +30,7 @@ class Ran:
         lines = [line.strip() for line in self.err.splitlines() if line.strip()]
         return lines[-1] if lines else f"it ended with status {self.status}"
 
-    def checked(self, fault: str, remedy: str = "") -> Ran:
+    def checked(self, fault: str, remedy: str = "") -> Self:
         """This outcome, if successful. Raises: DeviceFault: `fault`, its last line and the remedy."""
         if self.status != 0:
             raise DeviceFault(f"{fault}: {self.last_line()}{remedy}")

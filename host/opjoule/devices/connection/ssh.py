@@ -6,8 +6,6 @@ are quoted in one place, `remote_line`. When this program dies, the master's and
 ends, and with it the remote side.
 """
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import os

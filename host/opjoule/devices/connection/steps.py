@@ -1,7 +1,5 @@
 """Changes of a board's settings: sent to its shell as one block, recorded in a journal there, undone from it."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex

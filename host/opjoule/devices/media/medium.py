@@ -6,8 +6,6 @@ with block sharing disabled: since version 9 GNU's shares blocks if the file sys
 --reflink). A shared block is written elsewhere at its first change, unlike a block of a load.
 """
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -45,8 +43,8 @@ class Medium:
     expendable: Annotated[bool, Meta(description="true or false")] = False
     """Whether the user allows all data on the device to be lost."""
     sensor: Annotated[
-        Annotated[int, Meta(ge=0, le=15)],
-        Meta(description="the place of a further sensor in the meter's list: 1 for the second"),
+        int,
+        Meta(ge=0, le=15, description="the place of a further sensor in the meter's list: 1 for the second"),
     ] = 0
     """Place of the additional sensor in this medium's own supply line; 0 if there is none."""
     supply: Annotated[Literal["board", "own"], Meta(description='"board" or "own"')] = "board"

@@ -1,7 +1,5 @@
 """Changes of a board before a measurement, as a list of steps that can be printed, executed and undone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Brings a board into its measuring state, monitors that state, and restores the board."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
@@ -14,7 +12,7 @@ from opjoule.devices.media.medium import Medium
 from opjoule.devices.preparation.changes import PreparePlan, plan_preparation
 from opjoule.devices.preparation.recovery import make_changes, undo_changes
 from opjoule.devices.profiles import Profile
-from opjoule.devices.programs.workload_run import RECONNECT_S
+from opjoule.devices.programs.runner import RECONNECT_S
 from opjoule.devices.state.block_devices import BlockDevices, device_number
 from opjoule.devices.state.board_state import BoardFacts, read_state
 from opjoule.devices.state.state_gate import StateWatch

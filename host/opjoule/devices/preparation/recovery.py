@@ -1,7 +1,5 @@
 """Cleans up a board after a measurement that could not restore it: a killed host, a cut link, a power cut."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from functools import partial

@@ -1,7 +1,5 @@
 """Static programs for the board's architecture (loader and probe): selected, copied once, verified by their hash."""
 
-from __future__ import annotations
-
 import platform
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Another program running on the board while it is measured (study S2's disturbed condition), stated in the result."""
 
-from __future__ import annotations
-
 import contextlib
 from dataclasses import astuple, dataclass
 

@@ -4,8 +4,6 @@ docs/reference/probe.md lists its requests and answers. A board may be broken or
 not send are ignored, and memory use does not grow with the input.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import queue

@@ -1,7 +1,5 @@
 """The board of rig.toml, connected and with its programs installed."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from opjoule.devices.board import Board, ProbeOptions

@@ -1,12 +1,10 @@
 """Checks of a board behind ssh that change nothing: for `measure.py doctor`."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.connection.steps import as_root
@@ -42,7 +40,7 @@ class Finding:
     """Whether it is neither sound nor a fault: a warning, or something that only some measurements need."""
 
     @classmethod
-    def note(cls, about: str, detail: str) -> Finding:
+    def note(cls, about: str, detail: str) -> Self:
         """A finding that needs no remedy, but is not sound either."""
         return cls(about, True, detail, is_note=True)
 
@@ -177,10 +175,8 @@ def _under_voltage(name: str, shell: Shell, profile: Profile) -> Finding:
 def _medium(name: str, shell: Shell, board: BoardFacts, described: RigDevice, medium: str) -> Finding:
     place = described.storage[medium]
     if not place.device:
-        usable = (
-            shell.run(["test", "-w", place.path]).status == 0
-            or shell.run(["test", "-w", place.path.rpartition("/")[0]]).status == 0
-        )
+        paths = place.path, place.path.rpartition("/")[0]
+        usable = any(shell.run(["test", "-w", path]).status == 0 for path in paths)
         remedy = f"mount the medium and make {place.path} writable for {board.values.get('user')}"
         return Finding(f"{name} {medium}", usable, place.path, remedy)
     try:

@@ -28,8 +28,6 @@ governor = "performance"
 memory_mb = 1024
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -78,17 +76,11 @@ class RigDevice(Struct, frozen=True):
 class RigSupply(Struct, frozen=True):
     """The supply and its wiring, as far as rig.toml states them."""
 
-    voltage_v: Annotated[
-        Annotated[float, Meta(ge=1.0, le=60.0)] | None, Meta(description="a number from 1 to 60")
-    ] = None
+    voltage_v: Annotated[float, Meta(ge=1.0, le=60.0, description="a number from 1 to 60")] | None = None
     """Voltage without load [V]."""
-    cable_ohm: Annotated[
-        Annotated[float, Meta(ge=0.0, le=5.0)] | None, Meta(description="a number from 0 to 5")
-    ] = None
+    cable_ohm: Annotated[float, Meta(ge=0.0, le=5.0, description="a number from 0 to 5")] | None = None
     """Resistance of everything between supply and board except the shunt: fuse, plugs, cable, both ways [ohm]."""
-    sense_ohm: Annotated[
-        Annotated[float, Meta(ge=0.0, le=1.0)] | None, Meta(description="a number from 0 to 1")
-    ] = None
+    sense_ohm: Annotated[float, Meta(ge=0.0, le=1.0, description="a number from 0 to 1")] | None = None
     """Part of it between the voltage's sense point and the board, both ways [ohm]; its loss is subtracted. None: at
     most 20 milliohm."""
 
@@ -96,9 +88,9 @@ class RigSupply(Struct, frozen=True):
 class RigRoom(Struct, frozen=True):
     """Location of the meter, as far as rig.toml states it."""
 
-    temperature_c: Annotated[
-        Annotated[float, Meta(ge=-40.0, le=85.0)] | None, Meta(description="a number from -40 to 85")
-    ] = None
+    temperature_c: Annotated[float, Meta(ge=-40.0, le=85.0, description="a number from -40 to 85")] | None = (
+        None
+    )
     """Temperature for the sensor's calibration; None: within 5 K of the calibration's own."""
 
 

@@ -1,7 +1,5 @@
 """A board as a load: the probe keeps its processors busy part of the time, step by step. For calibrations."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager

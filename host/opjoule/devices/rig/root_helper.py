@@ -4,8 +4,6 @@ It contains the root actions of a measurement (on_board/steps.sh, state.sh) and 
 from rig.toml. It takes orders, checks each against the lists, and never executes text that it receives.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import shlex

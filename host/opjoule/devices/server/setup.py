@@ -1,7 +1,5 @@
 """A server database on the board: finding programs, setting up the data folder, starting, watching and cleaning up."""
 
-from __future__ import annotations
-
 import contextlib
 import csv
 import re

@@ -1,10 +1,9 @@
 """The board's block devices: which one a name refers to, which is based on which, and why one must not be formatted."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Self
 
 Answers = dict[str, list[list[str]]]
 """Answers of state.sh by kind, with the fields as text."""
@@ -55,7 +54,7 @@ class BlockDevices:
     root_number: str = ""
 
     @classmethod
-    def from_answers(cls, answers: Answers) -> BlockDevices:
+    def from_answers(cls, answers: Answers) -> Self:
         """Block devices from the answers `block`, `mount`, `swap` and `root` of state.sh."""
         devices = {}
         for name, number, whole, slaves, backing, sectors, model, serial in answers.get("block", []):

@@ -1,7 +1,5 @@
 """Facts of a board (facts.sh) and its settings (state.sh), each read by one script on the board."""
 
-from __future__ import annotations
-
 import uuid
 from dataclasses import dataclass
 

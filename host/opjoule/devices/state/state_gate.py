@@ -1,7 +1,5 @@
 """The state gate: the board's state before, during and after a measurement, and the limits that it breaks."""
 
-from __future__ import annotations
-
 import fcntl
 import json
 import os
@@ -13,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from opjoule.devices.connection.line_process import Dialogue
 from opjoule.devices.connection.shell import LocalShell, Shell
@@ -102,7 +100,7 @@ class StateReading:
     """Step of the board's fan; its current is included in the measurement."""
 
     @classmethod
-    def parse(cls, line: str) -> StateReading:
+    def parse(cls, line: str) -> Self:
         """One answer of the watching script."""
         temperature, throttled, alarm, frequencies, busy, total, fan = line.split()
         return cls(
@@ -188,9 +186,8 @@ class StateWatch:
 
     def start(self) -> None:
         """Reads the state before the run, then every few seconds. Raises: LinkFault: the connection is gone."""
-        free_bytes, speed = (
-            self._medium_speed()
-        )  # first, because a card draws more power for a second afterwards
+        # first, because a card draws more power for a second afterwards
+        free_bytes, speed = self._medium_speed()
         others, second = quiet_stretch(self._read, partial(own_busy_ticks, self.shell), self._stop.wait)
         self.report.before = {
             **second.to_json(),
@@ -322,9 +319,8 @@ def broken_by_readings(readings: Sequence[StateReading], temperature_limit_c: fl
 def compare_speed(history: Path, identity: str, speed: MediumSpeed) -> list[str]:
     """Adds `speed` to the medium's history; returns a line if it is far from the median of the earlier ones."""
     history.parent.mkdir(parents=True, exist_ok=True)
-    with history.with_suffix(".lock").open(
-        "w"
-    ) as lock:  # another measurement may be running on this computer
+    with history.with_suffix(".lock").open("w") as lock:
+        # another measurement may be running on this computer
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
             media: dict[str, list[dict[str, float]]] = json.loads(history.read_text())

@@ -1,10 +1,8 @@
 """State in which the board is measured: the [device.NAME.state] table of rig.toml, or --state KEY=VALUE."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal, get_args, get_type_hints
+from typing import Literal, Self, get_args, get_type_hints
 
 from opjoule.errors import BadInput, unknown
 
@@ -43,7 +41,7 @@ class StateSettings:
     precondition_mb: int = 0
     """Megabytes written to the medium and removed before the run; 0 for none."""
 
-    def changed(self, settings: Mapping[str, object], where: str) -> StateSettings:
+    def changed(self, settings: Mapping[str, object], where: str) -> Self:
         """These settings with some changes.
 
         Raises: BadInput: an unknown key, or an invalid value; `where` names the file or option.

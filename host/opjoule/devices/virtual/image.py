@@ -4,8 +4,6 @@ The cache folder is named by a hash of the scripts that build it, and the snapsh
 the emulator's version: any change makes a new one, so that an outdated image is never used.
 """
 
-from __future__ import annotations
-
 import fcntl
 import gzip
 import hashlib

@@ -1,7 +1,5 @@
 """Starts and stops virtual boards: fresh disks over a cached image, restored from a snapshot if there is one."""
 
-from __future__ import annotations
-
 import json
 import os
 import shlex

@@ -4,8 +4,6 @@ The binfmt_misc rule is registered inside the namespace, so this computer's conf
 Source: Linux admin-guide/binfmt-misc.rst (a mount for each user namespace, Linux 6.7 and later).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import sys

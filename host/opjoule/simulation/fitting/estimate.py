@@ -1,7 +1,5 @@
 """One fitted parameter: value, interval and origin, or the reason why the records do not determine it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 

@@ -1,7 +1,5 @@
 """Fits the twin to records: every parameter with its interval, and the fitted model's power."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace

@@ -1,7 +1,5 @@
 """twin.html: measured power and the fitted twin's power on one axis, with every parameter."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
@@ -91,16 +89,12 @@ def _panels() -> list[dict[str, object]]:
         ("medium_w", "medium busy", "--written"),
         ("tail_w", "medium's tail", "--read"),
     ]
-    panels = [
-        _panel("power, W", 260, power),
+    measured = chart_value("power_w", "measured", "W", 3, range_=True)
+    return [
+        {**_panel("power, W", 260, power), "readout": [measured, chart_value("model_w", "twin", "W", 3)]},
         _panel("residual, W", 120, [("residual_w", "measured less twin", "--cpu")]),
         {**_panel("parts, W", 140, parts), "from_zero": True},
     ]
-    panels[0]["readout"] = [
-        chart_value("power_w", "measured", "W", 3, range_=True),
-        chart_value("model_w", "twin", "W", 3),
-    ]
-    return panels
 
 
 def _panel(title: str, height: int, series: Sequence[tuple[str, str, str]]) -> dict[str, object]:

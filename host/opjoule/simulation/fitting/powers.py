@@ -4,8 +4,6 @@ Idle power is the mean of the baselines. Above it, no part has a negative power.
 one that explains the power best. Source: docs/method/twin.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """A twin profile as TOML, for --simulate, with each parameter's interval and origin."""
 
-from __future__ import annotations
-
 import datetime
 import json
 from dataclasses import fields

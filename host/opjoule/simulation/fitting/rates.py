@@ -1,7 +1,5 @@
 """The medium's sequential rates and flush latency, from the board's counters."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -3,8 +3,6 @@
 A window is the time between two samples of the board's counters, usually 0.1 s.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -3,8 +3,6 @@
 A simulated measurement uses the same `PowerModel` and `MediumCourse`, so that the fit and the simulation agree.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -3,8 +3,6 @@
 The job of a study folder is such a program, with the system, data and counts of one cell.
 """
 
-from __future__ import annotations
-
 import json
 import shlex
 import shutil
@@ -12,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from opjoule.databases.registry import database_called, is_server
 from opjoule.devices.board import Board
@@ -142,7 +140,7 @@ class CommandStudy(Study):
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any]) -> CommandStudy:
+    def from_json(cls, entry: Mapping[str, Any]) -> Self:
         """The study that to_json() wrote. Raises: BadInput: one of its files is not here."""
         files = tuple(Path(file) for file in entry["files"])
         return cls(tuple(entry["command"]), files, entry.get("called", ""), entry.get("before", ""))
@@ -186,7 +184,7 @@ class JobStudy(CommandStudy):
         dataset: Path | None,
         connections: Path | None,
         cache: Path,
-    ) -> JobStudy:
+    ) -> Self:
         """The study of one cell. Its files are the files that every study gets (`along`) and its own.
 
         Raises: BadInput: a file cannot be read, or has another form.
@@ -358,7 +356,7 @@ class JobStudy(CommandStudy):
         return {key: value for key, value in {"unranked": list(said.unranked), **shown}.items() if value}
 
     @classmethod
-    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> JobStudy:
+    def written(cls, entry: Mapping[str, Any], along: Sequence[Path], cache: Path) -> Self:
         """The study that to_json() wrote. Raises: BadInput: the study is not here, or was changed."""
         made = cls.of(
             find_study(entry["study"]),

@@ -4,8 +4,6 @@ A board needs neither network nor pip, because a wheel is a zip file (packaging.
 that Python itself unpacks.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re
@@ -15,7 +13,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from opjoule.databases.registry import Database, Jar
 from opjoule.devices.board import Board
@@ -94,7 +92,7 @@ class Interpreter:
     """Minor version of glibc, for example 36 for glibc 2.36."""
 
     @classmethod
-    def of(cls, shell: Shell) -> Interpreter:
+    def of(cls, shell: Shell) -> Self:
         """Asks the board. Raises: BadInput: it has no python3, or its C library is not glibc."""
         ran = shell.run(["python3", "-c", _ASK])
         if ran.status != 0:

@@ -1,7 +1,5 @@
 """Properties of a YCSB workload from its file and from the command line, and the space that its records need."""
 
-from __future__ import annotations
-
 import re
 import shutil
 import subprocess
@@ -98,12 +96,11 @@ def check_settings(properties: Mapping[str, str], threads: int) -> None:
             "--generator ycsb makes one stream of operations, whose order several threads would change: "
             "use --threads 1, or leave --generator out"
         )
-    for key in sorted(NOT_YCSBS & properties.keys()):
-        raise BadInput(f"property {key}: the real YCSB does not support it; leave it or --generator ycsb out")
+    refused = [f"property {key}" for key in sorted(NOT_YCSBS & properties.keys())]
     if properties.get("requestdistribution") == "truezipfian":
-        raise BadInput(
-            "requestdistribution=truezipfian: the real YCSB does not support it; leave it or --generator ycsb out"
-        )
+        refused.append("requestdistribution=truezipfian")
+    if refused:
+        raise BadInput(f"{refused[0]}: the real YCSB does not support it; leave it or --generator ycsb out")
 
 
 def expected_operations(phase: str, properties: Mapping[str, str]) -> int:

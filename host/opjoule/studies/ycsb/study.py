@@ -1,14 +1,12 @@
 """The YCSB study: loads a database, runs a workload on it, and runs the same workload without a database as control."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 from opjoule.attribution.windows import BLOCK_MIN_S, PERIODS_MIN, block_length_s
 from opjoule.databases.registry import Database, find_database
@@ -167,7 +165,7 @@ class YcsbStudy(Study):
         blocks = [Step("blocks", Role.BLOCKS)] if self.blocks else []
         return [*cycle, *blocks, *([Step("harness", Role.CONTROL)] if self.harness else [])]
 
-    def under(self, period_s: float) -> YcsbStudy:
+    def under(self, period_s: float) -> Self:
         """The study with blocks that are long enough for the meter."""
         return replace(self, block_s=block_length_s(period_s))
 
@@ -229,7 +227,7 @@ class YcsbStudy(Study):
         made = [self.engine, loader_sha256, load, self.threads, self.seed, generator]
         return f"{self.engine}-{_sha256(json.dumps(made, sort_keys=True))[:16]}"
 
-    def in_blocks(self) -> YcsbStudy | None:
+    def in_blocks(self) -> Self | None:
         """The same study with a mix that changes from block to block; None if not requested."""
         return replace(self, design=True, blocks=False, run_s=self._blocks_s) if self.blocks else None
 
@@ -320,7 +318,7 @@ class YcsbStudy(Study):
         }
 
     @classmethod
-    def from_json(cls, entry: Mapping[str, Any], folder: Path, jars: Path) -> YcsbStudy:
+    def from_json(cls, entry: Mapping[str, Any], folder: Path, jars: Path) -> Self:
         """The study that to_json() wrote.
 
         Args:
