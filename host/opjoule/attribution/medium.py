@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import Final, NamedTuple
 
@@ -306,7 +307,7 @@ class _Search:
         return best
 
     def _of(self, place: str, held: float, lengths_s: Sequence[float]) -> _Tried:
-        columns, transfers = [self._written(place)], self._transfers(place, self._steepest)
+        columns, transfers = [self._written[place]], self._transfers[place]
         made = []
         for length_s in lengths_s:
             tail = [self._tail_s(transfers, length_s, held)] if length_s else []
@@ -316,23 +317,30 @@ class _Search:
         return min(made)
 
     def _columns(self, tried: _Tried) -> MediumColumns:
-        written_bytes = self._written(tried.place)
+        written_bytes = self._written[tried.place]
         if not tried.tail_length_s:
             return replace(MediumColumns.none(written_bytes.size), written_bytes=written_bytes)
-        slow, quick = (self._transfers(tried.place, rates) for rates in (self._steepest, IN_NO_TIME))
+        slow, quick = self._transfers[tried.place], self._transfers_at(tried.place, IN_NO_TIME)
         tail_s = self._tail_s(slow, tried.tail_length_s, tried.held)
         least_s = self._tail_s(slow, tried.tail_length_s, tried.held, 0.0)
         most_s = self._tail_s(quick, tried.tail_length_s, tried.held, 1.0)
         return MediumColumns(written_bytes, tail_s, tried.tail_length_s, np.stack([least_s, most_s]) - tail_s)
 
-    def _written(self, place: str) -> Float64Array:
-        return np.concatenate([run.written(place) for run in self.runs])
+    @cached_property
+    def _written(self) -> dict[str, Float64Array]:
+        """Bytes of each window written outside of syncs, for each placement."""
+        return {place: np.concatenate([run.written(place) for run in self.runs]) for place in self.places}
+
+    @cached_property
+    def _transfers(self) -> dict[str, list[Transfers]]:
+        """Stretches of each run with and without bytes, at the steepest observed rates, for each placement."""
+        return {place: self._transfers_at(place, self._steepest) for place in self.places}
 
     @property
     def _steepest(self) -> Rates:
         return Rates(*np.max([run.counters.rates for run in self.runs], axis=0).tolist())
 
-    def _transfers(self, place: str, rates: Rates) -> list[Transfers]:
+    def _transfers_at(self, place: str, rates: Rates) -> list[Transfers]:
         return [run.transfers(place, rates) for run in self.runs]
 
     def _tail_s(

@@ -60,7 +60,8 @@ def collect(
     operations; None without a trace.
     """
     attempt, drawing = _Attempt(record), None
-    with ThreadPoolExecutor(2) as beside:
+    # The attribution takes longest: what is not needed for it runs in one thread, to leave it a processor.
+    with ThreadPoolExecutor(2) as beside, ThreadPoolExecutor(1) as later:
         events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({}, damaged=True)
         logs = beside.submit(read_logs, record, events.table)
         file = PowerFile.of(record.directory)
@@ -74,10 +75,10 @@ def collect(
             attempt(trace_files.result)
         supply = CorrectedTrace.of(raw, evidence.sensor, overwrite=True) if raw else None
         raw, logged = None, logs.result()
-        operations_file = beside.submit(_operations, record, logged)
+        operations_file = later.submit(_operations, record, logged)
         if supply is not None:
             operations = None if logged.withheld else logged.table
-            drawing = beside.submit(drawn, record, supply.trace, operations) if drawn else None
+            drawing = later.submit(drawn, record, supply.trace, operations) if drawn else None
             if supply.refusal:
                 record.add_fault(supply.refusal)
             attempt(lambda: check_supply(record, supply.trace, supply.sensor, record.run.phases, alignment))
