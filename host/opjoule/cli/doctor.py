@@ -15,7 +15,7 @@ from rich.text import Text
 from opjoule.attribution.windows import BLOCKS_WANTED, block_length_s
 from opjoule.cli.databases import LOADER, engines, missing
 from opjoule.cli.short_commands import DoctorOptions
-from opjoule.clocks.host_clock import MONOTONIC, now_s
+from opjoule.clocks.host_clock import MONOTONIC
 from opjoule.databases.registry import known_databases
 from opjoule.devices.profiles import find_profile, known_profiles
 from opjoule.devices.rig.examine import PULSES, Finding, examine_board
@@ -292,8 +292,8 @@ def sample_period_s(meter: Meter) -> float:
     stamps_ns: list[int] = []
     meter.configure()
     meter.start()
-    limit_s = now_s(MONOTONIC) + _TRIAL_S
-    while len(stamps_ns) < _TRIAL_SAMPLES and now_s(MONOTONIC) < limit_s:
+    limit_s = MONOTONIC.now_s() + _TRIAL_S
+    while len(stamps_ns) < _TRIAL_SAMPLES and MONOTONIC.now_s() < limit_s:
         for event in meter.read(0.1):
             if isinstance(event, Samples) and event.sensor == 0:
                 stamps_ns += event.meter_ns.tolist()

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -39,7 +38,6 @@ from opjoule.record.phases import SIGNATURE, Phase, whole_repeats
 from opjoule.record.run_record import RunRecord
 from opjoule.trace.journal import further_numbers, read_edges, read_trace, to_parquet
 from opjoule.trace.parquet_file import write_parquet
-from opjoule.trace.power_file import PowerFile
 from opjoule.trace.power_trace import PowerTrace
 
 T = TypeVar("T")
@@ -64,10 +62,8 @@ def collect(
     with ThreadPoolExecutor(2) as beside, ThreadPoolExecutor(1) as later:
         events = attempt(lambda: BoardEvents.of(record)) or BoardEvents({}, damaged=True)
         logs = beside.submit(read_logs, record, events.table)
-        file = PowerFile.of(record.directory)
-        power_file = beside.submit(file.write) if file else None
-        raw = attempt(lambda: _trace(record, file=file))
-        trace_files = beside.submit(_trace_files, record, raw, power_file)
+        raw = attempt(lambda: _trace(record))
+        trace_files = beside.submit(_trace_files, record, raw)
         attempt(lambda: _tables(record, events))
         attempt(lambda: _mark_phases(record, events))
         alignment = attempt(lambda: _align(record, evidence, events, raw)) if record.run.phases else None
@@ -125,25 +121,17 @@ def interim_result(record: RunRecord) -> Mapping[str, Any]:
     return withhold(entries, record.withheld, wording_of(record.run).quantities)
 
 
-def _trace_files(record: RunRecord, raw: PowerTrace | None, power_file: Future[list[Path]] | None) -> None:
-    made = power_file.result() if power_file else []
+def _trace_files(record: RunRecord, raw: PowerTrace | None) -> None:
     for pattern in ("power*.arrows", "gaps*.arrows", "edges*.arrows", "bus*.arrows"):
         record.raw_files(pattern)
-    record.written(*made, *to_parquet(record.directory, raw, made))
+    record.written(*to_parquet(record.directory, raw))
 
 
-def _trace(record: RunRecord, sensor: int = 0, file: PowerFile | None = None) -> PowerTrace:
-    """The trace of one sensor; `file` receives its samples. Raises: RecordFault: the raw file was changed."""
-    whole = False
-    try:
-        for name in ("power", "gaps", "bus"):
-            record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
-        trace = read_trace(record.directory, sensor, file.add if file else None)
-        whole = True
-    finally:
-        if file:
-            file.end(whole=whole)
-    return trace
+def _trace(record: RunRecord, sensor: int = 0) -> PowerTrace:
+    """The trace of one sensor. Raises: RecordFault: the raw file was changed."""
+    for name in ("power", "gaps", "bus"):
+        record.intact(f"raw/{name}-{sensor}.arrows" if sensor else f"raw/{name}.arrows")
+    return read_trace(record.directory, sensor)
 
 
 def _operations(record: RunRecord, logged: LoggedOperations) -> None:

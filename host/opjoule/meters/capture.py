@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from opjoule.clocks.exchanges import Exchange, ExchangeFile
-from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.errors import MeterFault, OpJouleError
 from opjoule.meters.interface import (
     BusReading,
@@ -211,24 +211,24 @@ class Capture:
 
     def _leave_gap(self, reason: str) -> None:
         """Records a gap from the last sample to the time at which the meter was given up, at least one period long."""
-        silent_ns = max(round((now_s(self._clock) - self._heard_s) * 1e9), self.period_ns, 1)
+        silent_ns = max(round((self._clock.now_s() - self._heard_s) * 1e9), self.period_ns, 1)
         if self.latest:
             start_ns = self.latest.meter_ns + self.period_ns // 2
             self._journal.append_gap(Gap(start_ns, start_ns + silent_ns, 0, None, reason))
             self.summary.gaps += 1
 
     def _drain(self) -> None:
-        next_exchange_s = self._heard_s = now_s(self._clock)
+        next_exchange_s = self._heard_s = self._clock.now_s()
         while not self._stop.is_set():
-            at_s = now_s(self._clock)
+            at_s = self._clock.now_s()
             if at_s >= next_exchange_s:
                 self._meter.clock_exchange()
                 next_exchange_s = at_s + EXCHANGE_PERIOD_S
             before = self.summary.samples
             self._record(self._meter.read(READ_TIMEOUT_S))
             if self.summary.samples > before:
-                self._heard_s = now_s(self._clock)
-            elif now_s(self._clock) - self._heard_s > SILENCE_LIMIT_S:
+                self._heard_s = self._clock.now_s()
+            elif self._clock.now_s() - self._heard_s > SILENCE_LIMIT_S:
                 silent = f"the meter sent no sample for {SILENCE_LIMIT_S:g} s"
                 raise MeterFault(f"{silent}: reset it, check its sensor")
 

@@ -13,7 +13,7 @@ uses the parquet files if they exist, else the streams.
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import astuple, dataclass, replace
 from itertools import chain
@@ -204,16 +204,13 @@ class SyncEdges:
     """Number of the edge since the meter's start; a repeated number means the same edge."""
 
 
-def read_trace(
-    directory: Path, sensor: int = 0, also: Callable[[pa.RecordBatch], None] | None = None
-) -> PowerTrace:
+def read_trace(directory: Path, sensor: int = 0) -> PowerTrace:
     """The power trace of one sensor of a run directory; for a killed run, up to its last flush.
 
-    `also`: called with every batch of samples that is read.
     Raises: RecordFault: the directory has no trace, or the trace is corrupt.
     """
     try:
-        meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor, also)
+        meter_ns, current_a, voltage_v, clipped = _samples(directory, sensor)
         gaps = [Gap(**row) for row in _table(directory, "gaps", sensor).to_pylist()]
         bus = _table(directory, "bus", sensor)
         columns = [bus.column(name).to_numpy() for name in schemas.BUS.names]
@@ -236,20 +233,16 @@ def further_numbers(directory: Path) -> list[int]:
     return sorted({int(path.name.partition("-")[2].partition(".")[0]) for path in paths})
 
 
-def to_parquet(
-    directory: Path, read: PowerTrace | None = None, made_before: Collection[Path] = ()
-) -> list[Path]:
+def to_parquet(directory: Path, read: PowerTrace | None = None) -> list[Path]:
     """Makes power.parquet, gaps.parquet and edges.parquet of every sensor from the streams, which stay.
 
-    Args:
-        read: trace of sensor 0 from `read_trace`, if available; used if its voltages differ from the stream's.
-        made_before: files that were already made from these streams.
+    `read`: trace of sensor 0 from `read_trace`, if available; used if its voltages differ from the stream's.
     """
     made = []
     for sensor in [0, *further_numbers(directory)]:
         for name, schema in TABLES.items():
             parquet, stream = _files(directory, name, sensor)
-            if not stream.exists() or parquet in made_before:
+            if not stream.exists():
                 continue
             if name == "power" and len(_table(directory, "bus", sensor)):
                 parts = _power_parts(read if read and not sensor else read_trace(directory, sensor))
@@ -298,9 +291,7 @@ def _has_torn_head(path: Path) -> bool:
     return begins and path.stat().st_size < 8 + int.from_bytes(head[4:8], "little")
 
 
-def _samples(
-    directory: Path, sensor: int, also: Callable[[pa.RecordBatch], None] | None = None
-) -> list[npt.NDArray[Any]]:
+def _samples(directory: Path, sensor: int) -> list[npt.NDArray[Any]]:
     """The columns of the samples, filled batch by batch to save memory. Raises: as read_trace()."""
     parquet, stream = _files(directory, "power", sensor)
     if parquet.exists():
@@ -318,8 +309,6 @@ def _samples(
         for column, values in zip(columns, batch.columns, strict=True):
             column[filled : filled + batch.num_rows] = values.to_numpy(zero_copy_only=False)
         filled += batch.num_rows
-        if also:
-            also(batch)
     return [column[:filled] for column in columns]
 
 

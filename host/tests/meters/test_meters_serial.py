@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import serial
 from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.host_clock import MONOTONIC
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.errors import BadInput, MeterFault
 from opjoule.meters import messages as m
 from opjoule.meters.chips.chip import SensorSettings
@@ -218,7 +218,7 @@ def test_a_pulled_cable_is_reported_after_what_came_before(opened):
         assert "port closed" in message_of(use, MeterGone)
 
 
-class SteppedClock:
+class SteppedClock(HostClock):
     """Time that passes only while nothing comes, at once."""
 
     def __init__(self):

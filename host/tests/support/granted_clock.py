@@ -6,12 +6,14 @@ Measurements then do not depend on how busy this computer is. The other side is 
 import select
 import socket
 
+from opjoule.clocks.host_clock import HostClock
+
 NS_PER_S = 1_000_000_000
 END_LIMIT_S = 120.0
 """Real time in which a rig must close its port after it has given its time back; far more than it needs."""
 
 
-class GrantedClock:
+class GrantedClock(HostClock):
     """A HostClock on `rig`, the host's end of --grant; counts from 0. Used by one thread at a time.
 
     Once the rig has ended, time goes on by itself.

@@ -6,7 +6,7 @@ from dataclasses import fields
 from enum import IntEnum
 from typing import TypeVar
 
-from opjoule.clocks.host_clock import HostClock, now_s
+from opjoule.clocks.host_clock import HostClock
 from opjoule.errors import MeterFault
 from opjoule.meters import messages
 from opjoule.meters.serial.assembler import parse
@@ -74,9 +74,9 @@ class SerialLink:
 
         Raises: MeterFault: none came in `limit_s`, or one of another protocol version. MeterGone.
         """
-        retry_s = began_s = now_s(self._clock)
+        retry_s = began_s = self._clock.now_s()
         end_s = began_s + limit_s
-        while (at_s := now_s(self._clock)) < end_s:
+        while (at_s := self._clock.now_s()) < end_s:
             if at_s >= retry_s:
                 self.send(command)
                 retry_s = at_s + RETRY_PERIOD_S

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.energy.error_bounds import ErrorBounds, Shunt
 from opjoule.errors import MeterFault
 from opjoule.meters import messages
@@ -135,7 +135,7 @@ class SerialMeter(Meter):
         """
         link, _ = self._opened()
         if not self._events and self._reset is None and not self._input_ended:
-            link.pump(timeout_s, gather=now_s(self.clock) >= self._sharp_until_s)
+            link.pump(timeout_s, gather=self.clock.now_s() >= self._sharp_until_s)
         if self._reset is not None and not self._events:
             bits = self._reset.reset_cause
             raise MeterFault(
@@ -152,7 +152,7 @@ class SerialMeter(Meter):
         if self._reset is not None or self._input_ended:
             return
         token = next(self._tokens) & 0xFFFFFFFF
-        self._sharp_until_s = now_s(self.clock) + REPLY_LIMIT_S
+        self._sharp_until_s = self.clock.now_s() + REPLY_LIMIT_S
         if self._assembler is not None:
             self._assembler.requested(token, self.clock.now_ns())
         with contextlib.suppress(MeterGone):

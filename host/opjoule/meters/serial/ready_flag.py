@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.clocks.host_clock import MONOTONIC, HostClock, now_s
+from opjoule.clocks.host_clock import MONOTONIC, HostClock
 from opjoule.meters.chips import chip_of
 from opjoule.meters.interface import InputEnded, Samples
 from opjoule.meters.messages import ChipKind, ControllerKind
@@ -101,9 +101,9 @@ def _follow(meter: SerialMeter, clock: HostClock) -> tuple[Float64Array, int]:
     """(distances of neighbouring samples [us], number of samples); ends with the trial or the meter's input."""
     distances_us = [np.zeros(0)]
     samples = 0
-    until_s = now_s(clock) + TRIAL_S
+    until_s = clock.now_s() + TRIAL_S
     try:
-        while samples < TRIAL_SAMPLES and now_s(clock) < until_s:
+        while samples < TRIAL_SAMPLES and clock.now_s() < until_s:
             for event in meter.read(0.1):
                 if isinstance(event, Samples):
                     samples += event.meter_ns.size
