@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import groupby, pairwise
@@ -146,9 +146,8 @@ class Cells:
         return math.sqrt(min(float(quietest_a2) / QUIETEST_OF_NOISE, float(usual_a2)))
 
     @cached_property
-    def kept(self) -> dict[tuple[Hashable, ...], Any]:
-        """Cached results for the cells from a given one on, reused by longer windows with the same start: run, and run
-        with settle."""
+    def heat(self) -> dict[float, StepIntegral]:
+        """Thermal time constant [s] -> integral of power times warmth, as far as `heat_integral` has made them."""
         return {}
 
     @cached_property
