@@ -24,7 +24,6 @@ from opjoule.attribution.storage import SensedMedium
 from opjoule.attribution.verdict import IN_STEP, too_short, verdicts
 from opjoule.attribution.windows import window_ns
 from opjoule.attribution.work import Work
-from opjoule.operations.operation_table import narrow
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
 MOVED_U: Final = 2.5
@@ -101,7 +100,7 @@ def _window_ns(works: Sequence[Work]) -> list[int]:
     span_ns = sum(work.end_board_ns - work.start_board_ns for work in works)
     lengths_ns = []
     for work in works:
-        latency_ns = float(np.median(narrow(work.operations.duration_ns))) if len(work.operations) else 0.0
+        latency_ns = float(np.median(work.operations.duration_ns)) if len(work.operations) else 0.0
         lengths_ns.append(window_ns(work.cells.period_ns, latency_ns, span_ns))
     return lengths_ns
 

@@ -16,7 +16,6 @@ from opjoule.trace.power_trace import BoolArray, Int64Array
 
 PERCENTILES: Final = (50, 95, 99, 100)
 """Percentiles in the order of Latency's fields."""
-Durations = Int64Array | npt.NDArray[np.uint32]
 
 
 @dataclass(frozen=True)
@@ -30,17 +29,11 @@ class Latency:
     max: float
 
 
-def latency_s(duration_ns: Durations) -> Latency:
-    """Latency of the operations with these durations, shape (n,), n >= 1; faster for `narrow` ones."""
+def latency_s(duration_ns: Int64Array) -> Latency:
+    """Latency of the operations with these durations, shape (n,), n >= 1."""
     ranks = [max(math.ceil(duration_ns.size * percent / 100), 1) - 1 for percent in PERCENTILES]
     found_ns = np.partition(duration_ns, ranks)[ranks]
     return Latency(float(duration_ns.mean()) * 1e-9, *(float(latency_ns) * 1e-9 for latency_ns in found_ns))
-
-
-def narrow(duration_ns: Int64Array) -> Durations:
-    """The durations in 32 bits, which halves the time to partition them, if all are below 4.3 s; else unchanged."""
-    fits = bool(duration_ns.min() >= 0 and duration_ns.max() < 1 << 32)
-    return duration_ns.astype(np.uint32) if fits else duration_ns
 
 
 LOADER_KINDS: Final = ("read", "update", "insert", "read-modify-write", "scan", "remove")
@@ -107,14 +100,12 @@ class OperationTable:
     @cached_property
     def latency(self) -> Latency | None:
         """Latency of all operations; None if there are none."""
-        return latency_s(narrow(self.duration_ns)) if len(self) else None
+        return latency_s(self.duration_ns) if len(self) else None
 
     @cached_property
     def latency_by_kind(self) -> dict[str, Latency]:
         """Latency of each kind that occurs."""
-        counts = self.counts()
-        duration_ns = narrow(self.duration_ns) if counts else self.duration_ns
-        return {name: latency_s(duration_ns[self.of_kind(name)]) for name in counts}
+        return {name: latency_s(self.duration_ns[self.of_kind(name)]) for name in self.counts()}
 
     @cached_property
     def _counts(self) -> list[int]:
