@@ -33,8 +33,7 @@ from opjoule.calibration.means import ReadPoint
 from opjoule.calibration.reference import Accuracy, Reference, multimeter, over_resistor
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, ErrorBounds, Shunt
-from opjoule.energy.timebase import Timebase
-from opjoule.energy.window import Window, window_energy_j
+from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.evaluation.corrected_trace import CorrectedTrace
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.meters.serial.sensors import default_settings

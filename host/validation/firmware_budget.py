@@ -20,8 +20,7 @@ from pathlib import Path
 import numpy as np
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.sensor_calibration import SensorCalibration
-from opjoule.energy.timebase import Timebase
-from opjoule.energy.window import Window, window_energy_j
+from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.units import Measured
 from rig_session import PERFECT_SENSOR, Recording, record
 

@@ -46,8 +46,7 @@ from opjoule.energy.error_bounds import (
     Shunt,
 )
 from opjoule.energy.shunt_heat import TAU_LEAST_S, TAU_MOST_S
-from opjoule.energy.timebase import Timebase
-from opjoule.energy.window import Window, window_energy_j
+from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.chip import COPY_BUS_GAIN_ERROR_MAX
 from opjoule.meters.chips.ina219 import INA219
 from opjoule.trace.power_trace import Float64Array, PowerTrace

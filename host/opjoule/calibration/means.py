@@ -10,9 +10,9 @@ import numpy as np
 
 from opjoule.calibration.fitting import CalibrationFault
 from opjoule.calibration.warming import KEPT_FROM, PointCourse
-from opjoule.energy.block_error import standard_error
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.repeats import standard_error
 from opjoule.energy.supply_voltage import mean_spread_u_v
 from opjoule.energy.uncertainty import current_step_u_a, voltage_step_u_v
 from opjoule.trace.power_trace import Float64Array

@@ -169,10 +169,6 @@ class Cells:
         first, last = self.power.cell_at([start_ns, end_ns]).tolist()
         return slice(first, last + 1)
 
-    def sample_power_w(self, some: slice) -> Float64Array:
-        """Power [W] of the samples within a slice of cells."""
-        return self.of_samples(self.current_a, some) * self.of_samples(self.voltage_v, some)
-
     @property
     def start_ns(self) -> int:
         """Start of the first cell [meter_ns]."""

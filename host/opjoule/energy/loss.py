@@ -98,7 +98,8 @@ class _FillingError:
     """Error of a gap filled from its neighbours, estimated where the samples did arrive."""
 
     def __init__(self, cells: Cells, start_ns: int, end_ns: int) -> None:
-        power_w = cells.sample_power_w(cells.inside(start_ns, end_ns))
+        inside = cells.inside(start_ns, end_ns)
+        power_w = cells.of_samples(cells.current_a, inside) * cells.of_samples(cells.voltage_v, inside)
         self._running = np.concatenate([np.zeros(1), np.cumsum(power_w)])
         self._period_ns = max(cells.period_ns, 1)
         self._known: dict[int, float] = {}

@@ -13,11 +13,11 @@ Source: averages of an exponentially correlated process, for example Vanmarcke, 
 greatest variance between two levels is Bhatia and Davis, Am. Math. Mon. 107, 353 (2000).
 """
 
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
 
+from opjoule.energy.step_integral import pieces
 from opjoule.trace.power_trace import Float64Array
 
 CORRELATION_MIN_S: Final = 0.5e-6
@@ -52,7 +52,7 @@ def moving_current(current_a: Float64Array, period_ns: int) -> MovingCurrent:
     """Variance within conversions of a period, from the conversions' values [A], shape (m,)."""
     fast_a2 = _fast_a2(current_a, period_ns)
     half_a2 = np.empty(current_a.size)
-    for some in pieces(current_a.size):
+    for some in pieces(current_a.size, TOGETHER):
         piece_a, first = current_a[some], some.start // BLOCK
         least_a, greatest_a = _extremes_around(current_a, some)
         of_levels = (greatest_a - piece_a) * (piece_a - least_a)
@@ -60,11 +60,6 @@ def moving_current(current_a: Float64Array, period_ns: int) -> MovingCurrent:
         fast = np.minimum(held_a2, most_fast_a2(piece_a))
         half_a2[some] = of_levels + np.maximum(fast - of_levels, 0.0) / 2
     return MovingCurrent(half_a2, half_a2)
-
-
-def pieces(count: int) -> Iterator[slice]:
-    """A trace of this many samples in pieces whose arrays stay in the processor's cache."""
-    return (slice(at, min(at + TOGETHER, count)) for at in range(0, count, TOGETHER))
 
 
 def most_fast_a2(current_a: Float64Array | float) -> Float64Array:
@@ -93,7 +88,9 @@ def _fast_a2(current_a: Float64Array, period_ns: int) -> Float64Array:
     """Greatest variance of movement faster than the conversions [A^2] in each block, shape (n,); 0 in a short trace."""
     if current_a.size < BLOCK:
         return np.zeros(1)
-    sums = [_differences(current_a[some.start : some.stop + 2]) for some in pieces(current_a.size - 2)]
+    sums = [
+        _differences(current_a[some.start : some.stop + 2]) for some in pieces(current_a.size - 2, TOGETHER)
+    ]
     one, two, seen = (np.concatenate(column) for column in zip(*sums, strict=True))
     around = np.ones(2 * BLOCKS_AROUND + 1)
     columns = one, two, np.full(one.size, float(BLOCK))

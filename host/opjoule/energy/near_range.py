@@ -13,7 +13,8 @@ import numpy as np
 
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.moving_current import AROUND, most_fast_a2, moving_current, pieces
+from opjoule.energy.moving_current import AROUND, TOGETHER, most_fast_a2, moving_current
+from opjoule.energy.step_integral import pieces
 from opjoule.trace.power_trace import Float64Array
 
 PEAK: Final = 2.0
@@ -25,7 +26,8 @@ SHARE_MIN: Final = 0.001
 def near_range_warnings(cells: Cells, sensor: ErrorBounds, spans: Sequence[tuple[int, int]]) -> list[str]:
     """One line if unseen peaks may have been clipped in some stretches of the meter's clock [ns]; else none."""
     if not any(
-        _may_reach(cells.current_a, sensor.current_max_a, some) for some in pieces(cells.current_a.size)
+        _may_reach(cells.current_a, sensor.current_max_a, some)
+        for some in pieces(cells.current_a.size, TOGETHER)
     ):
         return []
     moving = moving_current(cells.current_a, cells.period_ns)

@@ -1,4 +1,4 @@
-"""Several runs of the same measurement."""
+"""Spread of repeated runs, and of values that are not independent: standard errors and Student's t."""
 
 import functools
 import math
@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from opjoule.trace.power_trace import Float64Array
 from opjoule.units import COVERAGE_FACTOR
 
 T_95: Final = {
@@ -16,6 +17,10 @@ T_95: Final = {
     25: 2.11, 30: 2.09, 35: 2.07, 40: 2.06, 45: 2.06, 50: 2.05, 100: 2.025,
 }  # fmt: skip
 """Student's t for 95.45 % by degrees of freedom. Source: JCGM 100:2008, table G.2; from 1.25 to 1.75 `student_t_of`."""
+BLOCKS_MIN: Final = 16
+"""Fewest block averages for a standard error."""
+LONG_BLOCKS: Final = 5
+"""Number of blocks that a stretch is cut into if its values may stay correlated for a large part of it."""
 _INVERSES: Final = (0.0, *(1.0 / tabulated for tabulated in reversed(T_95)))
 _LOGARITHMS: Final = tuple(math.log(t) for t in (COVERAGE_FACTOR, *reversed(T_95.values())))
 
@@ -30,6 +35,46 @@ def repeat_standard_u(values: Sequence[float]) -> float:
         raise ValueError(f"{len(values)} runs: the spread of repeats needs at least two")
     standard_error = float(np.std(values, ddof=1)) / math.sqrt(len(values))
     return standard_error * student_t(len(values) - 1) / COVERAGE_FACTOR
+
+
+def standard_error(values: Float64Array) -> float:
+    """Standard error of the mean of autocorrelated values: the greatest over block lengths 1, 2, 4, ...
+
+    Blocks longer than the correlation are independent. The greatest error counts, over all block lengths that leave 16
+    blocks or more. 0 for fewer than 16 values.
+    Source: Flyvbjerg and Petersen, J. Chem. Phys. 91, 461 (1989).
+    """
+    error, blocks = 0.0, values
+    while blocks.size >= BLOCKS_MIN:
+        error = max(error, float(blocks.std(ddof=1)) / math.sqrt(blocks.size))
+        even = blocks[: blocks.size // 2 * 2]
+        blocks = (even[0::2] + even[1::2]) / 2
+    return error
+
+
+def long_block_errors(stretches: Sequence[Float64Array]) -> list[float]:
+    """Standard error of the mean of each stretch of one noise, widened so that k = 2 means 95.45 % (Student's t).
+
+    A block is a fifth of a stretch: correlations over seconds, and events a few times a minute, stay inside one block.
+    The noise is pooled over all stretches, with four degrees of freedom each. 0 for a stretch of fewer than 5 values.
+    Source: Ibragimov and Mueller, J. Business Econ. Stat. 28, 453 (2010): few long groups and Student's t, which is
+    valid even if the groups have unequal variances.
+    """
+    long = [stretch for stretch in stretches if stretch.size >= LONG_BLOCKS]
+    if not long:
+        return [0.0] * len(stretches)
+    # variance of a block's mean times its length: the same for all blocks longer than the correlation
+    rates = []
+    for stretch in long:
+        length = stretch.size // LONG_BLOCKS
+        blocks = stretch[: length * LONG_BLOCKS].reshape(LONG_BLOCKS, length).mean(axis=1)
+        rates.append(blocks.var(ddof=1) * length)
+    rate = float(np.mean(rates))
+    widening = student_t(len(long) * (LONG_BLOCKS - 1)) / COVERAGE_FACTOR
+    return [
+        widening * math.sqrt(rate / stretch.size) if stretch.size >= LONG_BLOCKS else 0.0
+        for stretch in stretches
+    ]
 
 
 def student_t(degrees_of_freedom: float) -> float:

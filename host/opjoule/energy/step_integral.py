@@ -1,6 +1,7 @@
 """Integral of a step function of time, exact at any edge, without cancellation over hours."""
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 import numpy as np
@@ -13,6 +14,11 @@ PART: Final = 64 * BLOCK
 """Cells per step of the calculation: the arrays stay in the processor's cache."""
 NS: Final = 1e-9
 _Place = tuple[npt.NDArray[np.intp], Float64Array]
+
+
+def pieces(count: int, length: int) -> Iterator[slice]:
+    """Slices of `count` values, of a length with which their arrays stay in the processor's cache."""
+    return (slice(at, min(at + length, count)) for at in range(0, count, length))
 
 
 class StepIntegral:

@@ -12,9 +12,9 @@ from typing import Final
 
 import numpy as np
 
-from opjoule.energy.block_error import BLOCKS_MIN, standard_error
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import SQRT3
+from opjoule.energy.repeats import BLOCKS_MIN, standard_error
 from opjoule.energy.step_integral import NS
 from opjoule.trace.supply_line import SupplyLine
 

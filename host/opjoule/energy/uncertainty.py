@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from opjoule.energy.cells import Cells, stretch_variances, without
 from opjoule.energy.error_bounds import ErrorBounds
-from opjoule.energy.step_integral import NS
+from opjoule.energy.step_integral import NS, pieces
 from opjoule.energy.supply_voltage import SURE_WEIGHT, mean_spread_u_v
 from opjoule.trace.power_trace import Float64Array
 
@@ -27,15 +27,11 @@ HARMONICS: Final = 32
 ROUNDING_2: Final = 0.25
 """Greatest variance, in squared steps, that rounding alone can give a constant value: one between two codes."""
 PART_SAMPLES: Final = 1 << 14
+"""Samples per step of the calculation, a whole number of blocks."""
 LEVELS_MAX: Final = 1 << 20
 """Greatest number of levels that are counted in a table; more are sorted."""
 
 Spans = Sequence[tuple[int, int]]
-
-
-def parts(count: int, first: int = 0) -> Iterator[slice]:
-    """Slices of values whose arrays fit in the processor's cache, each a whole number of blocks of samples."""
-    return (slice(at, min(at + PART_SAMPLES, count)) for at in range(first, count, PART_SAMPLES))
 
 
 def _same_level(values: Float64Array, width: float, share: Float64Array | None) -> float:
@@ -46,7 +42,7 @@ def _same_level(values: Float64Array, width: float, share: Float64Array | None) 
         counts = np.bincount(numbered, None if share is None else np.abs(share)).astype(np.float64)
     else:
         counts = np.zeros(int(highest - lowest) + 1)
-        for some in parts(values.size):
+        for some in pieces(values.size, PART_SAMPLES):
             level = values[some] / width
             level += 0.5
             np.floor(level, out=level)
@@ -165,7 +161,7 @@ def _slots_s(cells: Cells, start_ns: int, end_ns: int) -> float:
     # a slot widens the cells on both sides of it by half of its excess length
     shortest_ns = (1 + (SLOT_PERIODS - 1) / 2) * cells.period_ns
     wide = []
-    for some in parts(inside.stop - inside.start):
+    for some in pieces(inside.stop - inside.start, PART_SAMPLES):
         of_all = slice(inside.start + some.start, inside.start + some.stop)
         lengths_ns = np.diff(cells.bounds_ns[of_all.start : of_all.stop + 1])
         lengths_ns = without(lengths_ns, cells.lost_cells(of_all))
@@ -191,7 +187,7 @@ class _Neighbours(NamedTuple):
 def _all_neighbours(current_a: Float64Array, voltage_v: Float64Array) -> _Neighbours:
     """Differences of the power of samples, shape (n,), computed a part at a time."""
     independent = blocks = predicted = 0.0
-    for some in parts(current_a.size - 2):
+    for some in pieces(current_a.size - 2, PART_SAMPLES):
         around = slice(some.start, some.stop + 2)
         own_w = current_a[around] * voltage_v[around]
         beside = own_w[1:-1] - (own_w[:-2] + own_w[2:]) / 2

@@ -1,19 +1,24 @@
-"""Energy drawn inside one window of the trace."""
+"""Energy drawn inside one window of the trace, and the clock that gives its seconds.
+
+Samples are placed on the meter's clock, and a microcontroller's resonator can be thousands of ppm off. So the
+length of a window comes from a better clock if there is one: the board's, on which the window was defined, or the
+host's, which round trips relate to the meter's. The mean power of a window needs no seconds at all.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.budget import Budget
 from opjoule.energy.cells import Cells
-from opjoule.energy.error_bounds import ErrorBounds
+from opjoule.energy.error_bounds import CRYSTAL_ERROR_MAX, SQRT3, ErrorBounds
 from opjoule.energy.loss import Loss, loss_in
 from opjoule.energy.supply_voltage import VoltageDoubt, voltage_doubt
 from opjoule.energy.systematic import Integrals, systematic
-from opjoule.energy.timebase import Timebase
 from opjoule.energy.uncertainty import sampling_u_j, seen_share, steps_u_w
 from opjoule.energy.window_edges import alignment_u_j
 from opjoule.errors import GapError, WindowError
@@ -22,6 +27,52 @@ from opjoule.units import AT_LEAST, Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
 """Default limit for the part of a window that may be lost without its charge; above it there is no energy."""
+
+
+@dataclass(frozen=True)
+class Timebase:
+    """The seconds of one window."""
+
+    clock: str
+    """Clock that gives the seconds: "board", "host" or "meter"."""
+    rate: float
+    """Seconds of that clock per second of the meter's, over the window."""
+    error_max: float
+    """Relative bound of that clock's oscillator, rectangular."""
+    u_rate: float = 0.0
+    """Standard uncertainty of `rate`; 0 if the window was defined on that clock itself."""
+
+    @property
+    def relative_u(self) -> float:
+        """Relative standard uncertainty of the window's seconds."""
+        return math.hypot(self.error_max / SQRT3, self.u_rate)
+
+    @classmethod
+    def defined_on(cls, clock: str, length_ns: int, meter_length_ns: int) -> Timebase:
+        """Timebase of a window defined on a computer's clock: its length there is exact, whatever the map."""
+        return cls(clock, length_ns / meter_length_ns if meter_length_ns > 0 else 1.0, CRYSTAL_ERROR_MAX)
+
+    @classmethod
+    def through(cls, meter_to_other: ClockMap, start_meter_ns: int, end_meter_ns: int) -> Timebase:
+        """Timebase of a window defined on the meter's clock, its length converted to a computer's clock."""
+        length_ns = meter_to_other.to_target(end_meter_ns) - meter_to_other.to_target(start_meter_ns)
+        meter_length_ns = max(end_meter_ns - start_meter_ns, 1)
+        u_rate = meter_to_other.u_duration_ns(start_meter_ns, end_meter_ns) / meter_length_ns
+        return cls(meter_to_other.target, length_ns / meter_length_ns, CRYSTAL_ERROR_MAX, u_rate)
+
+    @classmethod
+    def of_meter(cls, sensor: ErrorBounds) -> Timebase:
+        """Seconds of the meter's own clock, without a better one."""
+        return cls("meter", 1.0, sensor.clock_error_max)
+
+    def stated(self) -> dict[str, Any]:
+        """`timebase` of result.json."""
+        return {
+            "clock": self.clock,
+            "seconds_per_meter_second": self.rate,
+            "error_max": self.error_max,
+            "relative_u": 2.0 * self.relative_u,
+        }
 
 
 @dataclass(frozen=True)

@@ -118,12 +118,9 @@ def load_changes(events: pa.Table) -> BoardEdges:
 
 
 def _edges(events: pa.Table, kind: str) -> BoardEdges:
-    rows = [row for row in events.to_pylist() if row["event"] == kind]
-    return BoardEdges(
-        np.array([row["board_ns"] for row in rows], np.int64),
-        np.array([row["level"] or 0 for row in rows], np.int8),
-        np.array([row["u_ns"] or 0.0 for row in rows], np.float64),
-    )
+    chosen = events.filter(pc.equal(events["event"], kind))
+    columns = (chosen[name].fill_null(0).to_numpy() for name in ("board_ns", "level", "u_ns"))
+    return BoardEdges(*columns)
 
 
 def _lines(path: Path) -> list[str]:

@@ -11,10 +11,9 @@ import msgspec
 import numpy as np
 import pytest
 from opjoule.energy.baseline import idle_power, marginal_energy
-from opjoule.energy.block_error import long_block_errors, standard_error
 from opjoule.energy.budget import PARTS, Budget
 from opjoule.energy.error_bounds import CURRENT, SHUNT, ErrorBounds
-from opjoule.energy.repeats import repeat_standard_u, student_t
+from opjoule.energy.repeats import long_block_errors, repeat_standard_u, standard_error, student_t
 from opjoule.energy.sensor_calibration import SensorCalibration
 from opjoule.energy.uncertainty import step_u
 from opjoule.energy.window import Window, window_energy_j

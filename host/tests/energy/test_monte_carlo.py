@@ -15,8 +15,7 @@ from opjoule.calibration.fitting import CalibrationFault, calibrate
 from opjoule.energy.baseline import idle_power, marginal_energy
 from opjoule.energy.cells import Cells
 from opjoule.energy.comparison import Side, difference, ratio
-from opjoule.energy.timebase import Timebase
-from opjoule.energy.window import Window, window_energy_j
+from opjoule.energy.window import Timebase, Window, window_energy_j
 from opjoule.meters.chips.ina219 import ina219_breakout
 from opjoule.trace.power_trace import PowerTrace
 
