@@ -24,7 +24,7 @@ from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.evaluation.wording import TRACE
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
 from opjoule.meters.chips.ina219 import INA219
-from opjoule.meters.interface import MeterIdentity, SensorIdentity
+from opjoule.meters.interface import Meter, MeterIdentity, SensorIdentity
 from opjoule.meters.registry import open_meter, sensor_ids
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord
@@ -47,7 +47,7 @@ IDENTITY = MeterIdentity(
 )
 
 
-class OneSensor:
+class OneSensor(Meter):
     """A meter as far as its bounds go."""
 
     def error_bounds(self):
