@@ -1,7 +1,5 @@
 """Mean of several runs with one interval: of a cell, for every table, page and figure, and within blocks of rigs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

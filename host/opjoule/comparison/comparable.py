@@ -1,7 +1,5 @@
 """Checks whether runs may be compared with each other, or drawn in one figure."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

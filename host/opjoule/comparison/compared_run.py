@@ -1,7 +1,5 @@
 """One run as input of a comparison: its settings and its result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Several conditions side by side: the terminal's output at the end of a campaign."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Output of a comparison: terminal, JSON, CSV, and the verdict on a change."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, Final
 

@@ -1,7 +1,5 @@
 """Methods section of a paper, from the records of several runs."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Cells of a figure: the runs of each combination of settings, with the means of their numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Warnings of a set of runs (too short, single run, faults, notes), for all outputs based on them."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

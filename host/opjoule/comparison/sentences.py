@@ -1,7 +1,5 @@
 """Sentences for contrasts; those for winners are in winners.py."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Final
 

@@ -4,8 +4,6 @@ A group is an argument of `compare.py --although`; a new group is a row of `GROU
 compact copies: equal texts once, and small objects for the numbers of result.json.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass

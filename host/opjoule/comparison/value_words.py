@@ -1,7 +1,5 @@
 """Words for the compared values (media, databases, boards) and for quantities, as used in sentences."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Conclusion of a comparison in a few lines: the medium or database with the least use, and what that depends on."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence

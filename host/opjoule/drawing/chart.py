@@ -1,7 +1,5 @@
 """The time chart of a page: its frame, its data, and its script."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path

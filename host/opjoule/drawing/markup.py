@@ -4,8 +4,6 @@ string.Template inserts these elements into the page's frame (assets/page.html).
 dependency for a single page, and would leave escaping to each template.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 from typing import Any

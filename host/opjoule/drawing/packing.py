@@ -7,8 +7,6 @@ base64: about two bytes a sample for a noisy current, a few hundred bytes for ev
     times     difference to the previous time in microseconds, uint32; the first one from 0
 """
 
-from __future__ import annotations
-
 import base64
 import zlib
 from typing import Any

@@ -1,7 +1,5 @@
 """Scales from values to places, their round ticks, and the limits of axes with intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

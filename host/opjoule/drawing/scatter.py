@@ -1,7 +1,5 @@
 """Points with their intervals on two axes, as an SVG drawing in the page's colours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final

@@ -4,8 +4,6 @@ They are in table cells next to the numbers that they show. They are therefore h
 their size on any screen and cut no label.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import Final
 

@@ -3,8 +3,6 @@
 Classes (`grid`, `mark`, `kind-0`) get their colours from assets/drawing.css, so that drawings follow the page's theme.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 

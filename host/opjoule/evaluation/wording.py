@@ -1,7 +1,5 @@
 """The quantities of each kind of study, and the words for its results."""
 
-from __future__ import annotations
-
 import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence

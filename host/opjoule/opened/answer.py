@@ -1,7 +1,5 @@
 """The answer of a run in words: one sentence, and the banners that a reader must see first."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Everything in result.json that has a value and a unit is listed, even if the tab
 leaves nothing out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass

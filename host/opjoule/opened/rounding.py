@@ -4,8 +4,6 @@ The uncertainty keeps two significant digits, and the value ends at the same dec
 0.00123456 J with u = 0.0000512 J becomes "1.235 ± 0.051 mJ".
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ energy of a stretch is computed like the energies in result.json, with the recor
 How to use it: docs/how-to/analyse-in-python.md.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

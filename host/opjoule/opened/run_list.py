@@ -1,7 +1,5 @@
 """List of records, with one entry each: subject, start, status, headline and cautions; and its index in a file."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator, Sequence

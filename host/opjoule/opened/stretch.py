@@ -1,7 +1,5 @@
 """Energy of any stretch of a record: joules, joules above idle, joules per operation, mean power."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

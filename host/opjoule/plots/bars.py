@@ -1,7 +1,5 @@
 """Grouped bars with points on a second axis, which show two quantities of every cell, as in study S1."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final

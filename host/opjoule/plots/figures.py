@@ -1,7 +1,5 @@
 """All figures of some records, with their tables and methods, in one folder."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatch
 from functools import partial

@@ -1,7 +1,5 @@
 """Ratios with their intervals, one row for each comparison, for print."""
 
-from __future__ import annotations
-
 from typing import Any, Final
 
 from matplotlib.axes import Axes

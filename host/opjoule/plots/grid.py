@@ -1,7 +1,5 @@
 """The best system of every cell as a grid coloured by system, as study S2 shows its results."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Final

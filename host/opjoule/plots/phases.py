@@ -1,7 +1,5 @@
 """Time and energy of a study's phases by system: each phase, cold against repeated phases, and bulk measures."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from statistics import fmean

@@ -1,7 +1,5 @@
 """Energy against delay and energy against throughput: every cell is a point with two intervals."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """A study's measures over the axis of sizes that its job varies: a panel for each phase, a line for each system."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from functools import partial

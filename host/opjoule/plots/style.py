@@ -1,7 +1,5 @@
 """Style and files of figures, which are legible in print, in grey, and with any colour vision."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """The numbers of the figures as CSV and LaTeX, and a paragraph on how they were measured."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from typing import Final
 

@@ -1,7 +1,5 @@
 """Drawing of the energy above idle by kind of operation and activity, in total and over time."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, Final
 

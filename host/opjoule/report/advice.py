@@ -1,7 +1,5 @@
 """The largest part of the uncertainty, and advice on how to improve the result."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

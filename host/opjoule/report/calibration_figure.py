@@ -1,7 +1,5 @@
 """Static picture (SVG) of a calibration's residuals: the points about their line, and the line's uncertainty."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

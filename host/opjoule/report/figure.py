@@ -1,7 +1,5 @@
 """Static picture (SVG) of the trace, for print and for readers without scripts."""
 
-from __future__ import annotations
-
 from typing import Final
 
 import numpy as np

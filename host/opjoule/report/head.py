@@ -1,7 +1,5 @@
 """Head of every output: the work, the settings and the rig in a few lines."""
 
-from __future__ import annotations
-
 from opjoule.evaluation.wording import wording_of
 from opjoule.opened.rounding import percent, rounded
 from opjoule.record.run import Run

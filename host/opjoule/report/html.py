@@ -1,7 +1,5 @@
 """report.html: one run record as one self-contained page that opens from disk, without a network."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Both axes are logarithmic, so that the one operation in ten thousand that waits 
 rest.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The frame of every page: one file that opens from disk without a network, in a dark and a light version."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 from string import Template

@@ -1,7 +1,5 @@
 """Origin of a run's numbers: settings, versions, clocks, checks, faults, and the command that repeats the run."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise

@@ -1,7 +1,5 @@
 """The parts of the report's page that consist of words and tables."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from statistics import fmean
 from typing import Any, Final

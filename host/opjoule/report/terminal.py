@@ -1,7 +1,5 @@
 """The summary on the terminal: the answer in a sentence, tables, the largest uncertainty, and the record's path."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path

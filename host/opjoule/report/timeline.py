@@ -1,7 +1,5 @@
 """The data of one record on one time axis: seconds on the meter clock since its first sample."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TypeVar

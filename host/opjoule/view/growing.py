@@ -1,7 +1,5 @@
 """Raw files of a record, read while they grow: power in blocks, and the progress notes of the measurement."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

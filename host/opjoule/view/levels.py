@@ -4,8 +4,6 @@ The cache contains no data of its own. It is made again if it is missing or dama
 of this program or to another run.json (it contains the digest). Without write permission there is no cache.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from contextlib import suppress

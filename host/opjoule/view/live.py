@@ -1,7 +1,5 @@
 """Replies for the live page, from the data that a measurement has written so far."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Replies to the page's requests as JSON values; times are in seconds on a run's time axis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict

@@ -1,7 +1,5 @@
 """The records under a folder by name, and the open ones among them."""
 
-from __future__ import annotations
-
 import threading
 from collections import OrderedDict
 from contextlib import suppress

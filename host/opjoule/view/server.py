@@ -3,8 +3,6 @@
 The standard library's server is enough for one reader, a handful of addresses and no state between requests.
 """
 
-from __future__ import annotations
-
 import hmac
 import ipaddress
 import json

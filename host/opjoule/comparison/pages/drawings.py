@@ -1,7 +1,5 @@
 """Drawings of a page over several runs: ratios, bars, energy against time, joules by part, and order in time."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 

@@ -1,7 +1,5 @@
 """Runs in order of time: whether the figure drifted during the measurement, and whether that affects the comparison."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

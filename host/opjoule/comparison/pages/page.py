@@ -1,7 +1,5 @@
 """report.html of a comparison or a campaign: conclusions, every cell, the order in time, and troubles."""
 
-from __future__ import annotations
-
 import shlex
 from collections.abc import Sequence
 from pathlib import Path

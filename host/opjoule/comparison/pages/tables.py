@@ -1,8 +1,6 @@
 """Tables of a page over several runs: every cell with all compared quantities, and every run with a link to its
 page."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The best system of each cell of a study, by each measure that the study names."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean

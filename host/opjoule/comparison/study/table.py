@@ -1,7 +1,5 @@
 """Tables of a study: the cost of each system's phases, and the best system of each cell."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from rich.console import Console

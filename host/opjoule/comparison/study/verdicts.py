@@ -4,8 +4,6 @@ Axes that a conclusion does not name are free: each of their combinations in whi
 answer. All answers of one call are judged together (Holm's rule).
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

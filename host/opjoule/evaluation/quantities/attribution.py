@@ -1,7 +1,5 @@
 """Quantities from the attribution: energy by activity and component, and the medium's amplification."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Final

@@ -5,8 +5,6 @@ needs only a new row with its formula. The rows generate result.json and its che
 the tables of docs/reference/run-record.md (host/quantities_page.py) and the tests' expectations.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import fmean

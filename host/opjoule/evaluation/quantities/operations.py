@@ -1,7 +1,5 @@
 """Quantities of a study that counts operations, and of a study of key-value stores, in addition to COMMON."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from statistics import fmean
 from typing import Final

@@ -3,8 +3,6 @@
 Source: RO-Crate 1.1, https://www.researchobject.org/ro-crate/specification/1.1/ (plain JSON-LD: no library is needed).
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

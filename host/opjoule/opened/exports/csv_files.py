@@ -1,7 +1,5 @@
 """A run as CSV files: its tables, its phases, every number of its result, and its warnings."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final

@@ -3,8 +3,6 @@
 Source: OpenMetrics 1.0, https://prometheus.io/docs/specs/om/open_metrics_spec/ (names, units, escapes, order, EOF).
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from typing import Final

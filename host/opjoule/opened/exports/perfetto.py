@@ -5,8 +5,6 @@ Sources: https://perfetto.dev/docs/reference/synthetic-track-event (tracks, slic
 protos/perfetto/trace/ (field numbers), https://protobuf.dev/programming-guides/encoding/ (wire format).
 """
 
-from __future__ import annotations
-
 import heapq
 import struct
 from collections.abc import Iterable
