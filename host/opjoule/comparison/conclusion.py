@@ -6,7 +6,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.table import Table
 
-from opjoule.comparison.comparable import SHORT, SIDE
+from opjoule.comparison.compared_run import SHORT, SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast
 from opjoule.comparison.run_warnings import marks_of, print_above
 from opjoule.comparison.sentences import RATES, chance_words, follows_words, ratio_words, sentence
@@ -102,13 +102,12 @@ def _ends(contrast: Contrast) -> list[float | None] | None:
 
 def to_csv(compared: Compared) -> str:
     """The comparisons as CSV, one row each."""
-    axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
-    head = ["metric", *axes, "a", "b", "a_value", "b_value", "unit", "ratio", "ratio_low", "ratio_high"]
-    last = ["probability", "adjusted_probability", "differs", "simulated", "warnings"]
+    head = ["metric", *compared.axes, "a", "b", "a_value", "b_value", "unit"]
+    last = ["ratio", "ratio_low", "ratio_high", "probability", "adjusted_probability", "differs"]
     rows = [
         [
             contrast.quantity.key,
-            *(contrast.stratum.get(axis, "") for axis in axes),
+            *contrast.stratum.values(),
             *(contrast.a, contrast.b, contrast.side_a.value, contrast.side_b.value, contrast.side_a.unit),
             contrast.ratio.value if contrast.ratio else "",
             *(_ends(contrast) or (None, None)),
@@ -119,7 +118,7 @@ def to_csv(compared: Compared) -> str:
         ]
         for contrast in compared.contrasts
     ]
-    return csv_text([[*head, *last], *rows])
+    return csv_text([[*head, *last, "simulated", "warnings"], *rows])
 
 
 def print_compared(compared: Compared) -> None:
@@ -145,25 +144,21 @@ def print_compared(compared: Compared) -> None:
 
 
 def _means(compared: Compared, quantity: Definition, mark: str) -> Table:
-    axes = list(dict.fromkeys(axis for group in compared.groups for axis in group.stratum))
     by = "" if compared.question.by == (SIDE,) else ", ".join(compared.question.by)
-    shown = Table(*axes, by, "mean (95 %)", "runs", box=None)
+    shown = Table(*compared.axes, by, "mean (95 %)", "runs", box=None)
     shown.title, shown.title_justify = f"{quantity_words(quantity)}{mark}", "left"
     for group in compared.groups:
         value = quantity_text(from_json(group.mean(quantity))) if quantity.key in group.means else NONE
-        shown.add_row(*(group.stratum[axis] for axis in axes), group.name, value, str(len(group.runs)))
+        shown.add_row(*group.stratum.values(), group.name, value, str(len(group.runs)))
     return shown
 
 
 def _ratios(compared: Compared, quantity: Definition, mark: str) -> Table:
-    axes = list(dict.fromkeys(axis for contrast in compared.contrasts for axis in contrast.stratum))
-    shown = Table(*axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
+    shown = Table(*compared.axes, "contrast", "ratio", "95 %", "p among all", "follows", box=None)
     shown.title, shown.title_justify = f"ratios{mark}", "left"
-    for contrast in compared.contrasts:
-        if contrast.quantity.key != quantity.key:
-            continue
+    for contrast in compared.contrasts_of(quantity):
         ratio, _, limits = ratio_words(contrast).partition(", 95 %: ")
-        named = [*(contrast.stratum[axis] for axis in axes), f"{contrast.a} / {contrast.b}"]
+        named = [*contrast.stratum.values(), f"{contrast.a} / {contrast.b}"]
         chance, follows = chance_words(contrast.adjusted), follows_words(contrast)
         shown.add_row(*named, ratio or NONE, limits or NONE, chance, follows)
     return shown

@@ -14,8 +14,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from opjoule.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
-from opjoule.comparison.comparable import SHORT, SIDE, check_comparable
-from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable
 from opjoule.comparison.run_warnings import RunWarning, marks_of, warnings_of
 from opjoule.comparison.settings import RIG
 from opjoule.energy.comparison import Side, holm, ratio, ratio_limits, same_probability
@@ -121,6 +120,11 @@ class Compared:
     """Notes for the reader, one line each."""
 
     @property
+    def axes(self) -> list[str]:
+        """Axes of the strata."""
+        return list(self.groups[0].stratum)
+
+    @property
     def warnings(self) -> list[RunWarning]:
         """Warnings of the runs."""
         return warnings_of(group.runs for group in self.groups)
@@ -130,6 +134,11 @@ class Compared:
         sides = [self.group(name, contrast.stratum) for name in (contrast.a, contrast.b)]
         sides.sort(key=self.groups.index)
         return list(dict.fromkeys(mark for group in sides for mark in marks_of(group.runs)))
+
+    def contrasts_of(self, quantity: Definition, stratum: Mapping[str, str] | None = None) -> list[Contrast]:
+        """The contrasts of a quantity, in one stratum or in all."""
+        of_quantity = (contrast for contrast in self.contrasts if contrast.quantity.key == quantity.key)
+        return [contrast for contrast in of_quantity if stratum in (None, contrast.stratum)]
 
     def group(self, name: str, stratum: Mapping[str, str]) -> Group:
         """The group of this name in a stratum."""

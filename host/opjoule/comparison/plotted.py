@@ -6,8 +6,7 @@ from functools import cached_property
 from typing import Final
 
 from opjoule.comparison.cell_mean import cell_mean
-from opjoule.comparison.comparable import check_comparable
-from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.compared_run import ComparedRun, check_comparable
 from opjoule.comparison.run_warnings import summary_of
 from opjoule.errors import BadInput
 from opjoule.evaluation.quantities.definition import Definition, Topic

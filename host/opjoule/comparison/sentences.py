@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.compared_run import SIDE
 from opjoule.comparison.contrasts import LIMIT, TOO_SHORT_RUNS, Compared, Contrast, Group
 from opjoule.comparison.value_words import NAMED, label, quantity_words, sentence_case, value_words
 from opjoule.opened.rounding import with_limits

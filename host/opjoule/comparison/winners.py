@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from opjoule.comparison.cell_mean import sides_of
-from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.compared_run import SIDE
 from opjoule.comparison.contrasts import (
     TOO_SHORT_RUNS,
     Compared,
@@ -41,6 +41,7 @@ _CIRCLE: Final = "each is significantly worse than another in the blocks that bo
 class Ranking:
     """Groups of one stratum ranked by one quantity, the best first."""
 
+    compared: Compared
     quantity: Definition
     stratum: Mapping[str, str]
     best: str
@@ -54,6 +55,14 @@ class Ranking:
     """Groups about which nothing can be concluded."""
     why: str
     """Reason why nothing can be concluded about the unjudged groups, or about any; empty if something can be."""
+
+    def words(self, name: str) -> str:
+        """A group in words."""
+        return side_words(name, self.stratum, self.compared)
+
+    def than(self, better: str) -> str:
+        """A group that another is worse than, in words; empty for the best."""
+        return "" if better == self.best else self.words(better)
 
     @property
     def is_rate(self) -> bool:
@@ -105,12 +114,11 @@ def winner_lines(compared: Compared) -> list[str]:
     for quantity in compared.quantities:
         ranked = list(_rankings(compared, quantity))
         if not ranked or compared.question.against:
-            contrasts = (contrast for contrast in compared.contrasts if contrast.quantity == quantity)
-            lines += [sentence(contrast, compared) for contrast in contrasts]
+            lines += [sentence(contrast, compared) for contrast in compared.contrasts_of(quantity)]
         elif len(ranked) <= OWN_LINES_MAX:
-            lines += [_own_line(ranking, compared) for ranking in ranked]
+            lines += [_own_line(ranking) for ranking in ranked]
         else:
-            lines.append(_common_line(ranked, compared))
+            lines.append(_common_line(ranked))
     return lines
 
 
@@ -125,24 +133,20 @@ def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
             strata.setdefault(tuple(group.stratum.values()), []).append(group)
     for members in strata.values():
         stratum = members[0].stratum
-        contrasts = [
-            contrast
-            for contrast in compared.contrasts
-            if contrast.quantity.key == key and contrast.stratum == stratum
-        ]
         if len(members) > 1:
             members.sort(key=lambda group: group.means[key].value, reverse=quantity.unit in RATES)
-            yield _ranking(quantity, stratum, [group.name for group in members], contrasts)
+            yield _ranking(compared, quantity, stratum, [group.name for group in members])
 
 
 def _ranking(
-    quantity: Definition, stratum: Mapping[str, str], ordered: Sequence[str], contrasts: Sequence[Contrast]
+    compared: Compared, quantity: Definition, stratum: Mapping[str, str], ordered: Sequence[str]
 ) -> Ranking:
     """Ranks one stratum by its contrasts, which have the greater side as `a`.
 
     `ordered`: the groups' names, the best mean first. On several rigs a contrast is within common blocks, so its sides
     may be in another order than the means of all runs, and a group may have no contrast with the best.
     """
+    contrasts = compared.contrasts_of(quantity, stratum)
     judged_pairs = {
         frozenset((contrast.a, contrast.b)): contrast for contrast in contrasts if not contrast.cannot
     }
@@ -155,60 +159,55 @@ def _ranking(
     known = [name for name in ordered if name in lost]
     best = next((name for name in known if not lost[name]), "")
     if known and not best:
-        return Ranking(quantity, stratum, "", (), (), (), _CIRCLE)
+        return Ranking(compared, quantity, stratum, "", (), (), (), _CIRCLE)
     beaten = [name for name in known if lost[name]]
     contrasts_lost = [next(lost[name][by] for by in (best, *known) if by in lost[name]) for name in beaten]
     alike = [name for name in known if name not in beaten and frozenset((best, name)) in judged_pairs]
     aside = [name for name in ordered if name not in {best, *alike, *beaten}]
     is_whole = len(contrasts) == math.comb(len(ordered), 2) and not lost.keys() & {*aside}
     why = "" if not aside else _ASIDE if is_whole else _ASIDE_ON_RIGS
-    return Ranking(quantity, stratum, best, tuple(alike), tuple(contrasts_lost), tuple(aside), why)
+    return Ranking(compared, quantity, stratum, best, tuple(alike), tuple(contrasts_lost), tuple(aside), why)
 
 
-def _own_line(ranking: Ranking, compared: Compared) -> str:
-    place = place_words(ranking.stratum, compared)
+def _own_line(ranking: Ranking) -> str:
+    place = place_words(ranking.stratum, ranking.compared)
     what = quantity_words(ranking.quantity)
-    aside = listed([_words(name, ranking, compared) for name in ranking.unjudged])
+    aside = listed([ranking.words(name) for name in ranking.unjudged])
     if not ranking.best:
         return sentence_case(f"{place}nothing can be concluded on {what}: {ranking.why}.")
     single = f" Nothing can be concluded on {aside}: {ranking.why}." if aside else ""
-    names = [_words(name, ranking, compared) for name in (ranking.best, *ranking.alike)]
+    names = [ranking.words(name) for name in (ranking.best, *ranking.alike)]
     if not ranking.worse:
-        text = f"no difference in {what} was found between {listed(names)}{_size(ranking, compared)}."
+        text = f"no difference in {what} was found between {listed(names)}{_size(ranking)}."
         return sentence_case(f"{place}{text}{single}")
     them = "them" if len(names) == 2 else "these"
     alike = f", with no difference found between {them}" if ranking.alike else ""
-    value = "" if ranking.alike else _mean_words(ranking, compared)
-    text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking, compared)}."
+    value = "" if ranking.alike else _mean_words(ranking)
+    text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking)}."
     return sentence_case(f"{place}{text}{single}")
 
 
-def _mean_words(ranking: Ranking, compared: Compared) -> str:
+def _mean_words(ranking: Ranking) -> str:
     """The mean of the best group, after a comma; empty if a factor rests on some of its blocks only."""
-    best = compared.group(ranking.best, ranking.stratum)
+    best = ranking.compared.group(ranking.best, ranking.stratum)
     sides = [contrast.side_a if ranking.is_rate else contrast.side_b for contrast in ranking.worse]
     if any(not math.isclose(side.value, best.means[ranking.quantity.key].value) for side in sides):
         return ""
     return f", {quantity_text(from_json(best.mean(ranking.quantity)))}"
 
 
-def _size(ranking: Ranking, compared: Compared) -> str:
+def _size(ranking: Ranking) -> str:
     """The ratio of two groups without a significant difference; for more groups, the sentences give the ratios."""
-    contrasts = [
-        contrast
-        for contrast in compared.contrasts
-        if contrast.stratum == ranking.stratum
-        and contrast.quantity.key == ranking.quantity.key
-        and contrast.adjusted is not None
-    ]
+    of_pair = ranking.compared.contrasts_of(ranking.quantity, ranking.stratum)
+    contrasts = [contrast for contrast in of_pair if contrast.adjusted is not None]
     return f" (ratio {ratio_words(contrasts[0])})" if len(contrasts) == 1 and contrasts[0].ratio else ""
 
 
-def _factors(ranking: Ranking, compared: Compared) -> str:
+def _factors(ranking: Ranking) -> str:
     parts: list[str] = []
     for worse, better, contrast in ranking.others:
-        name, chance = _words(worse, ranking, compared), chance_words(contrast.adjusted)
-        than = _than(better, ranking, compared)
+        name, chance = ranking.words(worse), chance_words(contrast.adjusted)
+        than = ranking.than(better)
         if contrast.ratio is None:
             parts.append(f"{name} {ranking.verb} more{than and f' than {than}'} ({chance})")
             continue
@@ -217,22 +216,13 @@ def _factors(ranking: Ranking, compared: Compared) -> str:
     return listed(parts)
 
 
-def _than(better: str, ranking: Ranking, compared: Compared) -> str:
-    """A group that another is worse than, in words; empty for the best."""
-    return "" if better == ranking.best else _words(better, ranking, compared)
-
-
-def _words(name: str, ranking: Ranking, compared: Compared) -> str:
-    return side_words(name, ranking.stratum, compared)
-
-
-def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
+def _common_line(ranked: Sequence[Ranking]) -> str:
     """All strata of one quantity in one sentence, those with the same best group together."""
     what = quantity_words(ranked[0].quantity)
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], list[Ranking]] = {}
     for ranking in ranked:
-        best = tuple(_words(name, ranking, compared) for name in (ranking.best, *ranking.alike) if name)
-        aside = tuple(sorted(_words(name, ranking, compared) for name in ranking.unjudged))
+        best = tuple(ranking.words(name) for name in (ranking.best, *ranking.alike) if name)
+        aside = tuple(sorted(ranking.words(name) for name in ranking.unjudged))
         same = () if ranking.worse else tuple(sorted(best))
         key = (best if ranking.worse else (), same, aside, ranking.why)
         alike.setdefault(key, []).append(ranking)
@@ -240,13 +230,13 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
     for (best, same, aside, why), rankings in sorted(
         alike.items(), key=lambda item: (not item[0][0], -len(item[1]))
     ):
-        where = _places(rankings, len(ranked), compared)
+        where = _places(rankings, len(ranked))
         nowhere = where.replace("on every ", "on any ").replace("in all ", "in any of ")
         about = "" if parts else f" in {what}"
         left = f", {listed(aside)} left aside ({why})" if aside else ""
         if best:
             phrase = f"{rankings[0].superlative} {what}" if not parts else "did so"
-            parts.append(f"{listed(best)} {phrase} {where}{left}: {_spans(rankings, compared)}")
+            parts.append(f"{listed(best)} {phrase} {where}{left}: {_spans(rankings)}")
         elif same:
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}")
         else:
@@ -254,20 +244,20 @@ def _common_line(ranked: Sequence[Ranking], compared: Compared) -> str:
     return sentence_case(f"{'; '.join(parts)}.")
 
 
-def _places(rankings: Sequence[Ranking], count: int, compared: Compared) -> str:
+def _places(rankings: Sequence[Ranking], count: int) -> str:
     axes = tuple(rankings[0].stratum)
     if len(rankings) == count:
         return f"on every {noun(axes)}" if len(axes) == 1 and axes[0] in NAMED else f"in all {count} cases"
-    words = [place_words(ranking.stratum, compared).removesuffix(", ") for ranking in rankings]
+    words = [place_words(ranking.stratum, ranking.compared).removesuffix(", ") for ranking in rankings]
     return listed(words) if len(words) <= CELLS_MAX else f"in {len(rankings)} of {count} cases"
 
 
-def _spans(rankings: Sequence[Ranking], compared: Compared) -> str:
+def _spans(rankings: Sequence[Ranking]) -> str:
     """Factors by which the others are worse: their range over all strata, and the outermost ends of the intervals."""
     by_name: dict[tuple[str, str], list[Contrast]] = {}
     for ranking in rankings:
         for worse, better, contrast in ranking.others:
-            names = _words(worse, ranking, compared), _than(better, ranking, compared)
+            names = ranking.words(worse), ranking.than(better)
             by_name.setdefault(names, []).append(contrast)
     words: list[str] = []
     for (name, than), contrasts in by_name.items():

@@ -30,9 +30,7 @@ NUMBERS_AT: Final = 1.03
 
 def forest(compared: Compared) -> Figure:
     """The ratios of each quantity; thick lines: 95.45 % interval of each ratio, thin lines: of all ratios together."""
-    rows: list[list[Contrast]] = []
-    for of in compared.quantities:
-        rows.append([contrast for contrast in compared.contrasts if contrast.quantity.key == of.key])
+    rows = [compared.contrasts_of(of) for of in compared.quantities]
     heights_in = [AROUND_IN + ROW_IN * len(contrasts) for contrasts in rows]
     figure = canvas(sum(heights_in) + LEGEND_IN)
     places = figure.subplots(len(rows), 1, squeeze=False, height_ratios=heights_in)[:, 0]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.comparison.comparable import allowed_groups
+from opjoule.comparison.compared_run import allowed_groups
 from opjoule.comparison.settings import GROUPS
 from opjoule.errors import BadInput
 from opjoule.record.run_record import RunRecord

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from compared_records import made
-from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.compared_run import SIDE
 from opjoule.comparison.contrasts import AFTER, BEFORE, Compared, Question, compare
 from opjoule.comparison.index import gather
 from opjoule.comparison.sentences import follows_words, sentence

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from opjoule.cli.compare.options import CompareOptions
-from opjoule.comparison.comparable import SIDE, allowed_groups
-from opjoule.comparison.compared_run import ComparedRun
+from opjoule.comparison.compared_run import SIDE, ComparedRun, allowed_groups
 from opjoule.comparison.conclusion import print_compared, to_csv, to_json, verdict
 from opjoule.comparison.contrasts import AFTER, BEFORE, Question, compare
 from opjoule.comparison.index import gather

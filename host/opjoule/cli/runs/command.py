@@ -23,7 +23,7 @@ from opjoule.cli.runs.options import (
     VerifyPlacesOptions,
 )
 from opjoule.cli.short_commands import VerifyOptions
-from opjoule.comparison.comparable import allowed_groups
+from opjoule.comparison.compared_run import allowed_groups
 from opjoule.comparison.index import forget_run, is_one_of_several
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import write_whole

@@ -38,7 +38,7 @@ def ratio_scale(contrasts: Sequence[Contrast]) -> Scale:
 
 def forest(answer: Compared, of: Definition) -> Element:
     """One row per comparison: the ratio with both intervals, its number, its p-value, and the conclusion."""
-    contrasts = [contrast for contrast in answer.contrasts if contrast.quantity.key == of.key]
+    contrasts = answer.contrasts_of(of)
     axis = ratio_scale(contrasts)
     mark = ", SIMULATED" if answer.simulated else ""
     caption = f"{of.label or of.key}: ratios by {noun(answer.question.by)}{mark}"

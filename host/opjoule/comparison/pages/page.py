@@ -1,24 +1,27 @@
-"""report.html of a comparison or a campaign: conclusions, every cell, the order in time, and troubles."""
+"""report.html of a comparison or a campaign: conclusions, every cell, every run, the order in time, and troubles."""
 
+import os
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
+from urllib.parse import quote
 
-from opjoule.comparison.comparable import SIDE
+from opjoule.comparison.compared_run import SIDE, ComparedRun
 from opjoule.comparison.comparison import Answers, answers_of, notes
 from opjoule.comparison.conclusion import verdict
 from opjoule.comparison.contrasts import Compared
 from opjoule.comparison.index import ConditionRun, read_index, with_result
 from opjoule.comparison.methods import methods
 from opjoule.comparison.pages.drawings import bars, course, forest, plane, stacks
-from opjoule.comparison.pages.tables import all_cells, all_runs
 from opjoule.comparison.plotted import Plotted, PlottedCell
+from opjoule.comparison.run_warnings import marks_of
 from opjoule.comparison.sentences import label_of, sentence, stratum_labels
-from opjoule.comparison.value_words import label, noun
-from opjoule.drawing.markup import Element, element
+from opjoule.comparison.value_words import label, noun, quantity_words
+from opjoule.drawing.markup import Element, element, row, table
 from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
+from opjoule.opened.quantities import NONE, Row, quantity
 from opjoule.report.page import banner, framed, section
 from opjoule.units import counted
 
@@ -149,10 +152,9 @@ def _ratios(answers: Sequence[Compared]) -> list[Element]:
     judged = sum(contrast.adjusted is not None for answer in answers for contrast in answer.contrasts)
     parts: list[Element] = [element("p", _HOW_TO_READ.format(judged=judged), class_="reason")]
     for answer in answers:
-        for quantity in answer.quantities:
-            rows = sum(contrast.quantity.key == quantity.key for contrast in answer.contrasts)
-            by = noun(answer.question.by)
-            parts.append(_folded(forest(answer, quantity), rows, f"{quantity.label or quantity.key} by {by}"))
+        for of in answer.quantities:
+            words = f"{of.label or of.key} by {noun(answer.question.by)}"
+            parts.append(_folded(forest(answer, of), len(answer.contrasts_of(of)), words))
         if (count := len(answer.contrasts)) > 1:
             lines = [element("li", sentence(contrast, answer)) for contrast in answer.contrasts]
             words = f"the {count} comparisons by {noun(answer.question.by)} in words"
@@ -205,3 +207,77 @@ def _as_cells(compared: Compared) -> Plotted:
         for group in compared.groups
     ]
     return Plotted(cells, [by], [axis for axis in cells[0].values if axis != by])
+
+
+def all_cells(cells: Plotted, folder: Path) -> Element:
+    """Each cell with the mean of every quantity that its study compares, and links to its runs."""
+    by_key = {
+        definition.key: definition for run in cells.runs for definition in run.quantities.shown("compared")
+    }
+    # A quantity without a value in any cell has no column.
+    shown = [
+        of for of in by_key.values() if any(cell.number(of.key).value is not None for cell in cells.cells)
+    ]
+    marks = [marks_of(cell.runs) for cell in cells.cells]
+    body = []
+    for cell, cell_marks in zip(cells.cells, marks, strict=True):
+        lines = [Row(of.key, of.label, of.meaning, cell.number(of.key)) for of in shown]
+        figures = [element("span", line.brief, class_="figure", title=line.reason or None) for line in lines]
+        warned = [", ".join(cell_marks) or NONE] if any(marks) else []
+        body.append(row(cells.name_of(cell), *figures, _links(cell, folder), *warned))
+    warned = ["warnings"] if any(marks) else []
+    head = ["cell", *(quantity_words(definition) for definition in shown), "runs", *warned]
+    return table(head, body, "Means of every cell (95 %), and their runs", class_="cells")
+
+
+def _links(cell: PlottedCell, folder: Path) -> Element:
+    links = element("span", class_="links")
+    for number, run in enumerate(cell.runs, 1):
+        if number > 1:
+            links.append(element("span", " "))
+        links.append(linked(run.place, folder, str(number), f"run {number}: {run.place.name}"))
+    return links
+
+
+def linked(place: Path, folder: Path, words: str, label: str = "") -> Element:
+    """A link from a page in a folder to a record's own page; only the words if it has none."""
+    target = place / "report.html"
+    if not target.exists():
+        return element("span", words)
+    address = quote(os.path.relpath(target.resolve(), folder))
+    return element("a", words, href=address, aria_label=label or None)
+
+
+def all_runs(index: Sequence[ConditionRun], runs: Sequence[ComparedRun], folder: Path) -> Element:
+    """A row for each measurement, in order of time: how it ended, and the headline.
+
+    `index`: a campaign's, including failed and repeated runs; empty for a comparison. `runs`: runs with a result.
+    """
+    of_place = {run.place.resolve(): run for run in runs}
+    lines = [_run_line(of_place.get((folder / entry.folder).resolve()), folder, entry) for entry in index]
+    lines = lines or [_run_line(run, folder) for run in runs]
+    head = ["run", "what", "began (UTC)", "ended", "headline, or why there is none"]
+    body = [line for _, line in sorted(lines, key=lambda line: line[0])]
+    return table(head, body, "Runs in the order of time", class_="every-run")
+
+
+def _run_line(
+    run: ComparedRun | None, folder: Path, named: ConditionRun | None = None
+) -> tuple[str, Element]:
+    """Sort key and row of a run; a run that never started comes last."""
+    place = folder / named.folder if named else run.place if run else folder
+    what, status = (f"{named.name}, block {named.block}", named.status) if named else ("", "")
+    headline, started = named.why if named else "", ""
+    if run:
+        about = (run.subject, run.words("storage"), run.words("device"))
+        what = what or " ".join(run.condition.values()) or ", ".join(filter(None, about))
+        status, started, of = status or run.status, run.started_utc, run.quantities.headline
+        headline = Row(of.key, of.label, of.meaning, quantity(run.numbers, of.key)).text
+    line = row(
+        linked(place, folder, place.name),
+        what,
+        started.replace("T", " ").partition(".")[0] or NONE,
+        element("span", status, class_="good" if status == "complete" else "bad"),
+        headline or NONE,
+    )
+    return f"{started or '~'} {place.name}", line
