@@ -153,10 +153,10 @@ def compare(
     Raises: BadInput: nothing to compare, or runs that are not comparable. DataFault: no two groups have the quantity.
     """
     groups = _groups(runs, question, sides)
-    strata: dict[tuple[str, ...], list[Sequence[ComparedRun]]] = {}
-    for group in groups:
-        strata.setdefault(tuple(group.stratum.values()), []).append(group.runs)
-    notes = check_comparable(strata.values(), question.by, question.although)
+    strata = [
+        [group.runs for group in members] for _, members in itertools.groupby(groups, lambda of: of.stratum)
+    ]
+    notes = check_comparable(strata, question.by, question.although)
     quantities = _quantities(runs, question.metrics)
     for quantity in quantities:
         for group in groups:

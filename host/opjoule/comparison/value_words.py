@@ -26,7 +26,6 @@ NOUNS: Final[Mapping[str, str]] = {
 """Nouns for the values of an axis."""
 NAMED: Final = ("db", SYSTEM, STORAGE, DEVICE)
 """Axes whose values are self-explanatory names."""
-_SSD: Final = "SSD"
 _MEASURE_UNITS: Final = {"j": "J", "s": "s", "w": "W", "bytes": "B"}
 
 
@@ -45,7 +44,7 @@ def label(axis: str, value: str, among: Iterable[str] = ()) -> str:
     if axis != STORAGE:
         return value
     ssds = {name for name in among if name.startswith("ssd-")}
-    return _SSD if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
+    return "SSD" if value in ssds and len(ssds) == 1 else MEDIA.get(value, value)
 
 
 def noun(axes: Sequence[str]) -> str:

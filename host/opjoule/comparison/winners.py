@@ -127,12 +127,9 @@ def _rankings(compared: Compared, quantity: Definition) -> Iterator[Ranking]:
     if quantity.unit not in (*RANKED, *RATES):
         return
     key = quantity.key
-    strata: dict[tuple[str, ...], list[Group]] = {}
-    for group in compared.groups:
-        if key in group.means:
-            strata.setdefault(tuple(group.stratum.values()), []).append(group)
-    for members in strata.values():
-        stratum = members[0].stratum
+    known = (group for group in compared.groups if key in group.means)
+    for stratum, groups in itertools.groupby(known, lambda group: group.stratum):
+        members = list(groups)
         if len(members) > 1:
             members.sort(key=lambda group: group.means[key].value, reverse=quantity.unit in RATES)
             yield _ranking(compared, quantity, stratum, [group.name for group in members])

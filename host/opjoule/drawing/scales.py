@@ -7,8 +7,6 @@ from typing import Final
 
 REACH: Final = 2.5
 """Greatest extension, as a factor, of an axis from zero or of ratios beyond its values to show an interval."""
-REACH_TOGETHER: Final = 1.5
-"""Greatest extension of such an axis, as a factor, to show the simultaneous interval of all ratios."""
 REACH_ABOUT: Final = 2.0
 """Greatest extension of an axis around points: a factor if it is logarithmic, else in spans of the values."""
 DIGITS: Final = ((1,), (1, 3), (1, 2, 5), (1, 1.5, 2, 3, 5, 7))
@@ -95,18 +93,3 @@ def limits_about(values: Iterable[tuple[float, float]], *, logarithmic: bool) ->
     high = max(min(value + u, most + span) for value, u in known)
     room = 0.06 * (high - low or span)
     return low - room, high + room
-
-
-def limits_of_ratios(entries: Iterable[tuple[float, Limits, Limits]]) -> Limits:
-    """Limits for 1 and every ratio, and for their intervals unless these reach far beyond the ratios.
-
-    Each entry is (ratio above 0, ends of its interval, ends of the simultaneous interval).
-    """
-    known = list(entries)
-    ratios = [1.0, *(ratio for ratio, *_ in known)]
-    low, high = 0.9, 1.1
-    for _, *intervals in known:
-        for (least, most), reach in zip(intervals, (REACH, REACH_TOGETHER), strict=True):
-            low = min(low, max(least, min(ratios) / reach))
-            high = max(high, min(most, max(ratios) * reach))
-    return low, high

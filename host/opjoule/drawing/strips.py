@@ -8,18 +8,30 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from opjoule.drawing.markup import Element, element
-from opjoule.drawing.scales import Limits, Scale, limits_from_zero, limits_of_ratios, stacked
+from opjoule.drawing.scales import REACH, Limits, Scale, limits_from_zero, stacked
 from opjoule.drawing.svg import KINDS
 
 MARGIN: Final = 1.04
+REACH_TOGETHER: Final = 1.5
+"""Greatest extension of an axis of ratios, as a factor, to show their simultaneous interval."""
 HATCHES: Final = 3
 """hatch-0 to hatch-2: hatchings that distinguish series with the same colour."""
 TICKS: Final = 4
 
 
 def ratio_axis(entries: Iterable[tuple[float, Limits, Limits]]) -> Scale:
-    """Logarithmic scale, in per cent of a strip's width, for ratios above 0 with the ends of their two intervals."""
-    low, high = limits_of_ratios(entries)
+    """Logarithmic scale, in per cent of a strip's width, for 1 and every ratio, and for their intervals unless these
+    reach far beyond the ratios.
+
+    Each entry is (ratio above 0, ends of its interval, ends of the simultaneous interval).
+    """
+    known = list(entries)
+    ratios = [1.0, *(ratio for ratio, *_ in known)]
+    low, high = 0.9, 1.1
+    for _, *intervals in known:
+        for (least, most), reach in zip(intervals, (REACH, REACH_TOGETHER), strict=True):
+            low = min(low, max(least, min(ratios) / reach))
+            high = max(high, min(most, max(ratios) * reach))
     return Scale(low / MARGIN, high * MARGIN, logarithmic=True)
 
 

@@ -140,8 +140,5 @@ def system_track(table: pa.Table, to_seconds: ToSeconds) -> Track | None:
 
 def event_lanes(table: pa.Table, to_seconds: ToSeconds) -> list[Lane]:
     """Flush, compaction, checkpoint and sync as stretches; overlapping ones of one kind are merged."""
-    stretches = {name: stretch.merged for name, stretch in background(table).items()}
-    return [
-        Lane(name, to_seconds(stretch.start_ns), to_seconds(stretch.end_ns))
-        for name, stretch in stretches.items()
-    ]
+    stretches = [(name, stretch.merged) for name, stretch in background(table).items()]
+    return [Lane(name, to_seconds(of.start_ns), to_seconds(of.end_ns)) for name, of in stretches]

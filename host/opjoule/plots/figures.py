@@ -13,8 +13,8 @@ from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.index import gather
 from opjoule.comparison.plotted import ENERGY, Plotted, check_drawable, known, plotted
 from opjoule.comparison.run_warnings import warnings_of
-from opjoule.comparison.study.best import BEST_TABLE, TABLE, as_csv, best_csv
 from opjoule.comparison.study.rows import StudyTable, read_studies
+from opjoule.comparison.study.table import BEST_TABLE, TABLE, as_csv, best_csv
 from opjoule.comparison.value_words import measure_words, quantity_words
 from opjoule.errors import BadInput
 from opjoule.files import write_whole

@@ -9,9 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 
-from opjoule.comparison.study.best import Best, best_systems
-from opjoule.comparison.study.rows import Place, StudyTable
-from opjoule.comparison.study.table import value_words
+from opjoule.comparison.study.rows import StudyTable, apart_from
+from opjoule.comparison.study.table import Best, best_systems, value_words
 from opjoule.plots.phases import figure_name
 from opjoule.plots.style import COLOURS, INK, canvas, legend
 
@@ -27,17 +26,13 @@ def grid_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]
     inside = [study.grid["down"], *study.grid["across"]]
     bests = best_systems(study)
     also = study.grid.get("also")
-    for place in dict.fromkeys(_beside(best, inside) for best in bests):
-        there = [best for best in bests if _beside(best, inside) == place]
+    for place in dict.fromkeys(apart_from(inside, best.place) for best in bests):
+        there = [best for best in bests if apart_from(inside, best.place) == place]
         for measure in study.best:
             place_bests = [best for best in there if best.measure in (measure, also)]
             if measure != also and any(best.measure == measure for best in place_bests):
                 name = figure_name(study, place, "winners", measure)
                 yield name, partial(grid_figure, study, place_bests)
-
-
-def _beside(best: Best, inside: Sequence[str]) -> Place:
-    return tuple((axis, value) for axis, value in best.place if axis not in inside)
 
 
 def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:

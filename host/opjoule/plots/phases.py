@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.comparison.study.best import mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
+from opjoule.comparison.study.table import mean_with_u
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.energy.comparison import Side
 from opjoule.opened.quantities import NONE

@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from opjoule.comparison.study.best import mean_with_u
-from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable
+from opjoule.comparison.study.rows import PhaseRow, Place, StudyTable, apart_from
+from opjoule.comparison.study.table import mean_with_u
 from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.plots.phases import figure_name, rows_of
 from opjoule.plots.style import COLOURS, FILLS, MARKERS, canvas, legend
@@ -26,9 +26,9 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
     axis = size_axis(study)
     if not axis:
         return
-    for place in dict.fromkeys(_beside(row, axis) for row in study.rows):
+    for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows):
         for measure in study.best:
-            if any(measure in row.measures for row in study.rows if _beside(row, axis) == place):
+            if any(measure in row.measures for row in study.rows if apart_from([axis], row.place) == place):
                 name = figure_name(study, place, "by", axis, measure)
                 yield name, partial(series_figure, study, axis, place, measure)
 
@@ -36,9 +36,11 @@ def series_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure
 def curve_figures(study: StudyTable) -> Iterator[tuple[str, Callable[[], Figure]]]:
     """Figures of time and energy over the axis of sizes for each phase and place, with a line for each system."""
     axis = size_axis(study)
-    for place in dict.fromkeys(_beside(row, axis) for row in study.rows) if axis else ():
+    for place in dict.fromkeys(apart_from([axis], row.place) for row in study.rows) if axis else ():
         for phase in study.phases:
-            rows = [row for row in study.rows if _beside(row, axis) == place and row.phase == phase]
+            rows = [
+                row for row in study.rows if apart_from([axis], row.place) == place and row.phase == phase
+            ]
             if any(CURVES[0] in row.measures for row in rows):
                 name = figure_name(study, place, "by", axis, phase, also="_")
                 yield name, partial(curve_figure, study, axis, rows)
@@ -81,7 +83,7 @@ def size_axis(study: StudyTable) -> str:
 
 def series_figure(study: StudyTable, axis: str, place: Place, measure: str) -> Figure:
     """Panels with logarithmic axes; each point is a mean over records with its interval (95 %)."""
-    rows = [row for row in study.rows if _beside(row, axis) == place and measure in row.measures]
+    rows = [row for row in study.rows if apart_from([axis], row.place) == place and measure in row.measures]
     phases = [phase for phase in study.phases if any(row.phase == phase for row in rows)]
     across = min(len(phases), PANELS_A_ROW)
     down = math.ceil(len(phases) / across)
@@ -116,7 +118,3 @@ def _line_style(number: int) -> dict[str, Any]:
     choices = {"color": COLOURS, "marker": MARKERS, "fillstyle": FILLS}
     style = {name: values[number % len(values)] for name, values in choices.items()}
     return {**style, "markersize": 3.5, "linewidth": 0.9}
-
-
-def _beside(row: PhaseRow, axis: str) -> Place:
-    return tuple((name, value) for name, value in row.place if name != axis)

@@ -213,9 +213,6 @@ def losses(lost: list[LostStretch]) -> list[Element]:
     return [table(head, body, "Lost stretches of the trace")] if body else []
 
 
-OFFSET = "offset"
-
-
 def sensor_errors(answer: Answer) -> list[Element]:
     """Table of the sensor's errors; nothing if the record does not state them."""
     sensor = answer.run.sensor
@@ -246,7 +243,7 @@ def _bounds(sensor: ErrorBounds) -> dict[str, str]:
     if sensor.calibration:
         return wire
     gains = {name: percent(bound) for name, bound in sensor.gain_errors_max.items()}
-    offset = {OFFSET: str(rounded(sensor.current_offset_max_a, None, "A", 2))}
+    offset = {"offset": str(rounded(sensor.current_offset_max_a, None, "A", 2))}
     heat = {}
     if sensor.heating_max_per_a2:
         heat = {HEAT: f"{percent(sensor.heating_max_per_a2)} per squared ampere"}

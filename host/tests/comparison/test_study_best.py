@@ -7,9 +7,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opjoule.comparison.study.best import best_csv, best_systems, mean_with_u
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.comparison.study.table import best_tables, how_sure, value_words
+from opjoule.comparison.study.table import (
+    best_csv,
+    best_systems,
+    best_tables,
+    how_sure,
+    mean_with_u,
+    value_words,
+)
 from opjoule.comparison.value_words import measure_words
 from opjoule.energy.comparison import Side
 from opjoule.plots.phases import joules, joules_u

@@ -7,9 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import PhaseRow, StudyTable, read_studies
-from opjoule.comparison.study.table import not_supported
+from opjoule.comparison.study.table import best_systems, not_supported
 from opjoule.energy.comparison import Side, differ, ratio
 from opjoule.evaluation.collection import collect
 from opjoule.evaluation.evidence import Evidence

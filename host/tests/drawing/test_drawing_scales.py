@@ -10,11 +10,11 @@ from opjoule.drawing.scales import (
     Scale,
     limits_about,
     limits_from_zero,
-    limits_of_ratios,
     log_ticks,
     stacked,
     ticks,
 )
+from opjoule.drawing.strips import MARGIN, ratio_axis
 
 VALUES = st.lists(st.tuples(st.floats(1e-6, 1e6), st.floats(0, 1e6)), min_size=1, max_size=20)
 
@@ -74,5 +74,5 @@ def test_an_axis_about_points_holds_them_and_a_logarithmic_one_stays_above_zero(
 
 
 def test_an_axis_of_ratios_holds_one_and_an_infinite_interval_does_not_stretch_it():
-    low, high = limits_of_ratios([(3.0, (1.0, math.inf), (0.0, math.inf))])
-    assert low <= 0.9 and 3.0 < high <= REACH * 3.0
+    axis = ratio_axis([(3.0, (1.0, math.inf), (0.0, math.inf))])
+    assert axis.low <= 0.9 and 3.0 < axis.high <= MARGIN * REACH * 3.0

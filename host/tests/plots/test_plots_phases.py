@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from opjoule.comparison.study.best import best_csv, best_systems
 from opjoule.comparison.study.rows import PhaseRow, StudyTable
-from opjoule.comparison.study.table import best_tables, too_short
+from opjoule.comparison.study.table import best_csv, best_systems, best_tables, too_short
 from opjoule.plots.phases import joules, seconds, study_figures
 from opjoule.plots.style import SIMULATED, drawn
 

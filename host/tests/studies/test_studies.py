@@ -12,8 +12,8 @@ from pathlib import Path
 import opjoule_study
 import pytest
 from opjoule.cli.commands import main, parse
-from opjoule.comparison.study.best import best_systems
 from opjoule.comparison.study.rows import agree, read_studies
+from opjoule.comparison.study.table import best_systems
 from opjoule.errors import BadInput
 from opjoule.studies.folder import find_study, known_studies
 

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 from opjoule.cli.commands import main
-from opjoule.comparison.study.best import best_csv, best_systems
 from opjoule.comparison.study.rows import PhaseRow, StudyTable, read_studies
+from opjoule.comparison.study.table import best_csv, best_systems
 from opjoule.plots.grid import grid_figures
 from opjoule.plots.series import curve_figures, series_figures
 from opjoule.plots.style import drawn

@@ -34,6 +34,11 @@ SAMPLES_MIN: Final = 10
 Place = tuple[tuple[str, str], ...]
 
 
+def apart_from(axes: Iterable[str], cell: Iterable[tuple[str, str]]) -> Place:
+    """A cell without the values of some axes."""
+    return tuple((axis, value) for axis, value in cell if axis not in axes)
+
+
 @dataclass(frozen=True)
 class PhaseRow:
     """One phase in one cell, of one record."""
@@ -79,7 +84,7 @@ class PhaseRow:
     @property
     def place(self) -> Place:
         """The cell without its system: systems are compared within it."""
-        return tuple((axis, value) for axis, value in self.cell.items() if axis != SYSTEM)
+        return apart_from([SYSTEM], self.cell.items())
 
 
 @dataclass(frozen=True)

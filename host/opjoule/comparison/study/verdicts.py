@@ -13,7 +13,7 @@ from typing import Any, Final
 from opjoule.comparison.cell_mean import comparison_side
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.comparison.contrasts import SINGLE_RUNS, TOO_SHORT_RUNS, Contrast, judged, why_not_judged
-from opjoule.comparison.study.rows import KIND, Place, StudyTable
+from opjoule.comparison.study.rows import KIND, Place, StudyTable, apart_from
 from opjoule.energy.comparison import Side
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.studies.definition import PaperConclusion
@@ -113,17 +113,16 @@ def _answers(of: PaperConclusion, samples: Sequence[Sample]) -> list[PaperVerdic
         most = max((int(sample.cell[of.largest]) for sample in one if of.largest in sample.cell), default=0)
         one = [sample for sample in one if int(sample.cell.get(of.largest, 0)) == most]
     answers = []
-    for place in dict.fromkeys(_place(sample, named) for sample in one):
-        sides = [[sample for sample in side if _place(sample, named) == place] for side in (one, other)]
+    for place in dict.fromkeys(apart_from(named, sample.cell.items()) for sample in one):
+        sides = [
+            [sample for sample in side if apart_from(named, sample.cell.items()) == place]
+            for side in (one, other)
+        ]
         if contrast := _contrast(of.measure, *sides):
             joules = next((energies for name in JOULES if (energies := _contrast(name, *sides))), None)
             simulated = any(sample.simulated for side in sides for sample in side)
             answers.append(PaperVerdict(of, place, contrast, joules, simulated))
     return answers or [PaperVerdict(of, ())]
-
-
-def _place(sample: Sample, named: Iterable[str]) -> Place:
-    return tuple((axis, value) for axis, value in sample.cell.items() if axis not in named)
 
 
 def _contrast(measure: str, one: Sequence[Sample], other: Sequence[Sample]) -> Contrast | None:
