@@ -97,8 +97,10 @@ class Contrast:
             return None
         return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
 
-    def turned(self) -> Contrast:
-        """The contrast with its sides exchanged."""
+    def greater_first(self) -> Contrast:
+        """The contrast with its greater side as `a`."""
+        if self.side_a.value >= self.side_b.value:
+            return self
         return replace(self, a=self.b, b=self.a, side_a=self.side_b, side_b=self.side_a)
 
     @property
@@ -174,9 +176,7 @@ def compare(
         names = ", ".join(quantity.label or quantity.key for quantity in quantities)
         raise DataFault(f"{names}: nothing to compare: {why}")
     if not question.against and question.by != (SIDE,):
-        in_order = [contrast.side_a.value >= contrast.side_b.value for contrast in contrasts]
-        pairs = zip(contrasts, in_order, strict=True)
-        contrasts = [contrast if ordered else contrast.turned() for contrast, ordered in pairs]
+        contrasts = [contrast.greater_first() for contrast in contrasts]
     energies = [contrast for contrast in contrasts if "_j" in contrast.quantity.key]
     if not all(contrast.side_a.shared and contrast.side_b.shared for contrast in energies):
         notes.append(

@@ -161,12 +161,9 @@ def plotted(
         axes: the only axes that distinguish cells; empty: AXES and those of the runs' campaigns.
     Raises: BadInput: no run of a workload, or simulated and real runs mixed.
     """
-    without, of_workloads = list(left_out), []
-    for run in runs:
-        if run.trace_only:
-            without.append(f"{run.place}: no workload was run")
-        else:
-            of_workloads.append(run)
+    runs = list(runs)
+    of_workloads = [run for run in runs if not run.trace_only]
+    without = [*left_out, *(f"{run.place}: no workload was run" for run in runs if run.trace_only)]
     if not of_workloads:
         raise BadInput(f"no run with a result to draw: {'; '.join(without[:3]) or 'no record'}")
     if len({run.simulated for run in of_workloads}) > 1:

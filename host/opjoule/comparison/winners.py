@@ -334,8 +334,7 @@ def _idle_contrasts(compared: Compared) -> Iterator[Contrast]:
             continue
         if sides := compared_sides(of, a, b, (mean_a, mean_b), compared.question):
             cannot = why_not_judged(*sides, too_short=False)
-            contrast = Contrast(of, a.stratum, a.name, b.name, *sides, cannot=cannot)
-            yield contrast if sides[0].value >= sides[1].value else contrast.turned()
+            yield Contrast(of, a.stratum, a.name, b.name, *sides, cannot=cannot).greater_first()
 
 
 def _tail_line(compared: Compared) -> str:

@@ -42,7 +42,7 @@ def text(x: float, y: float, words: str, anchor: str = "start", **more: str) -> 
 
 
 def x_axis(
-    scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str, **more: str
+    scale: Place, ticks: Iterable[tuple[float, str]], top: float, bottom: float, words: str
 ) -> list[Element]:
     """Vertical grid lines with their numbers below, and the axis label (`words`) below the numbers."""
     parts = []
@@ -50,8 +50,8 @@ def x_axis(
         parts.append(line(scale(value), top, scale(value), bottom, "grid"))
         # A centred number at the right edge would be cut.
         at, anchor = (WIDTH - 1, "end") if scale(value) > WIDTH - EDGE else (scale(value), "middle")
-        parts.append(text(at, bottom + 12, number, anchor, **more))
-    return [*parts, text(WIDTH - 14, bottom + 27, words, "end", **more)]
+        parts.append(text(at, bottom + 12, number, anchor))
+    return [*parts, text(WIDTH - 14, bottom + 27, words, "end")]
 
 
 def y_axis(

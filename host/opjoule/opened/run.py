@@ -265,8 +265,8 @@ class OpenedRun:
             return ()
         ends = np.array([(phase.start_board_ns, phase.end_board_ns) for phase in phases], np.int64)
         made = [
-            RunPhase(phase.name, phase.repeat, str(phase.role), float(start_s), float(end_s))
-            for phase, (start_s, end_s) in zip(phases, to_seconds(ends), strict=True)
+            RunPhase(phase.name, phase.repeat, str(phase.role), *ends_s)
+            for phase, ends_s in zip(phases, to_seconds(ends).tolist(), strict=True)
         ]
         return tuple(sorted(made, key=lambda phase: phase.start_s))
 

@@ -50,17 +50,6 @@ _CORRECTED: Final = f"""
 
 
 @dataclass(frozen=True)
-class _Read:
-    """The part of a record that is kept."""
-
-    folder: Path
-    row: Mapping[str, Any]
-    """The run's row of the results."""
-    correction: Mapping[str, float]
-    """Correction of its samples."""
-
-
-@dataclass(frozen=True)
 class OpenedRuns:
     """The records below some folders: `results`, and every sample, operation, event and counter of all of them."""
 
@@ -78,8 +67,8 @@ class OpenedRuns:
 
         A value that a run does not have is null.
         """
-        columns = dict.fromkeys(name for record in self._read for name in record.row)
-        return pa.Table.from_pylist([{**dict.fromkeys(columns), **record.row} for record in self._read])
+        columns = dict.fromkeys(name for row, _ in self._read for name in row)
+        return pa.Table.from_pylist([{**dict.fromkeys(columns), **row} for row, _ in self._read])
 
     @property
     def power(self) -> DuckDBPyRelation:
@@ -117,13 +106,14 @@ class OpenedRuns:
             raise BadInput(f"{' '.join(query.split())}: {str(error).splitlines()[0]}") from None
 
     @cached_property
-    def _read(self) -> list[_Read]:
+    def _read(self) -> list[tuple[dict[str, Any], dict[str, float]]]:
+        """Row of the results, and correction of the samples, of each record."""
         records = []
         for folder in self.folders:
             try:
                 with reading(folder):
                     record = RunRecord.open(folder)
-                    records.append(_Read(folder, _row(record), _correction(record)))
+                    records.append((_row(record), _correction(record)))
             except OpJouleError as error:
                 self.unreadable[str(folder)] = str(error)  # type: ignore[index]
         return records
@@ -164,14 +154,13 @@ class OpenedRuns:
 
     def _files(self, name: str, schema: pa.Schema) -> Iterator[dict[str, Any]]:
         """The file of one table in each record that has it, with the correction of its samples."""
-        for record in self._read:
-            path = record.folder / f"{name}.parquet"
+        for record, correction in self._read:
+            path = Path(record["run"]) / f"{name}.parquet"
             if not path.exists():
                 continue
             try:
                 open_parquet(path, schema).close()
-                row = {"path": str(path), "run": str(record.folder)}
-                yield {**row, **record.correction} if name == "power" else row
+                yield {"path": str(path), "run": record["run"], **(correction if name == "power" else {})}
             except OpJouleError as error:
                 self.unreadable[str(path)] = str(error)  # type: ignore[index]
 

@@ -44,9 +44,7 @@ def forest(compared: Compared) -> Figure:
 
 def _quantity(axes: Axes, contrasts: list[Contrast], compared: Compared, of: Definition) -> None:
     scale = ratio_scale(contrasts)
-    axes.set_xscale("log")
-    axes.set_xlim(scale.low, scale.high)
-    axes.set_ylim(len(contrasts) - 0.4, -0.6)
+    axes.set(xscale="log", xlim=(scale.low, scale.high), ylim=(len(contrasts) - 0.4, -0.6))
     axes.xaxis.set_major_locator(FixedLocator(scale.ticks(TICKS)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_locator(NullLocator())

@@ -47,8 +47,7 @@ def grid_figure(study: StudyTable, bests: Sequence[Best]) -> Figure:
         for number, column in enumerate(columns):
             if best := places.get((row, column)):
                 _cell(axes, study.systems, best, number, len(rows) - 1 - at)
-    axes.set_xlim(0, len(columns))
-    axes.set_ylim(0, len(rows))
+    axes.set(xlim=(0, len(columns)), ylim=(0, len(rows)))
     axes.set_xticks(np.arange(len(columns)) + 0.5, ["\n".join(column) for column in columns])
     axes.set_yticks(len(rows) - np.arange(len(rows)) - 0.5, [f"{name}  {value}" for name, value in rows])
     axes.tick_params(length=0, labelsize=6.5)

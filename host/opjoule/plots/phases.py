@@ -134,10 +134,9 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
             _bar_with_words(panel, group, energy_j, u_j, "J", at, style)
             point(panel, joules(group, "marginal_energy_j"), at)
     for panel in panels:
-        panel.set_xlim(-0.6, len(styles) - 0.4)
-        panel.set_ylim(0.0, panel.get_ylim()[1] * 1.08)
-        panel.set_xticks([])
-        panel.set_yticks([])
+        panel.set(
+            xlim=(-0.6, len(styles) - 0.4), ylim=(0.0, panel.get_ylim()[1] * 1.08), xticks=[], yticks=[]
+        )
         panel.spines[["top", "right", "left"]].set_visible(False)
     return _with_legend(figure, study, styles)
 

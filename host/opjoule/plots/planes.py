@@ -95,8 +95,7 @@ def _equal_products(axes: Axes) -> Line2D:
     style: dict[str, Any] = {"color": "#777777", "linewidth": 0.7, "linestyle": (0, (4, 3))}
     for power in range(math.floor(math.log10(x[0] * y[0])), math.ceil(math.log10(x[1] * y[1])) + 1):
         axes.plot(along, 10.0**power / along, zorder=0, **style)
-    axes.set_xlim(*x)
-    axes.set_ylim(*y)
+    axes.set(xlim=x, ylim=y)
     return Line2D([], [], label="equal energy times time, by tens", **style)
 
 

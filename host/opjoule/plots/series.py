@@ -65,8 +65,7 @@ def _with_legend(figure: Figure, study: StudyTable) -> Figure:
 
 def _panel(panel: Axes, title: str) -> None:
     panel.set_title(title, fontsize=8)
-    panel.set_xscale("log")
-    panel.set_yscale("log")
+    panel.set(xscale="log", yscale="log")
     panel.grid(color="#DDDDDD", linewidth=0.5)
     panel.spines[["top", "right"]].set_visible(False)
 

@@ -23,12 +23,8 @@ from opjoule.report.sections import HEAD, phase_rows
 from opjoule.units import Measured, Missing, Quantity, Unstated
 
 BANNER_STYLES = {
-    "simulated": "bold black on yellow",
-    "partial": "bold white on red",
-    "failed": "bold white on red",
-    "altered": "bold white on red",
-    "faulty": "bold white on red",
-    "warning": "bold black on yellow",
+    **dict.fromkeys(("simulated", "warning"), "bold black on yellow"),
+    **dict.fromkeys(("partial", "failed", "altered", "faulty"), "bold white on red"),
 }
 SHORT_SIMULATED = "no board was measured; these joules come from a power model"
 Line = tuple[str, str, str]

@@ -112,10 +112,11 @@ def power_track(trace: PowerTrace, axis: TimeAxis) -> Track:
 
 def phase_spans(run: Run, to_seconds: ToSeconds) -> list[PhaseSpan]:
     """Phases of run.json, in order of time."""
-    spans = []
-    for phase in run.phases:
-        start_s, end_s = to_seconds(np.array([phase.start_board_ns, phase.end_board_ns], dtype=np.int64))
-        spans.append(PhaseSpan(phase.name, phase.repeat, float(start_s), float(end_s)))
+    ends = np.array([(phase.start_board_ns, phase.end_board_ns) for phase in run.phases], np.int64)
+    spans = [
+        PhaseSpan(phase.name, phase.repeat, *ends_s)
+        for phase, ends_s in zip(run.phases, to_seconds(ends).tolist(), strict=True)
+    ]
     return sorted(spans, key=lambda span: span.start_s)
 
 

@@ -18,7 +18,6 @@ from opjoule.opened.exports.bundle import (
     Redaction,
     copy_runs,
     describe,
-    newest,
     pack,
     unpack,
 )
@@ -88,7 +87,7 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
         options.name or (study.title if study else f"OpJoule records: {options.out.stem}"),
         f"{mark}Energy of database operations: {counted(len(records), 'run record')} with figures.",
         options.license,
-        max(newest(records)),
+        max(run.found.started_utc or "" for run in runs),
         tuple(programs),
         simulated,
     )

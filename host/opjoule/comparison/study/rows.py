@@ -222,6 +222,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
             if phase not in known
         ]
         rows += record_rows
+    drawn = {key: newest.study[key] for key in ("per", "cold", "bars", "grid") if key in newest.study}
     return StudyTable(
         name,
         str(newest.study["called"]),
@@ -231,11 +232,8 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         tuple(lacking),
         len(in_time) - len(same_job),
         tuple(newest.study.get("unranked", ())),
-        str(newest.study.get("per", "")),
-        dict(newest.study.get("cold", {})),
-        dict(newest.study.get("bars", {})),
-        dict(newest.study.get("grid", {})),
-        tuple(tuple(answers) for answers in cells.values()),
+        runs=tuple(map(tuple, cells.values())),
+        **drawn,
     )
 
 

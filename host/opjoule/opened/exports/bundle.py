@@ -8,7 +8,7 @@ import json
 import re
 import shutil
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
@@ -230,9 +230,3 @@ def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
             digest = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # reads as a file does
         if digest != expected[name]:
             raise BadInput(f"{bundle}: {name} was changed since it was packed")
-
-
-def newest(records: Iterable[Path]) -> Iterator[str]:
-    """Start of each record, as ISO 8601."""
-    for record in records:
-        yield RunRecord.open(record).run.found.started_utc or ""

@@ -120,8 +120,7 @@ def _phases(run: OpenedRun, writer: _Writer, most: int | None) -> None:
             (phase.start_s, phase.end_s, f"{phase.name} {phase.repeat}" if several else phase.name)
             for phase in phases
         ]
-        if stretches:
-            writer.slices(name, sorted(stretches))
+        writer.slices(name, sorted(stretches))
 
 
 def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
@@ -135,9 +134,8 @@ def _power(run: OpenedRun, writer: _Writer, most: int | None) -> None:
         if "power_w" in columns:
             title = f"power, {name} of {track.samples_per_cell} samples{mark}"
             writer.counter(title, "W", track.bounds_s, columns["power_w"])
-    lost = [(gap.start_s, gap.end_s, f"{gap.lost_samples} samples lost") for gap in run.lost]
-    if lost:
-        writer.slices("lost samples", lost)
+    lost = ((gap.start_s, gap.end_s, f"{gap.lost_samples} samples lost") for gap in run.lost)
+    writer.slices("lost samples", lost)
 
 
 def _operations(run: OpenedRun, writer: _Writer, most: int | None) -> None:
