@@ -22,12 +22,10 @@ KINDS: Final = 10
 Place = Callable[[float], float]
 
 
-def drawing(
-    *parts: Child, height: float, label: str, width: float = WIDTH, class_: str = "drawing"
-) -> Element:
+def drawing(*parts: Child, height: float, label: str) -> Element:
     """The frame of a drawing in a page; `label` describes it for screen readers."""
-    box = f"0 0 {width:g} {height:g}"
-    return element("svg", *parts, viewBox=box, role="img", aria_label=label, class_=class_)
+    box = f"0 0 {WIDTH} {height:g}"
+    return element("svg", *parts, viewBox=box, role="img", aria_label=label, class_="drawing")
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
