@@ -48,8 +48,9 @@ def cell_mean(results: Sequence[Mapping[str, Any]], of: Definition) -> dict[str,
     reasons = [reason for number in (known or numbers) if (reason := getattr(number, "reason", ""))]
     if not known:
         return {"value": None, "u": None, "unit": unit, "reason": reasons[0] if reasons else "no run has it"}
-    value, why = fmean(number.value or 0.0 for number in known), "uncertainty not stated in a run"
-    return {"value": value, "u": None, "unit": unit, "runs": len(known), "reason": (*reasons, why)[0]}
+    value = fmean(number.value or 0.0 for number in known)
+    why = reasons[0] if reasons else "uncertainty not stated in a run"
+    return {"value": value, "u": None, "unit": unit, "runs": len(known), "reason": why}
 
 
 def sides_of(results: Sequence[Mapping[str, Any]], of: Definition) -> list[Side]:

@@ -48,17 +48,14 @@ def to_json(compared: Compared) -> dict[str, Any]:
             **({"condition": dict(group.stratum)} if group.stratum else {}),
             "name": group.name,
             "metric": quantity.key,
-            **{
-                name: number
-                for name, number in group.mean(quantity).items()
-                if name in ("value", "u", "unit")
-            },
+            **{name: mean[name] for name in ("value", "u", "unit")},
             "runs": [str(run.place) for run in group.runs],
             "warnings": marks_of(group.runs),
         }
         for quantity in compared.quantities
         for group in compared.groups
         if quantity.key in group.means
+        for mean in [group.mean(quantity)]
     ]
     contrasts = [
         {

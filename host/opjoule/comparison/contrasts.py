@@ -248,8 +248,7 @@ def _groups(runs: Sequence[ComparedRun], question: Question, sides: Mapping[int,
             ranks[part] = min(rank, ranks.get(part, rank))
     # In the campaign's order, else by name; before and after in that order.
     ordered = sorted(
-        by_group.items(),
-        key=lambda item: (*((ranks[part], part != BEFORE, part) for part in item[0]),),
+        by_group.items(), key=lambda item: [(ranks[part], part != BEFORE, part) for part in item[0]]
     )
     groups = [
         Group(dict(zip(apart, values, strict=True)), name, tuple(members))
@@ -282,7 +281,7 @@ def _quantities(runs: Sequence[ComparedRun], keys: Sequence[str]) -> list[Defini
     """Raises: BadInput: a key that a study of the runs does not have."""
     first = runs[0].quantities
     quantities = []
-    for key in keys or [first.headline.key]:
+    for key in dict.fromkeys(keys) or [first.headline.key]:
         quantity = first.get(key)
         if quantity is None:
             known = [quantity.key for quantity in first.shown("compared")]

@@ -82,7 +82,7 @@ KIND_COLOURS = tuple(f"--kind-{number}" for number in range(KINDS))
 
 
 def panels(answer: Answer, timeline: Timeline) -> list[dict[str, Any]]:
-    """One entry per panel; a panel whose data the record lacks is left out."""
+    """Panels of the time chart, for drawing/assets/panels.js; one whose data the record lacks is left out."""
     if "power" not in timeline.tracks:
         return []
     made = [_power(answer)]

@@ -103,9 +103,10 @@ def _rendered(
     cells = answers.cells
     if cells:
         main += _of_cells(answers, cells, folder, mark)
-    lines = element("ul", *(element("li", line) for line in [*notes(index), *answers.troubles]))
+    troubles = [*notes(index), *answers.troubles]
+    lines = element("ul", *(element("li", line) for line in troubles))
     fine = element("p", "Everything is comparable, nothing failed, nothing was measured again.")
-    main.append(section("troubles", "Further notes", lines if len(lines) else fine))
+    main.append(section("troubles", "Further notes", lines if troubles else fine))
     runs = cells.runs if cells else []
     table = _folded(all_runs(index, runs, folder), len(index or runs), "every run")
     main.append(section("runs", "Every run", table))
