@@ -13,7 +13,7 @@ from opjoule.databases.registry import database_called
 from opjoule.devices.connection.sessions import database_folder, remove_sessions, stop_and_fetch
 from opjoule.devices.connection.shell import Shell
 from opjoule.devices.media.medium import FOLDER as KEPT_FOLDER
-from opjoule.devices.media.medium import KeptDatabases, Medium, read_free_bytes
+from opjoule.devices.media.medium import KeptDatabases, read_free_bytes
 from opjoule.devices.preparation.preparation import Preparation
 from opjoule.devices.programs.binaries import Programs
 from opjoule.devices.programs.disturbance import TAG as DISTURBANCE
@@ -58,7 +58,6 @@ class Board:
         *,
         facts: Mapping[str, Any],
         session: str,
-        medium: Medium,
         kept: str = "",
         preparation: Preparation,
         probe: ProbeOptions,
@@ -78,8 +77,8 @@ class Board:
         self.name, self.cores = name, cores
         self.shell = shell
         self.programs = programs
-        self.medium = medium
         self.preparation = preparation
+        self.medium = medium = preparation.medium
         self.kept = KeptDatabases(shell, kept or f"{medium.path.rstrip('/')}/{KEPT_FOLDER}")
         boot_id = str(facts.get("boot_id", ""))
         self.runner = Runner(shell, programs.probe, session, pin=pin, under=probe.under, boot_id=boot_id)

@@ -105,13 +105,15 @@ class SupplyPath:
     def to_json(self) -> dict[str, Any]:
         """The supply path in the form of run.json."""
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("shunt_ohm", "shunt_tolerance", "shunt_from", "supply_v")
-            },
+            "shunt_ohm": self.shunt_ohm,
+            "shunt_tolerance": self.shunt_tolerance,
+            "shunt_from": self.shunt_from,
+            "supply_v": self.supply_v,
             "supply_v_stated": self.stated,
-            **{name: getattr(self, name) for name in ("cable_ohm", "sense_ohm")},
-            **{name: getattr(self.profile, name) for name in ("peak_current_a", "least_voltage_v")},
+            "cable_ohm": self.cable_ohm,
+            "sense_ohm": self.sense_ohm,
+            "peak_current_a": self.profile.peak_current_a,
+            "least_voltage_v": self.profile.least_voltage_v,
             "board_v": self.board_v,
             "remedy": self.remedy,
         }

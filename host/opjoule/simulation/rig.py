@@ -220,9 +220,8 @@ def _board(profile: Profile, folder: Path, probe: ProbeOptions, options: RigSetu
         installed_here(options.root / "build", options.database),
         facts={**read_facts(shell).values, "connection": "simulated"},
         session=str(folder),
-        medium=Medium(str(options.storage)),
         kept=str(options.kept or ""),
-        preparation=Preparation(shell, str(options.storage)),
+        preparation=Preparation(shell, Medium(str(options.storage))),
         probe=probe,
         disturbance=options.disturbance,
     )

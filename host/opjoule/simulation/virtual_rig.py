@@ -225,10 +225,9 @@ def virtual_rig(
         made = board_on(
             *(shell, board.profile, _medium(board.medium, user)),
             builds=root / "build",
-            sync=line,
+            probe=ProbeOptions(line, extra=live, start=start),
             wanted=StateSettings().changed(settings, "--state"),
             disturbance=disturbance,
-            probe=ProbeOptions(line, extra=live, start=start),
         )
         opened.callback(made.close)
         emulated = "qemu-system-aarch64 (emulated: no figure of it says anything about speed)"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from loopback_sshd import Link, Sshd
-from opjoule.devices.board import Board
+from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.media.medium import Medium
@@ -76,7 +76,7 @@ def board(shell, storage) -> Board:
         find_profile("rpi4"),
         Medium(str(storage)),
         builds=BUILDS,
-        sync=None,
+        probe=ProbeOptions(),
         wanted=KEEP,
         journal=str(Path(storage).parent / "journal"),
     )
@@ -327,7 +327,7 @@ HOST = """
 import sys, time
 from pathlib import Path
 from opjoule.devices.programs import runner
-from opjoule.devices.board import Board
+from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.media.medium import Medium
 from opjoule.devices.profiles import find_profile
 from opjoule.devices.rig.board import board_on
@@ -338,7 +338,7 @@ shell = SshConnection(target, options)
 medium = Medium(storage)
 journal = f"{storage}-journal"
 device = board_on(
-    shell, find_profile("rpi4"), medium, builds=Path(builds), sync=None, wanted=KEEP, journal=journal
+    shell, find_profile("rpi4"), medium, builds=Path(builds), probe=ProbeOptions(), wanted=KEEP, journal=journal
 )
 device.prepare()
 device.probe.begin_files("repeat-1")

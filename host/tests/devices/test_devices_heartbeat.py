@@ -5,6 +5,7 @@ import queue
 import threading
 
 import pytest
+from opjoule.devices.connection import shell
 from opjoule.devices.connection.shell import beat_until
 from opjoule.errors import LinkFault
 
@@ -15,9 +16,10 @@ def thread_named(name):
     return next((each for each in threading.enumerate() if each.name == name), None)
 
 
-def test_beats_come_until_the_end():
+def test_beats_come_until_the_end(monkeypatch):
+    monkeypatch.setattr(shell, "BEAT_S", 0.001)
     ended, beats = threading.Event(), queue.SimpleQueue()
-    beat_until(ended, lambda: beats.put("."), "until-the-end", 0.001)
+    beat_until(ended, lambda: beats.put("."), "until-the-end")
     running = thread_named("until-the-end")
     assert [beats.get(timeout=LIMIT_S) for _ in range(3)] == ["."] * 3
     ended.set()
@@ -33,7 +35,8 @@ def closed_pipe():
 
 
 @pytest.mark.parametrize("fault", ["pipe", "closed", "link"])
-def test_nobody_who_listens_is_the_end_and_no_traceback(fault, capsys):
+def test_nobody_who_listens_is_the_end_and_no_traceback(fault, capsys, monkeypatch):
+    monkeypatch.setattr(shell, "BEAT_S", 0.001)
     pipe = closed_pipe()
     if fault == "closed":
         pipe.close()
@@ -45,7 +48,7 @@ def test_nobody_who_listens_is_the_end_and_no_traceback(fault, capsys):
             raise LinkFault("the board is gone")
         pipe.write(b".")
 
-    beat_until(threading.Event(), beat, fault, 0.001)
+    beat_until(threading.Event(), beat, fault)
     assert called.wait(LIMIT_S)
     if running := thread_named(fault):
         running.join(LIMIT_S)

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 from loopback_sshd import Link
-from opjoule.devices.board import Board
+from opjoule.devices.board import Board, ProbeOptions
 from opjoule.devices.connection.ssh import SshConnection
 from opjoule.devices.connection.steps import HELPER
 from opjoule.devices.media.medium import Medium
@@ -52,7 +52,7 @@ def board(shell: SshConnection, medium: Medium | None = None, **wanted: str) -> 
         find_profile("virtual"),
         medium or MEDIUM,
         builds=ROOT / "build",
-        sync="gpio:/dev/gpiochip0:0",
+        probe=ProbeOptions("gpio:/dev/gpiochip0:0"),
         wanted=StateSettings().changed({**WANTED, **wanted}, "test"),
         cpufreq="/run/cpu",
     )

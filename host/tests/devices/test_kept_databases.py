@@ -14,6 +14,7 @@ import pytest
 from opjoule.cli.commands import main, parse
 from opjoule.cli.measure.planning import make_plan
 from opjoule.databases.registry import find_database
+from opjoule.devices.board import ProbeOptions
 from opjoule.devices.connection.sessions import database_folder, find_sessions, new_session, remove_sessions
 from opjoule.devices.connection.shell import LocalShell
 from opjoule.devices.media.medium import FOLDER, KeptDatabases, find_kept, remove_kept
@@ -272,7 +273,7 @@ def test_a_medium_that_is_made_anew_each_time_is_refused(tmp_path, file_system):
         find_profile("rpi4"),
         BoardMedium(str(tmp_path / "medium")),
         builds=ROOT / "build",
-        sync=None,
+        probe=ProbeOptions(),
         wanted=StateSettings().changed({"file_system": file_system}, "test"),
         journal=str(tmp_path / "journal"),
     )

@@ -42,7 +42,7 @@ def test_without_a_file_both_ways_on_are_named(tmp_path):
         ("[device.rpi4]\n", "[meter] port is missing"),
         (
             GOOD.replace("[device.rpi4]", "storage = 3\n[device.rpi4]", 1),
-            "[meter] storage must be text, not 3",
+            '[meter] storage must be text, for example "fnirsi", not 3',
         ),
         (GOOD.replace("sync =", "synk ="), "did you mean 'sync'?"),
         (GOOD.replace('sync = "none"', "sync = 3"), "sync must be text"),

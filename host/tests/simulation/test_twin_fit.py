@@ -123,9 +123,9 @@ def test_energies_by_phase_add_up_and_the_sentence_names_the_worst(fitted):
 
 
 def test_what_other_programs_take_of_a_signatures_idle_stretches_is_no_power_of_its_busy_ones():
-    alone = SignatureLevels(3.0, 5.0, 0.01, core_s=8.0, busy_s=2.0, idle_s=2.0)
+    alone = SignatureLevels(3.0, 5.0, core_s=8.0, busy_s=2.0, idle_s=2.0)
     assert alone.busy_cores(rest_w=3.0) == (4.0, 0.0)
-    disturbed = SignatureLevels(3.5, 5.0, 0.01, core_s=10.0, busy_s=2.0, idle_s=2.0)
+    disturbed = SignatureLevels(3.5, 5.0, core_s=10.0, busy_s=2.0, idle_s=2.0)
     busy, idle = disturbed.busy_cores(rest_w=3.0)
     assert (busy, idle) == (pytest.approx(4.0), pytest.approx(1.0))
 

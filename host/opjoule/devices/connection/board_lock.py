@@ -4,11 +4,10 @@ import select
 import subprocess
 import threading
 
-from opjoule.devices.connection.shell import Shell, beat_until, end_by_input
+from opjoule.devices.connection.shell import SILENCE_S, Shell, beat_until, end_by_input
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault
 
-SILENCE_S = 20
 _ANSWER_S = 30.0
 _RELEASE_S = 30.0
 _HOLD = script("hold_lock.sh")

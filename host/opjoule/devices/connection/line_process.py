@@ -41,8 +41,8 @@ class Dialogue:
         with self._lock:
             self._running()
 
-    def ask(self, question: str = "") -> tuple[int, str, int]:
-        """(host_ns when the question left, the answer, host_ns when it arrived).
+    def ask(self, question: str = "") -> tuple[str, int]:
+        """(the answer, host_ns when it arrived).
 
         Raises: LinkFault: no answer within 30 s, or the process ended.
         """
@@ -50,7 +50,6 @@ class Dialogue:
             process = self._running()
             assert process.stdin and process.stdout
             try:
-                sent_ns = time.monotonic_ns()
                 process.stdin.write(question.encode() + b"\n")
                 process.stdin.flush()
                 answered = select.select([process.stdout], [], [], _ANSWER_S)[0]
@@ -60,7 +59,7 @@ class Dialogue:
                 answer = b""
             if not answer.endswith(b"\n"):
                 raise LinkFault(f"{self._shell.target} does not answer: {self._last_words()}")
-            return sent_ns, answer.decode(errors="replace").strip(), received_ns
+            return answer.decode(errors="replace").strip(), received_ns
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self._process is None or self._process.poll() is not None:

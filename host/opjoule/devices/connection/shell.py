@@ -11,6 +11,9 @@ from typing import Any, Final, Self
 from opjoule.errors import BadInput, DeviceFault, LinkFault
 
 BEAT_S: Final = 5.0
+"""Less than half of SILENCE_S."""
+SILENCE_S: Final = 20
+"""A program on a board that hears nothing from the host for this long ends."""
 
 
 @dataclass(frozen=True)
@@ -121,20 +124,16 @@ def end_by_input(process: subprocess.Popen[Any], limit_s: float) -> None:
         process.wait()
 
 
-def beat_until(
-    ended: threading.Event, beat: Callable[[], object], name: str, period_s: float = BEAT_S
-) -> None:
-    """Calls `beat` every few seconds in its own thread, until `ended` is set or the program stops listening.
+def beat_until(ended: threading.Event, beat: Callable[[], object], name: str) -> None:
+    """Calls `beat` every BEAT_S in its own thread, until `ended` is set or the program stops listening.
 
-    Args:
-        beat: raises OSError, ValueError (a closed pipe) or LinkFault if nobody listens; the next request to the program
-            reports the reason.
-        period_s: less than half of the silence after which the program ends [s].
+    `beat` raises OSError, ValueError (a closed pipe) or LinkFault if nobody listens; the next request to the program
+    reports the reason.
     """
 
     def run() -> None:
         try:
-            while not ended.wait(period_s):
+            while not ended.wait(BEAT_S):
                 beat()
         except (OSError, ValueError, LinkFault):
             return

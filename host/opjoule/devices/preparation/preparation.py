@@ -53,12 +53,12 @@ class Preparation:
     """Preparation of a board without settings: only the directory on its medium is created."""
 
     shell: Shell
-    storage: str
+    medium: Medium
 
     def prepare(self) -> list[str]:
         """Brings the board into its measuring state; returns a line for each action."""
-        make_storage(self.shell, self.storage, "free some space, or start anew")
-        return [f"directory {self.storage}"]
+        make_storage(self.shell, self.medium.path, "free some space, or start anew")
+        return [f"directory {self.medium.path}"]
 
     def watch_state(self, steering: Callable[[], dict[str, Any]]) -> StateWatch | None:
         """The state gate, to be started after prepare(); None if there is no state to watch."""
@@ -86,7 +86,6 @@ class BoardPreparation(Preparation):
 
     profile: Profile
     board: BoardFacts
-    medium: Medium
     _: KW_ONLY
     sync: str | None
     """The sync line's carrier, which the user must have access to; None for no sync line."""
@@ -131,7 +130,7 @@ class BoardPreparation(Preparation):
         """The state gate of this measurement; `steering` reads the adjustment of the board's clock."""
         device = self._blocks.by_number(self._storage_number)
         whole = self._blocks.devices.get(device.whole, device) if device else None
-        storage = self.storage
+        storage = self.medium.path
         known = [whole.model, whole.serial, f"{whole.size_bytes} bytes"] if whole else [storage]
         return StateWatch(
             self.shell,

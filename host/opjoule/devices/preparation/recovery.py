@@ -5,9 +5,9 @@ from contextlib import closing
 from functools import partial
 from pathlib import Path
 
-from opjoule.devices.connection.board_lock import SILENCE_S, BoardLock
+from opjoule.devices.connection.board_lock import BoardLock
 from opjoule.devices.connection.sessions import find_sessions, remove_sessions, stop_and_fetch
-from opjoule.devices.connection.shell import Shell
+from opjoule.devices.connection.shell import SILENCE_S, Shell
 from opjoule.devices.connection.steps import (
     JOURNAL,
     Change,

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import IO, Any, Final, TypeVar
 
 from opjoule.clocks.exchanges import Exchange
-from opjoule.devices.connection.shell import Shell, beat_until, end_by_input
+from opjoule.devices.connection.shell import SILENCE_S, Shell, beat_until, end_by_input
 from opjoule.devices.on_board import script
 from opjoule.errors import DeviceFault, LinkFault
 from opjoule.operations.board_files import PHASE_BEGIN, PHASE_END, PhaseMark
@@ -30,7 +30,6 @@ WORDS: Final = (HELLO, "clock", "pending", "files", "signature", "steering", "dr
 _INT64: Final = 1 << 63
 ANSWER_S = 30.0
 START_S = 60.0
-SILENCE_S = 20
 PERIOD_MS = 100
 """Interval between two samples of the board's counters."""
 WAITING_MAX = 10_000

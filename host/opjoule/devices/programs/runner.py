@@ -15,15 +15,13 @@ from pathlib import Path
 
 from opjoule.devices.connection.line_process import LineProcess
 from opjoule.devices.connection.sessions import fetch_files, stop_and_fetch
-from opjoule.devices.connection.shell import Shell, beat_until
+from opjoule.devices.connection.shell import SILENCE_S, Shell, beat_until
 from opjoule.errors import LinkFault, RigFault
 
 PROBE_FOLDER = "probe"
 """Folder of the probe's own files, in the session's folder."""
 _MAKE_FIFO = 'mkdir -p -- "$1" && mkfifo -- "$2"'
 _RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
-SILENCE_S = 20
-"""A workload without a message from the host for this long is stopped."""
 RECONNECT_S = 120.0
 INTERRUPT_S = 30.0
 """Time limit from the request to the end: the probe kills a workload after 10 s."""

@@ -46,7 +46,7 @@ def open_board(
             board.profile,
             place,
             builds=builds,
-            sync=None if carrier == "none" else carrier,
+            probe=ProbeOptions(None if carrier == "none" else carrier),
             wanted=state or described.state,
             cpufreq=described.cpufreq,
             history=builds / "media-speeds.json",
@@ -68,7 +68,7 @@ def board_on(
     medium: Medium,
     *,
     builds: Path,
-    sync: str | None,
+    probe: ProbeOptions,
     wanted: StateSettings,
     cpufreq: str = CPUFREQ,
     journal: str = JOURNAL,
@@ -76,26 +76,15 @@ def board_on(
     database: str = "",
     server: ServerPrograms | None = None,
     disturbance: Disturbance | None = None,
-    probe: ProbeOptions | None = None,
 ) -> Board:
     """A real board behind a shell, with its facts read and its programs installed; it closes the shell.
 
-    Args:
-        probe: options of the probe, instead of the sync line alone.
     Raises: LinkFault, DeviceFault: the board is out of reach, or a program cannot be installed.
     """
     session = new_session()
     facts = read_facts(shell, journal=journal, session=session)
     lasting = BoardPreparation(
-        shell,
-        medium.path,
-        profile,
-        facts,
-        medium,
-        sync=sync,
-        wanted=wanted,
-        cpufreq=cpufreq,
-        history=history,
+        shell, medium, profile, facts, sync=probe.sync, wanted=wanted, cpufreq=cpufreq, history=history
     )
     try:
         cores = int(facts.values.get("processors") or profile.cores)
@@ -106,9 +95,8 @@ def board_on(
             install_programs(shell, builds, facts.machine, facts.cache, database),
             facts=facts.values,
             session=f"{facts.work}/{session}",
-            medium=medium,
             preparation=lasting,
-            probe=probe or ProbeOptions(sync),
+            probe=probe,
             pin=wanted.pin,
             disturbance=disturbance,
             server=server,

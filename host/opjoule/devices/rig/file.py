@@ -29,7 +29,7 @@ memory_mb = 1024
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -43,6 +43,7 @@ from opjoule.toml_file import as_struct, as_table, read_toml
 
 CPUFREQ = "/sys/devices/system/cpu"
 RIG_BYTES_MAX = 1 << 20
+_TABLES: Final = ("meter", "room", "supply", "device")
 _WITH_PASSWORD: Final = re.compile(r"ssh:(//|ssh://)?[^@/]*:[^@/]*@")
 
 
@@ -94,6 +95,11 @@ class RigRoom(Struct, frozen=True):
     """Temperature for the sensor's calibration; None: within 5 K of the calibration's own."""
 
 
+class _Meters(Struct, frozen=True):
+    port: Annotated[str | None, Meta(description='text, for example "serial:/dev/ttyACM0"')] = None
+    storage: Annotated[str | None, Meta(description='text, for example "fnirsi"')] = None
+
+
 class Rig(Struct, frozen=True):
     """The whole of rig.toml."""
 
@@ -117,41 +123,22 @@ class Rig(Struct, frozen=True):
 def read_rig(path: Path) -> Rig:
     """Reads and checks rig.toml. Raises: BadInput: no such file, not TOML, a missing, unknown or malformed key."""
     data = _read_toml(path)
-    _check_names("table", data, _TABLES, f"{path}:")
-    _check_names("key", as_table(data.get("meter", {}), f"{path}: [meter]"), _METERS, f"{path}: [meter]")
-    meter, storage_meter = (_meter(path, data, key, of) for key, of in _METERS.items())
-    if meter is None:
-        raise BadInput(f'{path}: [meter] port is missing; write for example port = "{_METERS["port"]}"')
+    for name in data:
+        if name not in _TABLES:
+            raise BadInput(f"{path}: {unknown('table', name, _TABLES)}")
+    meters = as_struct(data.get("meter", {}), _Meters, f"{path}: [meter]")
+    if meters.port is None:
+        raise BadInput(f'{path}: [meter] port is missing; write for example port = "serial:/dev/ttyACM0"')
     devices = as_table(data.get("device", {}), f"{path}: [device.NAME]")
     described = {name: _device(f"{path}: [device.{name}", table) for name, table in devices.items()}
     return Rig(
         path,
-        meter,
+        meters.port,
         described,
         as_struct(data.get("supply", {}), RigSupply, f"{path}: [supply]"),
         as_struct(data.get("room", {}), RigRoom, f"{path}: [room]"),
-        storage_meter,
+        meters.storage,
     )
-
-
-_TABLES: Final = ("meter", "room", "supply", "device")
-_METERS: Final = {"port": "serial:/dev/ttyACM0", "storage": "fnirsi"}
-"""Keys of [meter] with an example each."""
-
-
-def _check_names(thing: str, names: Collection[str], known: Collection[str], where: str) -> None:
-    """Raises: BadInput: one of `names` is not in `known`; the message begins with `where`."""
-    for name in names:
-        if name not in known:
-            raise BadInput(f"{where} {unknown(thing, name, known)}")
-
-
-def _meter(path: Path, data: Mapping[str, Any], key: str, example: str) -> str | None:
-    """A meter by its key in [meter]; None if it is absent."""
-    name = data.get("meter", {}).get(key)
-    if name is not None and not isinstance(name, str):
-        raise BadInput(f'{path}: [meter] {key} must be text, not {name!r}; for example "{example}"')
-    return name
 
 
 def _read_toml(path: Path) -> dict[str, Any]:

@@ -264,7 +264,7 @@ class DatabaseServer(ServerSetup):
             rows.writerow(_COLUMNS)
             while not self._ended.wait(_PERIOD_S):
                 try:
-                    _, answer, host_ns = self._dialogue.ask()
+                    answer, host_ns = self._dialogue.ask()
                 except OpJouleError:
                     return  # the server or the link has ended: the measurement reports it
                 hundredths, ticks, kib, read, written = (int(part) for part in answer.split())

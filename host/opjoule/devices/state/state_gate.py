@@ -236,12 +236,12 @@ class StateWatch:
                 if turn % round(PERIOD_S / FLAGS_PERIOD_S) == 0:
                     self._read()
                 else:
-                    self._flags.add(*parse_flags(*self._dialogue.ask("flags")[1].split()))
+                    self._flags.add(*parse_flags(*self._dialogue.ask("flags")[0].split()))
             except OpJouleError:
                 continue  # the measurement handles a lost link
 
     def _read(self) -> StateReading:
-        reading = StateReading.parse(self._dialogue.ask()[1])
+        reading = StateReading.parse(self._dialogue.ask()[0])
         self._readings.append(reading)
         self._flags.add(reading.throttled, reading.under_voltage_alarm)
         if reading.temperature_c is not None:

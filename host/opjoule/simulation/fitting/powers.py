@@ -53,7 +53,6 @@ class Observed:
     """Block of each window, for correlated errors."""
     phase: Int64Array
     """Record and phase of each window, as one number."""
-    record: Int64Array
 
 
 def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[BoolArray]]:
@@ -78,7 +77,6 @@ def observed(records: Sequence[Recorded], cores: int) -> tuple[Observed, list[Bo
                 one.windows_of(Role.BASELINE)[used],
                 number * 10**6 + (since_s / BLOCK_S).astype(np.int64),
                 number * 10**6 + windows.phase[used] + 1,
-                np.full(int(used.sum()), number, np.int64),
             )
         )
     columns = zip(*(vars(part).values() for part in parts), strict=True)

@@ -67,8 +67,6 @@ class SignatureLevels:
 
     idle_w: float
     busy_w: float
-    standard_u_w: float
-    """Uncertainty of the difference, from the spread of its stretches [W]."""
     core_s: float
     """Processor time of all stretches, by the board's counters [s]."""
     busy_s: float
@@ -103,8 +101,6 @@ class Recorded:
     signature: SignatureLevels | None
     syncs: Intervals
     """Calls that waited for the medium, on the board's clock."""
-    lag_s: float = 0.0
-    """Place of the first window on the record's time axis [s]."""
 
     def windows_of(self, role: Role) -> BoolArray:
         """Windows in phases of one role, without their lead-in, shape (n,)."""
@@ -152,7 +148,6 @@ def read_recorded(path: Path) -> Recorded:
         trace,
         signature_levels(load_changes(events).board_ns, trace, system, clock.to_target),
         background(events).get(SYNC, NO_SYNCS),
-        float(clock.to_target(int(windows.start_ns[0])) - trace.meter_ns[0] + trace.period_ns // 2) * 1e-9,
     )
 
 
@@ -251,9 +246,8 @@ def signature_levels(
     busy_w, idle_w = stretch_w[held & (number % 2 == 0)], stretch_w[held & (number % 2 == 1)]
     if busy_w.size < 4 or idle_w.size < 4:
         return None
-    u_w = float(np.hypot(*(part_w.std(ddof=1) / np.sqrt(part_w.size) for part_w in (busy_w, idle_w))))
     times_s = _signature_times_s(change_ns, system)
-    return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), u_w, *times_s) if times_s[1] else None
+    return SignatureLevels(float(idle_w.mean()), float(busy_w.mean()), *times_s) if times_s[1] else None
 
 
 def _signature_times_s(change_ns: Int64Array, system: pa.Table) -> tuple[float, float, float]:
