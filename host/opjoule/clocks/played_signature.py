@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -11,6 +10,7 @@ from opjoule.clocks.clock_map import Float64Array, Int64Array
 from opjoule.clocks.load_pattern import STEPS_A_CHIP, LoadPattern, signature_chips
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit, fit_signature
 from opjoule.errors import AlignmentError
+from opjoule.operations.board_files import BoardEdges
 
 CHIP_MS: Final = 20
 """Length of a chip for a meter that samples at least every 5 ms; 255 chips are 5.1 s."""
@@ -36,41 +36,32 @@ def chips_text(number: int) -> str:
     return "".join(str(chip) for chip in signature_chips(number))
 
 
-@dataclass(frozen=True)
-class PlayedPattern:
-    """One pattern as the board logged it."""
-
-    change_ns: Int64Array
-    """[board_ns], shape (n,)"""
-    level: Int64Array
-    """after each change, 1 for busy, shape (n,)"""
-    u_ns: Float64Array
-    """standard uncertainty of each change, shape (n,)"""
-
-    def pattern(self) -> LoadPattern:
-        """The pattern for the fit. Raises: AlignmentError: the log is torn or out of order."""
-        alternating = np.arange(self.level.size) % 2 == 0
-        if self.level.size < 2 or self.level.size % 2 or not np.array_equal(self.level == 1, alternating):
-            raise AlignmentError(f"load signature: the board's log of it is torn ({self.level.size} changes)")
-        try:
-            return LoadPattern(self.change_ns)
-        except ValueError as error:
-            raise AlignmentError(f"load signature: {error}") from None
+def _pattern(played: BoardEdges) -> LoadPattern:
+    """The pattern that the board logged. Raises: AlignmentError: the log is torn or out of order."""
+    changes = played.level.size
+    alternating = np.arange(changes) % 2 == 0
+    if changes < 2 or changes % 2 or not np.array_equal(played.level == 1, alternating):
+        raise AlignmentError(f"load signature: the board's log of it is torn ({changes} changes)")
+    try:
+        return LoadPattern(played.board_ns)
+    except ValueError as error:
+        raise AlignmentError(f"load signature: {error}") from None
 
 
 def fit_played(
     meter_ns: Int64Array,
     power_w: Float64Array,
-    played: Sequence[PlayedPattern],
+    played: Sequence[BoardEdges],
     conversion_ns: int,
     load_u_ns: float = DELAY_U_NS,
 ) -> SignatureFit:
     """Map from the board's clock to the meter's; see fit_signature.
 
+    `played`: the changes of each pattern.
     `load_u_ns`: standard uncertainty of the time from a logged change to the load, without the log's own.
     Raises: AlignmentError: see fit_signature; or a torn log.
     """
-    patterns = [one.pattern() for one in played]
+    patterns = [_pattern(one) for one in played]
     # All changes share the same delay, so averaging does not reduce its uncertainty.
     logged_u_ns = max((float(np.mean(one.u_ns)) for one in played), default=0.0)
     return fit_signature(meter_ns, power_w, patterns, conversion_ns, math.hypot(load_u_ns, logged_u_ns))

@@ -9,7 +9,7 @@ import numpy as np
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.edges import EdgePairs, fit_edges, match_edges
 from opjoule.clocks.exchanges import fit_exchanges
-from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
+from opjoule.clocks.played_signature import chip_ms, chips_text, fit_played
 from opjoule.clocks.signature import SignatureFit
 from opjoule.commissioning.desk import CheckedFigure, Defects, OpenDesk, Picture, Setup, Verdict
 from opjoule.commissioning.running import DeskRecording, Running
@@ -168,7 +168,7 @@ def by_exchanges(recorded: DeskRecording) -> ClockMap:
 
 def clock_evidence(recorded: DeskRecording) -> ClockEvidence:
     """Evidence in a recording on the clocks of board and meter."""
-    played = [PlayedPattern(e.board_ns, e.level.astype(np.int64), e.u_ns) for e in recorded.load_changes()]
+    played = recorded.load_changes()
     trace, good = recorded.trace, recorded.trace.good
 
     def fit() -> SignatureFit:

@@ -26,7 +26,7 @@ from opjoule.trace.power_trace import PowerTrace
 from opjoule.units import AT_LEAST, Measured, Unstated
 
 LOST_FRACTION_MAX = 0.1
-"""Default limit for the part of a window that may be lost without its charge; above it there is no energy."""
+"""Limit for the part of a window that may be lost without its charge; above it there is no energy."""
 
 
 @dataclass(frozen=True)
@@ -150,30 +150,23 @@ class EnergyResult:
         return budget.energy(self.energy.value).scale(1.0 / self.window.duration_s, "W")
 
 
-def window_energy_j(
-    trace: PowerTrace | Cells,
-    window: Window,
-    sensor: ErrorBounds,
-    *,
-    lost_fraction_max: float = LOST_FRACTION_MAX,
-) -> EnergyResult:
+def window_energy_j(trace: PowerTrace | Cells, window: Window, sensor: ErrorBounds) -> EnergyResult:
     """Energy drawn inside one window, partial samples at both edges included.
 
     Args:
         trace: samples on the meter clock; for many windows of one trace pass `Cells.of(trace)`.
         window: start and end on the meter clock [ns], with their standard uncertainty.
         sensor: error bounds and range of the sensor.
-        lost_fraction_max: largest part of the window that may be lost without its charge being known.
     Returns: energy [J] with expanded uncertainty and budget; idle power is not subtracted.
     Raises:
         WindowError: the window is empty or reaches outside the trace.
-        GapError: lost samples cover more of the window than the limit.
+        GapError: lost samples cover more of the window than LOST_FRACTION_MAX.
     Source: midpoint cells; uncertainty after JCGM 100:2008, 5.1.2; docs/method/energy.md.
     """
     cells = trace if isinstance(trace, Cells) else Cells.of(trace)
     _check_covered(cells, window)
     loss = loss_in(cells, window.start_ns, window.end_ns, sensor)
-    _check_lost(loss, window, lost_fraction_max)
+    _check_lost(loss, window)
     timebase = window.timebase or Timebase.of_meter(sensor)
     rate = timebase.rate
     span, known = (window.start_ns, window.end_ns), (window.u_ns, window.u_duration_ns)
@@ -238,12 +231,13 @@ def _check_covered(cells: Cells, window: Window) -> None:
         )
 
 
-def _check_lost(loss: Loss, window: Window, limit: float) -> None:
+def _check_lost(loss: Loss, window: Window) -> None:
     fraction = loss.unknown_s / ((window.end_ns - window.start_ns) * 1e-9)
-    if fraction > limit:
+    if fraction > LOST_FRACTION_MAX:
         raise GapError(
             f"{100 * fraction:.1f} % of window {_s(window.start_ns)} to {_s(window.end_ns)} s was lost "
-            f"({loss.lost_samples} samples), limit {100 * limit:.1f} %: check the meter's cable and the host's load"
+            f"({loss.lost_samples} samples), limit {100 * LOST_FRACTION_MAX:.1f} %: "
+            "check the meter's cable and the host's load"
         )
 
 

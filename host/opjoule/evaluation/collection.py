@@ -8,10 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
-from opjoule.clocks.played_signature import PlayedPattern, fit_played
+from opjoule.clocks.played_signature import fit_played
 from opjoule.clocks.signature import DELAY_U_NS, SignatureFit
 from opjoule.energy.cells import Cells
 from opjoule.energy.error_bounds import ErrorBounds
@@ -191,8 +190,7 @@ def _signature(
 ) -> Callable[[], SignatureFit] | None:
     """A function that fits the load signature and records the fit's quality; None if the board played none."""
     files = [table for name, table in events.by_file.items() if name.startswith(f"{SIGNATURE}-")]
-    changes = [edges for edges in map(load_changes, files) if edges.board_ns.size]
-    played = [PlayedPattern(edges.board_ns, edges.level.astype(np.int64), edges.u_ns) for edges in changes]
+    played = [edges for edges in map(load_changes, files) if edges.board_ns.size]
     if not played or trace is None:
         return None
 

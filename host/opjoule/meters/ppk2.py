@@ -44,6 +44,8 @@ _GONE = (OSError, termios.error)
 """Errors of a port that has disappeared; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF
+_SYNC_BIT: Final = 24
+"""Logic input D0."""
 _COARSE_OHM: Final = 0.043
 """Shunt of the largest range."""
 OFFSET_MAX_A: Final = 1e-3
@@ -103,9 +105,9 @@ class Modifiers:
 class Ppk2Assembler(StreamAssembler):
     """Turns the byte stream into events; holds the state between start and stop."""
 
-    def __init__(self, modifiers: Modifiers, supply_v: float, sync_input: int = 0) -> None:
+    def __init__(self, modifiers: Modifiers, supply_v: float) -> None:
         super().__init__(DELIVERY_NS, 2 * DELIVERY_NS)
-        self._modifiers, self._supply_v, self._sync_bit = modifiers, supply_v, 24 + sync_input
+        self._modifiers, self._supply_v = modifiers, supply_v
         self._rest = b""
         self._next = 0
         self._counter: int | None = None
@@ -167,7 +169,7 @@ class Ppk2Assembler(StreamAssembler):
         return events + self._following(samples, BLOCK * SAMPLE_NS)[0]
 
     def _edges_in(self, words: npt.NDArray[np.uint32]) -> list[MeterEvent]:
-        levels = (words >> self._sync_bit & 1).astype(np.int8)
+        levels = (words >> _SYNC_BIT & 1).astype(np.int8)
         before = int(levels[0]) if self._level is None else self._level
         self._level = int(levels[-1])
         events: list[MeterEvent] = []

@@ -45,7 +45,7 @@ class PhaseMark:
 
 @dataclass(frozen=True)
 class BoardEdges:
-    """Sync edges made by the board, each array of shape (n,)."""
+    """Edges of the sync line, or changes of the load, made by the board; each array of shape (n,)."""
 
     board_ns: Int64Array
     level: npt.NDArray[np.int8]

@@ -5,7 +5,7 @@ import pytest
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.clocks.exchanges import Exchange
 from opjoule.clocks.load_pattern import LoadPattern, signature_chips
-from opjoule.clocks.played_signature import PlayedPattern, chip_ms, chips_text, fit_played
+from opjoule.clocks.played_signature import chip_ms, chips_text, fit_played
 from opjoule.errors import AlignmentError
 from opjoule.evaluation.alignment import INTERRUPT_EDGE_U_NS, METER_EDGE_U_NS, ClockEvidence, align
 from opjoule.operations.board_files import BoardEdges
@@ -19,16 +19,16 @@ OFFSET_NS = 5_000_000_000
 
 def played(number, start_ns, u_ns=1000.0):
     changes = LoadPattern.of_chips(signature_chips(number), CHIP_NS, start_ns).change_ns
-    return PlayedPattern(changes, (np.arange(changes.size) + 1) % 2, np.full(changes.size, u_ns))
+    return BoardEdges(changes, (np.arange(changes.size) + 1) % 2, np.full(changes.size, u_ns))
 
 
 def recorded(patterns, noise_w=0.02, period_ns=200_000):
     """Trace of a meter whose clock is OFFSET_NS behind the board's."""
-    last_ns = int(patterns[-1].change_ns[-1]) + 2_000_000_000
+    last_ns = int(patterns[-1].board_ns[-1]) + 2_000_000_000
     meter_ns = np.arange(period_ns // 2, last_ns - OFFSET_NS, period_ns)
     power_w = np.random.default_rng(4).normal(3.0, noise_w, meter_ns.size)
     for each in patterns:
-        state = np.searchsorted(each.change_ns, meter_ns + OFFSET_NS, side="right") % 2
+        state = np.searchsorted(each.board_ns, meter_ns + OFFSET_NS, side="right") % 2
         power_w += 1.5 * state
     return meter_ns, power_w
 
@@ -55,15 +55,15 @@ def test_a_disturbed_board_widens_the_uncertainty_by_what_it_logged():
 
 
 def test_one_late_change_does_not_shorten_the_chip():
-    late = BEFORE.change_ns.copy()
+    late = BEFORE.board_ns.copy()
     late[10] = late[11] - 300_000
-    found = fitted([PlayedPattern(late, BEFORE.level, BEFORE.u_ns), AFTER])
+    found = fitted([BoardEdges(late, BEFORE.level, BEFORE.u_ns), AFTER])
     assert found.rival < 0.5
 
 
 @pytest.mark.parametrize("damage", ["torn", "repeated", "reversed", "empty"])
 def test_a_torn_log_is_refused(damage):
-    change_ns, level, u_ns = BEFORE.change_ns, BEFORE.level, BEFORE.u_ns
+    change_ns, level, u_ns = BEFORE.board_ns, BEFORE.level, BEFORE.u_ns
     keep = {
         "torn": slice(0, 11),
         "repeated": [0, 1, 1, 2],
@@ -71,7 +71,7 @@ def test_a_torn_log_is_refused(damage):
         "empty": slice(0, 0),
     }[damage]
     with pytest.raises(AlignmentError, match="load signature"):
-        fitted([PlayedPattern(change_ns[keep], level[keep], u_ns[keep]), AFTER])
+        fitted([BoardEdges(change_ns[keep], level[keep], u_ns[keep]), AFTER])
 
 
 def test_a_slow_meter_gets_longer_chips_and_too_slow_a_one_none():

@@ -178,13 +178,8 @@ def test_a_gap_without_charge_is_bounded_by_what_flowed_around_it():
 
 
 def test_a_gap_with_too_few_samples_around_is_bounded_by_the_range_of_the_sensor():
-    current_a = np.full(20, 0.5)
-    result = window_energy_j(
-        with_gap(current_a, 10, 2, charge=False),
-        Window(0, 19 * PERIOD_NS, 0.0),
-        SENSOR,
-        lost_fraction_max=0.2,
-    )
+    current_a = np.full(24, 0.5)
+    result = window_energy_j(with_gap(current_a, 10, 2, charge=False), Window(0, 23 * PERIOD_NS, 0.0), SENSOR)
     assert result.lost_bounds_j == pytest.approx((0.0, 2 * PERIOD_NS * 1e-9 * 5 * 3.2))
 
 
