@@ -130,7 +130,7 @@ def _numbers(of: Contrast | None) -> list[float | str]:
 
 def write_conclusions(folder: Path, places: Sequence[str], name: str) -> Path:
     """Writes the verdicts on one study's conclusions as a CSV table; returns its path. Raises: as verdicts_of."""
-    [(study, answers)] = verdicts_of(places, name)
+    study, answers = verdicts_of(places, name)[-1]
     path = folder / f"{Path(study.name).name}-conclusions.csv"
     write_whole(path, csv_text([COLUMNS, *(_row(study, answer) for answer in answers)]).encode())
     return path
