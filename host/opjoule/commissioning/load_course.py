@@ -202,17 +202,11 @@ def _line(
     }
 
 
-@dataclass(frozen=True)
-class FullLoad:
-    """Recording of the board with all processors and its medium at work."""
+def take_full(desk: OpenDesk) -> tuple[DeskRecording, list[str]]:
+    """Records the board while all processors are busy and the medium is written.
 
-    recorded: DeskRecording
-    flags: tuple[str, ...]
-    """Reports of the board's firmware about its supply, one line each."""
-
-
-def take_full(desk: OpenDesk) -> FullLoad:
-    """Records the board while all processors are busy and the medium is written."""
+    Returns: the recording, and reports of the board's firmware about its supply, one line each.
+    """
     desk.set_up(Setup.BOARD)
     with desk.prepared() as board, desk.recording("full", board) as running:
         running.wait(1.0)
@@ -226,13 +220,15 @@ def take_full(desk: OpenDesk) -> FullLoad:
         writer.join()
         running.catch_up_to(played.end_board_ns)
         broken = watch.stop().broken if watch else []
-    flags = tuple(line for line in broken if line.startswith("firmware reports"))
-    return FullLoad(running.recorded(), flags)
+    return running.recorded(), [line for line in broken if line.startswith("firmware reports")]
 
 
-def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
-    """Judges whether the supply's voltage is high enough and the current is within the sensor's range."""
-    recorded = taken.recorded
+def judge_full(recorded: DeskRecording, flags: Sequence[str], profile: Profile) -> Verdict:
+    """Judges whether the supply's voltage is high enough and the current is within the sensor's range.
+
+    Args:
+        flags: reports of the board's firmware about its supply.
+    """
     least = least_voltage(recorded.corrected, recorded.bounds) if recorded.bounds.voltage_step_v else None
     most_a = float(recorded.corrected.current_a[recorded.trace.good].max())
     clipped = recorded.captured.clipped_samples
@@ -255,13 +251,13 @@ def judge_full(taken: FullLoad, profile: Profile) -> Verdict:
             f"{clipped} samples are at the end of the sensor's range",
             "use a wider range= or a smaller shunt (docs/reference/sensors.md)",
         )
-    for flag in taken.flags:
+    for flag in flags:
         faults.add(
             flag,
             "the supply is too weak for this load: check the voltage above, and the board's own cable and plug",
         )
     low = f", at least {least.voltage_v:.2f} V" if least else ""
-    return Verdict.of(f"up to {most_a:.2f} A{low}, {len(taken.flags)} flags", faults, figures)
+    return Verdict.of(f"up to {most_a:.2f} A{low}, {len(flags)} flags", faults, figures)
 
 
 def take_long(desk: OpenDesk) -> DeskRecording:

@@ -83,7 +83,7 @@ STEPS: Final = (
         "full-load",
         "Full load and medium",
         "least voltage 0.1 V above the board's limit, no flag, nothing clipped",
-        lambda desk, kept, _: load_course.judge_full(load_course.take_full(desk), desk.profile),
+        lambda desk, kept, _: load_course.judge_full(*load_course.take_full(desk), desk.profile),
         board=True,
     ),
     DeskStep(

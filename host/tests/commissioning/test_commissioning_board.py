@@ -14,7 +14,6 @@ from opjoule.clocks.cross_check import Check
 from opjoule.clocks.exchanges import Exchange
 from opjoule.commissioning.desk import StepOutcome
 from opjoule.commissioning.load_course import (
-    FullLoad,
     LevelReading,
     judge_errors,
     judge_full,
@@ -229,7 +228,7 @@ def test_full_load_leaves_the_board_its_voltage_and_the_sensor_its_range(
         lambda time_s: np.where(abs(time_s - 2.0) < 0.1, least_v, 5.0),
         captured=CaptureSummary(clipped_samples=clipped),
     )
-    verdict = judge_full(FullLoad(dip, flags), RPI4)
+    verdict = judge_full(dip, flags, RPI4)
     assert verdict.outcome is outcome and advice in verdict.advice
 
 
