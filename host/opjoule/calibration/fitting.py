@@ -1,11 +1,9 @@
 """Fits a calibration to points, or reports in one line which figure cannot be trusted and why."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -56,7 +54,7 @@ class ReferencePoint:
     course: PointCourse | None = field(default=None, compare=False, repr=False)
     """The sensor's readings while the shunt warmed up; None: not recorded."""
 
-    def warmed(self, heating: Heating) -> ReferencePoint:
+    def warmed(self, heating: Heating) -> Self:
         """The point with its warmth computed for this heating, if its course is known."""
         return replace(self, warmth_a2=self.course.kept_warmth_a2(heating)) if self.course else self
 

@@ -1,10 +1,8 @@
 """A sensor's reading at a steady load: mean and standard uncertainty over a stretch of its raw trace."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -126,7 +124,7 @@ class ReadPoint:
         u_ns: float,
         period_ns: int,
         steady: bool,
-    ) -> ReadPoint:
+    ) -> Self:
         """The reading over a stretch of the meter's clock. Raises: CalibrationFault: as mean_reading()."""
         start_ns, end_ns = span_ns
         kept_ns = start_ns + round((end_ns - start_ns) * KEPT_FROM) if steady else start_ns

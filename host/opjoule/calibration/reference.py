@@ -4,12 +4,10 @@ A reference's gain and zero errors are common to all points, so that more points
 of its last digit and the noise of its samples differ from point to point.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 import numpy as np
 
@@ -34,7 +32,7 @@ class Accuracy:
     """[A], [V] or [ohm]"""
 
     @classmethod
-    def of(cls, text: str, unit: str) -> Accuracy:
+    def of(cls, text: str, unit: str) -> Self:
         """Parses "0.05%+2mV", as a maker or a certificate states it.
 
         A maker's bounds count as rectangular distributions; a certificate's expanded uncertainty ends with "k=2".

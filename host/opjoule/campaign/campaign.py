@@ -9,8 +9,6 @@ all conditions have the same operations.
 Source: Box, Hunter, Hunter, Statistics for Experimenters, 2nd edition, chapter 4 (randomised block designs).
 """
 
-from __future__ import annotations
-
 import random
 import sys
 import time
@@ -21,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import opjoule
 from opjoule.campaign.measurement import program_commit
@@ -120,7 +118,7 @@ class Campaign:
         retries: int = 0,
         resume: bool = False,
         shared: bool = False,
-    ) -> Campaign:
+    ) -> Self:
         """Reads the state of a campaign from the records of its folder.
 
         Args:

@@ -1,12 +1,11 @@
 """Equipment and results of a commissioning step: connections, the meter, the board, a second meter, the verdict."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum
 from pathlib import Path
+from typing import Self
 
 from opjoule.commissioning.dialogue import Parts
 from opjoule.commissioning.running import DeskRecording, OpenMeter, Running
@@ -81,7 +80,7 @@ class Verdict:
         picture: Picture | None = None,
         *,
         broken: StepOutcome = StepOutcome.FAILED,
-    ) -> Verdict:
+    ) -> Self:
         """A passed verdict if there are no faults; else one whose words begin with the faults.
 
         Args:
@@ -94,12 +93,12 @@ class Verdict:
         return cls(broken, said, advice, figures, picture)
 
     @classmethod
-    def failed(cls, words: str, advice: str) -> Verdict:
+    def failed(cls, words: str, advice: str) -> Self:
         """Verdict on a step that could not be carried out."""
         return cls(StepOutcome.FAILED, words, advice)
 
     @classmethod
-    def skipped(cls, why: str) -> Verdict:
+    def skipped(cls, why: str) -> Self:
         """Verdict on a step that was left out, with the reason."""
         return cls(StepOutcome.SKIPPED, why)
 

@@ -1,12 +1,10 @@
 """Questions to the person at the desk, answered at a terminal or by a script; and the parts of the rig."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from opjoule.calibration.reference import Accuracy
 from opjoule.energy.error_bounds import SQRT3
@@ -125,7 +123,7 @@ class Parts:
     """Resistance between the two places where the meters read the voltage, without the rig's shunt."""
 
     @classmethod
-    def asked(cls, dialogue: DeskDialogue) -> Parts:
+    def asked(cls, dialogue: DeskDialogue) -> Self:
         """Asks for each part. Raises: Stopped."""
         answers: dict[str, str] = {}
         for key, question, default, check in _QUESTIONS:

@@ -1,11 +1,9 @@
 """Connection to a scheduler, and through it to its workers."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from distributed import Client, Security
 from distributed.client import FutureCancelledError
@@ -41,7 +39,7 @@ class Link:
         """Identity of the scheduler: another one at the same address has no record of earlier requests."""
 
     @classmethod
-    async def to(cls, address: str, security: Security | None) -> Link:
+    async def to(cls, address: str, security: Security | None) -> Self:
         """Connects to a scheduler. Raises: SchedulerGone: no answer. RigFault: the answer is not from a scheduler."""
         made: Any = Client
         parts: Any = get_address_host_port

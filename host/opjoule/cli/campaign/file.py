@@ -3,14 +3,12 @@
 Reference: docs/how-to/run-a-campaign.md.
 """
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, Self
 
 from opjoule.campaign.axes import AXES, axis, words_of
 from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
@@ -127,7 +125,7 @@ class CampaignFile:
     """Whether other command lines may measure further cells into its folder."""
 
     @classmethod
-    def read(cls, path: Path) -> CampaignFile:
+    def read(cls, path: Path) -> Self:
         """Reads a campaign's file. Raises: BadInput: the file cannot be read, or its first mistake."""
         try:
             entry = read_toml(path)
@@ -141,7 +139,7 @@ class CampaignFile:
             raise BadInput(f"{path}: {error}") from None
 
     @classmethod
-    def _of(cls, entry: Mapping[str, Any], path: Path) -> CampaignFile:
+    def _of(cls, entry: Mapping[str, Any], path: Path) -> Self:
         check_keys(entry, KEYS)
         seed, blocks = _whole(entry, "seed", 1, 0, SEED_MAX), _whole(entry, "repeats", 5, 1, REPEATS_MAX)
         cells = _cells(entry, seed)

@@ -3,14 +3,12 @@
 Standard library only.
 """
 
-from __future__ import annotations
-
 import json
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Final
+from typing import ClassVar, Final, Self
 
 from opjoule.cli.argument_types import directory, port, seconds, seed, share, time_span
 from opjoule.cli.campaign.file import CampaignFile, needs_of_cells, restored_cell
@@ -262,7 +260,7 @@ class PlannedCampaign:
     @classmethod
     def checked(
         cls, parser: Parser, options: CampaignOptions | StudyOptions, read: Callable[[], CampaignFile]
-    ) -> PlannedCampaign:
+    ) -> Self:
         """The campaign that `read` returns; ends the program if that fails or its cells cannot be measured together."""
         try:
             file = read()
