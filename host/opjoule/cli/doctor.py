@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -111,22 +111,16 @@ class Listener:
 @contextmanager
 def listening(meter_name: str) -> Iterator[Listener | None]:
     """Reads the meter of this name during the block; None if it cannot be opened."""
-    meter = None
-    try:
-        meter = open_meter(meter_name)
-        meter.open()
-        listener = Listener(meter, has_sync_input=bool(address_of(meter_name).kind.sync_input))
-        listener.start()
-    except OpJouleError:
-        if meter:
-            meter.close()
-        yield None  # the meter's own check has reported the fault
-        return
-    try:
-        yield listener
-    finally:
-        listener.stop()
-        meter.close()
+    with ExitStack() as opened:
+        heard = None
+        with suppress(OpJouleError):  # the meter's own check has reported the fault
+            meter = opened.enter_context(closing(open_meter(meter_name)))
+            meter.open()
+            listener = Listener(meter, has_sync_input=bool(address_of(meter_name).kind.sync_input))
+            listener.start()
+            opened.callback(listener.stop)
+            heard = listener
+        yield heard
 
 
 def flow_finding(name: str, flow: tuple[float, float] | None, bounds: ErrorBounds) -> Finding:

@@ -12,7 +12,6 @@ from typing import Any, Final, NoReturn, Self
 
 from opjoule.campaign.axes import AXES, axis, words_of
 from opjoule.cli.argument_types import REPEATS_MAX, SEED_MAX
-from opjoule.cli.command import Needs
 from opjoule.cli.measure.options import (
     MEASURE,
     JobOptions,
@@ -21,7 +20,6 @@ from opjoule.cli.measure.options import (
     YcsbOptions,
 )
 from opjoule.errors import BadInput, suggestion
-from opjoule.studies.folder import find_study
 from opjoule.toml_file import (
     axis_values,
     check_keys,
@@ -85,26 +83,6 @@ def cell_options(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOpti
     parser.error = error  # type: ignore[method-assign]
     options = YcsbOptions.parsed(parser, words)
     return replace(options, blocks=bool(options.blocks))  # a campaign has as many runs as it needs
-
-
-def needs_of_cells(cells: Sequence[PlanningOptions]) -> Needs:
-    """Set-up for every cell that is measured here."""
-    virtual = any(cell.device == "virtual" for cell in cells)
-    packages: dict[str, None] = {}
-    for cell in cells:  # Debian packages that a cell needs on this computer, its simulated board
-        if isinstance(cell, JobOptions) and cell.simulate:
-            of_values = find_study(cell.folder).packages
-            packages |= dict.fromkeys(
-                name for value in cell.cell.values() for name in of_values.get(value, ())
-            )
-    return Needs(
-        loader=True,
-        simulate=virtual or any(cell.simulate for cell in cells),
-        ycsb=any(isinstance(cell, YcsbOptions) and cell.generator == "ycsb" for cell in cells),
-        virtual=virtual,
-        packages=tuple(packages),
-        board=next((cell.architecture for cell in cells if cell.architecture), ""),
-    )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import ClassVar, Final, Self
 
 from opjoule.cli.argument_types import directory, port, seconds, seed, share, time_span
-from opjoule.cli.campaign.file import CampaignFile, needs_of_cells, restored_cell
+from opjoule.cli.campaign.file import CampaignFile, restored_cell
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.measure.options import (
     STORAGE_HELP,
@@ -22,6 +22,7 @@ from opjoule.cli.measure.options import (
     RigOptions,
     SimulateOptions,
     YcsbOptions,
+    needs_of_measurements,
 )
 from opjoule.cli.options import EXCLUSIVE, Options, Parser, flag, option, positional, repeated, required
 from opjoule.errors import BadInput
@@ -231,7 +232,7 @@ CELL: Final = Command(
     "opjoule.cli.campaign.fleet:run_cell",
     "Measures the job in a worker's folder.",
     checked=_read_cell,
-    needs=lambda cell: replace(needs_of_cells([cell.options]), fleet=True),
+    needs=lambda cell: replace(needs_of_measurements([cell.options]), fleet=True),
 )
 
 
@@ -281,7 +282,7 @@ def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
     if campaign.options.dry_run or campaign.options.scheduler:
         loader = any(isinstance(cell, YcsbOptions) for cell in cells)  # it checks the workload
         return Needs(loader=loader, fleet=not campaign.options.dry_run)
-    return needs_of_cells(cells)
+    return needs_of_measurements(cells)
 
 
 CAMPAIGN: Final = Command(

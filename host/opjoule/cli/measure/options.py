@@ -26,6 +26,7 @@ from opjoule.cli.options import (
 )
 from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.studies.definition import Part
+from opjoule.studies.folder import find_study
 
 WHAT: Final = "what is measured"
 HOW: Final = "how it is measured"
@@ -276,12 +277,10 @@ class YcsbOptions(PlanningOptions, WorkloadOptions, DatabaseOption):
 
 def needs_of_measurement(options: PlanningOptions) -> Needs:
     """Set-up that a measurement on this computer's rig needs."""
-    ycsb = isinstance(options, YcsbOptions) and options.generator == "ycsb"
     if options.dry_run:  # the loader checks the workload
+        ycsb = isinstance(options, YcsbOptions) and options.generator == "ycsb"
         return Needs(loader=isinstance(options, YcsbOptions), ycsb=ycsb)
-    virtual = options.device == "virtual"
-    simulate = options.simulate or virtual
-    return Needs(loader=True, simulate=simulate, ycsb=ycsb, virtual=virtual, board=options.architecture)
+    return needs_of_measurements([options])
 
 
 MEASURE: Final = Command(
@@ -381,3 +380,23 @@ class JobOptions(PlanningOptions, StudyCell):
     parts: tuple[Part, ...]
     dataset: Path | None = field(default=None, metadata={"type": Path})
     connections: Path | None = field(default=None, metadata={"type": Path})
+
+
+def needs_of_measurements(cells: Sequence[PlanningOptions]) -> Needs:
+    """Set-up for measurements, or cells of a campaign, on this computer's rig."""
+    virtual = any(cell.device == "virtual" for cell in cells)
+    packages: dict[str, None] = {}
+    for cell in cells:  # Debian packages that a cell needs on this computer, its simulated board
+        if isinstance(cell, JobOptions) and cell.simulate:
+            of_values = find_study(cell.folder).packages
+            packages |= dict.fromkeys(
+                name for value in cell.cell.values() for name in of_values.get(value, ())
+            )
+    return Needs(
+        loader=True,
+        simulate=virtual or any(cell.simulate for cell in cells),
+        ycsb=any(isinstance(cell, YcsbOptions) and cell.generator == "ycsb" for cell in cells),
+        virtual=virtual,
+        packages=tuple(packages),
+        board=next((cell.architecture for cell in cells if cell.architecture), ""),
+    )
