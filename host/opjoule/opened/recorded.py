@@ -90,10 +90,8 @@ RATE_WIDTHS_S = tuple(digit * 10.0**power for power in range(-3, 4) for digit in
 ToSeconds = Callable[[npt.NDArray[np.int64]], Floats]
 
 
-def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track | None:
-    """Completed operations per second, in total and by kind, in equal bins."""
-    if len(operations) == 0:
-        return None
+def operation_track(operations: OperationTable, to_seconds: ToSeconds, duration_s: float) -> Track:
+    """Completed operations per second, in total and by kind, in equal bins; there is at least one operation."""
     over_s = np.diff(to_seconds(operations.board_ns[[0, -1]])).item()
     least_s = max(duration_s / RATE_BINS, RATE_COUNT * over_s / len(operations))
     width_s = next((width for width in RATE_WIDTHS_S if width >= least_s), RATE_WIDTHS_S[-1])

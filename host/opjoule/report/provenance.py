@@ -62,7 +62,7 @@ def essentials(run: Run) -> Element:
     """Versions, seed, meter and sensor in one table; the rest of run.json is folded below."""
     loader = run.loader.get("run-1") or LoaderSummary()
     facts, device, meter, bounds = run.found, run.found.device, run.found.meter, run.sensor
-    lines = {
+    lines: dict[str, Sequence[object]] = {
         "started": (facts.started_utc,),
         "OpJoule": (facts.opjoule,),
         "database": (loader.database, loader.database_version),
@@ -73,10 +73,9 @@ def essentials(run: Run) -> Element:
         "meter": (meter.kind, meter.board, meter.serial_number),
         "firmware": (meter.firmware_version,),
         "sensor": tuple(f"{sensor.model} at {sensor.address:#04x}" for sensor in meter.sensors),
-        "shunt": (_shunt(bounds),),
-        "meter's own bounds": (_own_bounds(bounds),),
-        "calibration": (_calibration(facts, bounds),),
     }
+    if bounds:
+        lines |= {**_stated_errors(bounds), "calibration": (_calibration(facts, bounds),)}
     body = []
     for name, parts in lines.items():
         if line := ", ".join(str(part) for part in parts if part is not None):
@@ -84,32 +83,25 @@ def essentials(run: Run) -> Element:
     return table(("what", "which"), body, "Essentials")
 
 
-def _calibration(facts: Found, bounds: ErrorBounds | None) -> str | None:
-    if bounds is None:
-        return None
+def _calibration(facts: Found, bounds: ErrorBounds) -> str:
     if bounds.calibration is None:
         return "none: bounds from the data sheets"
     return facts.calibrations.get(bounds.sensor_id, bounds.calibration.identity)
 
 
-def _shunt(bounds: ErrorBounds | None) -> str | None:
-    if bounds is None or bounds.shunt is None:
-        return None
-    parts = [f"{bounds.shunt.ohm:g} \N{GREEK CAPITAL LETTER OMEGA}"]
-    parts += [f"tolerance {percent(bounds.shunt.tolerance)}"]
-    parts += [bounds.shunt.origin] if bounds.shunt.origin else []
-    parts += [f"gain error at most {percent(bounds.gain_errors_max[CURRENT])}"]
-    return ", ".join(parts)
-
-
-def _own_bounds(bounds: ErrorBounds | None) -> str | None:
-    if bounds is None or bounds.shunt is not None:
-        return None
-    gains = {name: percent(error) for name, error in bounds.gain_errors_max.items()}
+def _stated_errors(bounds: ErrorBounds) -> dict[str, Sequence[object]]:
+    """The shunt or, for a meter with a built-in one, the meter's own bounds."""
+    gains, shunt = {name: percent(error) for name, error in bounds.gain_errors_max.items()}, bounds.shunt
+    if shunt:
+        ohm = f"{shunt.ohm:g} \N{GREEK CAPITAL LETTER OMEGA}"
+        gain = f"gain error at most {gains[CURRENT]}"
+        return {"shunt": (ohm, f"tolerance {percent(shunt.tolerance)}", shunt.origin or None, gain)}
     if POWER in gains:
-        return f"power within {gains[POWER]} and {rounded(bounds.current_offset_max_a, None, 'W', 2)}"
-    offset = rounded(bounds.current_offset_max_a, None, "A", 2)
-    return f"current within {gains[CURRENT]} and {offset}, voltage within {gains[VOLTAGE]}"
+        words = f"power within {gains[POWER]} and {rounded(bounds.current_offset_max_a, None, 'W', 2)}"
+    else:
+        offset = rounded(bounds.current_offset_max_a, None, "A", 2)
+        words = f"current within {gains[CURRENT]} and {offset}, voltage within {gains[VOLTAGE]}"
+    return {"meter's own bounds": (words,)}
 
 
 def faults(answer: Answer) -> list[Element]:

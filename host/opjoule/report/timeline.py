@@ -71,22 +71,21 @@ def read_timeline(
     system = _noted(notes, lambda: table_of(record, "system"))
     events = _noted(notes, lambda: table_of(record, "events"))
     runs = [phase for phase in record.run.phases if phase.role is Role.WORK]
-    of_runs = None
+    of_runs = OperationTable.empty()
     if operations:
+        tracks["operations"] = operation_track(operations, to_seconds, duration_s)
         parts = [operations.started_in(run.start_board_ns, run.end_board_ns) for run in runs]
         of_runs = OperationTable.concatenate(parts)
-    made = {
-        "operations": operation_track(operations, to_seconds, duration_s) if operations else None,
-        "system": system_track(system, to_seconds) if system else None,
-    }
+    if system and (counters := system_track(system, to_seconds)) is not None:
+        tracks["system"] = counters
     return Timeline(
         duration_s,
-        tracks | {name: track for name, track in made.items() if track is not None},
+        tracks,
         axis.lost,
         phase_spans(record.run, to_seconds),
         event_lanes(events, to_seconds) if events else [],
-        of_runs.latency_by_kind if of_runs else {},
-        counted_latency(of_runs) if of_runs else None,
+        of_runs.latency_by_kind,
+        counted_latency(of_runs),
         notes,
     )
 

@@ -139,17 +139,10 @@ class StudyTable:
         return [*self.lacking, *disagreements(self.rows)]
 
 
-def study_of(record: RunRecord) -> Mapping[str, Any] | None:
-    """The study in a record's plan; None for a record without a study."""
-    study = record.document.get("plan", {}).get("study", {})
-    return study if study.get("name") == KIND else None
-
-
 @dataclass(frozen=True)
 class _Measured:
     """One finished record of a study."""
 
-    path: Path
     record: RunRecord
     study: Mapping[str, Any]
     """The study as stated in the plan."""
@@ -193,8 +186,9 @@ def read_studies(records: Iterable[Path]) -> list[StudyTable]:
     for path in records:
         with suppress(OpJouleError):
             record = RunRecord.open(path)
-            if record.status != "partial" and (study := study_of(record)):
-                by_study.setdefault(str(study["study"]), []).append(_Measured(path, record, study))
+            study = record.document.get("plan", {}).get("study", {})
+            if record.status != "partial" and study.get("name") == KIND:
+                by_study.setdefault(str(study["study"]), []).append(_Measured(record, study))
     return [_one(name, measured) for name, measured in by_study.items()]
 
 
@@ -213,11 +207,11 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
         try:
             record_rows = _rows(measured, {facet: measured.facets[facet] for facet in apart})
         except OpJouleError as error:
-            lacking.append(f"{measured.path.name}: {error}")
+            lacking.append(f"{measured.record.directory.name}: {error}")
             continue
         known = {row.phase for row in record_rows}
         lacking += [
-            f"{measured.path.name}: phase {phase} was neither reported nor declared as not supported"
+            f"{measured.record.directory.name}: phase {phase} was neither reported nor declared as not supported"
             for phase in measured.study["phases"]
             if phase not in known
         ]
@@ -239,7 +233,7 @@ def _one(name: str, records: Sequence[_Measured]) -> StudyTable:
 
 def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
     """Rows of a record. Raises: RecordFault, DataFault: no result, or an unreadable file of its job."""
-    path, record, study = of.path, of.record, of.study
+    record, study = of.record, of.study
     if not of.answer.result:
         raise RecordFault(of.answer.problem)
     by_phase = of.answer.result.get("by_phase") or {}
@@ -272,7 +266,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 cell={**apart, **study["cell"], **varied},
                 phase=str(line["phase"]),
                 block=block,
-                record=path,
+                record=record.directory,
                 simulated=record.run.simulated,
                 operations=int(line["operations"]),
                 measures={} if line["not_supported"] else measures | own,
