@@ -5,12 +5,10 @@ residuals of that change determine the time constant. If the load itself changes
 constant stays as uncertain as its prior.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Final, Self
 
 import numpy as np
 
@@ -42,7 +40,7 @@ class PointCourse:
     """Mean reading of each step of the point, shape (k,); these are the last k of the n steps."""
 
     @classmethod
-    def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> PointCourse:
+    def of(cls, cells: Cells, start_ns: int, end_ns: int, period_ns: int = 0) -> Self:
         """The course between two times of the meter; the steps are whole periods if the load repeats a pattern."""
         step_ns = max(round(STEP_NS / period_ns), 1) * period_ns if period_ns else STEP_NS
         steps = int((end_ns - start_ns) // step_ns)
@@ -52,12 +50,12 @@ class PointCourse:
         squares_a2 = cells.square.between_edges(edges_ns) / step_s
         return cls(step_s, squares_a2, cells.current.between_edges(edges_ns[before:]) / step_s)
 
-    def beside(self, other: PointCourse) -> PointCourse:
+    def beside(self, other: Self) -> Self:
         """The course without the load's own changes, which another meter in series has measured."""
         count = min(self.reading_a.size, other.reading_a.size)
         moved = other.reading_a[:count]
         steady = float(moved.mean()) / moved if abs(float(moved.mean())) > 0 else np.ones(count)
-        return PointCourse(self.step_s, self.squares_a2, self.reading_a[:count] * steady)
+        return replace(self, reading_a=self.reading_a[:count] * steady)
 
     def warmth_a2(self, heating: Heating) -> Float64Array:
         """Mean warmth in each step of the point, shape (k,)."""

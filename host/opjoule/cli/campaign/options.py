@@ -96,10 +96,6 @@ class TlsOptions(Options):
             )
 
 
-class FleetOptions(TlsOptions, SchedulerChoice):
-    """Options of a campaign on several rigs."""
-
-
 class StudyChoice(Options):
     """The study, its board and medium, and how much of it is measured."""
 
@@ -133,7 +129,9 @@ class StudyChoice(Options):
     seed: int = option(seed, "N", "seed of the data, the order and a simulated rig (default: 1)", 1)
 
 
-class StudyOptions(FleetOptions, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice):
+class StudyOptions(
+    TlsOptions, SchedulerChoice, OutputOptions, HowOptions, RigOptions, SimulateOptions, StudyChoice
+):
     """Options of a study on one rig or several."""
 
 
@@ -247,7 +245,7 @@ class FileOptions(Options):
     json: bool = flag("print the plan, or the index at the end, as JSON")
 
 
-class CampaignOptions(FleetOptions, FileOptions):
+class CampaignOptions(TlsOptions, SchedulerChoice, FileOptions):
     """A campaign's file, and the rigs that measure it."""
 
 
