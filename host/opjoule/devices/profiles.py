@@ -1,7 +1,5 @@
 """Board profiles: properties of all boards of a kind, one TOML file each under profiles/."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,7 +41,7 @@ class Profile:
     supply_note: str = ""
     """Other notes on its supply."""
 
-    def with_medium(self, name: str | None) -> BoardAndMedium:
+    def with_medium(self, name: str | None) -> "BoardAndMedium":
         """The board with the medium of this name, or by default its first. Raises: BadInput: no such medium."""
         if name is not None and name not in self.media:
             raise BadInput(unknown(f"storage for {self.name}", name, list(self.media)))

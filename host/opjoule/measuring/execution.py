@@ -248,8 +248,7 @@ class Execution:
         self._progress.write_down(board_ns=start_ns)
         end_ns = start_ns + round(self._plan.idle_s * 1e9)
         self._await_board(end_ns, shown_from_ns=start_ns)
-        ends_ns = start_ns, end_ns
-        phase = Phase(step.name, repeat, *ends_ns, lead_in_s=self._plan.lead_in_s, role=step.role)
+        phase = Phase(step.name, repeat, start_ns, end_ns, lead_in_s=self._plan.lead_in_s, role=step.role)
         self._add(phase)
         seen_ns = self._capture.history.end_ns
         steady_ns = round(phase.steady.duration_s * 1e9)

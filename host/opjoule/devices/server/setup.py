@@ -55,29 +55,6 @@ def program_path(shell: Shell, name: str, places: Sequence[str]) -> str:
     return ran.text().strip().splitlines()[-1] if ran.status == 0 else ""
 
 
-def check_programs(shell: Shell, database: Database, programs: Mapping[str, str]) -> None:
-    """Checks that a database's programs can be run and have supported versions.
-
-    Args:
-        programs: program -> its path on the board.
-    Raises: DeviceFault: a program fails the check; says what to do.
-    """
-    for name, path in programs.items():
-        if not path.endswith(".jar") and not program_path(shell, path, ()):
-            raise DeviceFault(
-                f"{shell.target} does not have {path}, which rig.toml names as {database.title}'s "
-                f"{name}; {database.get}"
-            )
-    for name, driven in database.driven.items():
-        stated = _stated_version(shell, driven.command, programs)
-        major = int(stated.partition(".")[0] or 0)
-        if not driven.least <= major <= (major if driven.most is None else driven.most):
-            raise DeviceFault(
-                f"{programs[name]} on {shell.target} is version {stated or 'unknown'}, and {database.title} needs "
-                f"{name} {driven.words}: {database.get}"
-            )
-
-
 def program_version(shell: Shell, database: Database, programs: Mapping[str, str]) -> str:
     """Output of its version command, for example "15.18"; empty if there is none."""
     return _stated_version(shell, database.version, programs) if database.version else ""
@@ -116,7 +93,21 @@ def check_server(shell: Shell, database: Database, given: ServerPrograms) -> Non
     Raises: DeviceFault: a program is missing or has an unsupported version, or its port is in use.
     """
     assert database.server, f"{database.name} is not a server"
-    check_programs(shell, database, find_programs(shell, database, given.paths))
+    programs = find_programs(shell, database, given.paths)
+    for name, path in programs.items():
+        if not path.endswith(".jar") and not program_path(shell, path, ()):
+            raise DeviceFault(
+                f"{shell.target} does not have {path}, which rig.toml names as {database.title}'s "
+                f"{name}; {database.get}"
+            )
+    for name, driven in database.driven.items():
+        stated = _stated_version(shell, driven.command, programs)
+        major = int(stated.partition(".")[0] or 0)
+        if not driven.least <= major <= (major if driven.most is None else driven.most):
+            raise DeviceFault(
+                f"{programs[name]} on {shell.target} is version {stated or 'unknown'}, and {database.title} needs "
+                f"{name} {driven.words}: {database.get}"
+            )
     _check_port(shell, database, database.server.port)
 
 

@@ -63,12 +63,11 @@ class YcsbCore:
             *(part for key, value in settings.items() for part in ("-p", f"{key}={value}")),
         ]
 
-    def check(self, workload: Path, properties: Mapping[str, str], threads: int) -> None:
-        """Makes YCSB generate one operation of the workload as a check.
+    def check(self, workload: Path, properties: Mapping[str, str]) -> None:
+        """Makes YCSB generate one operation of the workload, as a check; check_settings() has accepted its settings.
 
-        Raises: BadInput: several threads, or a workload that YCSB rejects. RigFault: Java or YCSB is missing.
+        Raises: BadInput: a workload that YCSB rejects. RigFault: Java or YCSB is missing.
         """
-        check_settings({**file_properties(workload), **properties}, threads)
         if not shutil.which("java"):
             raise RigFault(
                 "java is missing; --generator ycsb needs it to run the real YCSB on this computer: "

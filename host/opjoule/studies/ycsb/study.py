@@ -172,7 +172,7 @@ class YcsbStudy(Study):
     def check_here(self) -> None:
         """If YCSB makes the operations, checks that it can. Raises: BadInput, RigFault: it cannot."""
         if self.generator:
-            self.generator.check(self.workload, self.properties, self.threads)
+            self.generator.check(self.workload, self.properties)
 
     def check(self, board: Board) -> None:
         """Checks that the server can be started, if there is one, and makes the loader check workload and properties.
