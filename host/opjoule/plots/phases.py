@@ -69,14 +69,13 @@ def phases_figure(study: StudyTable, place: Place) -> Figure:
     grouped = {(phase, system): rows_of(rows, phase, system) for phase in phases for system in styles}
     values = {bars: _of_bars(group, study.per) for bars, group in grouped.items()}
     scale_upwards(above, [time for time, *_ in values.values()])
-    scale_upwards(below, [energy_j for _, energy_j, _ in values.values()])
+    scale_upwards(below, [energy_j for _, energy_j, *_ in values.values()])
     width = WIDTH / len(styles)
     for (phase, system), group in grouped.items():
         x = phases.index(phase) + ([*styles].index(system) - (len(styles) - 1) / 2) * width
-        time, energy_j, marginal_energy_j = values[phase, system]
+        time, energy_j, u_j, marginal_energy_j = values[phase, system]
         bar(above, group, time, x, width, styles[system])
-        u = joules_u(group, "energy_per_operation_j" if study.per else "energy_j")
-        bar(below, group, energy_j, x, width, styles[system], u)
+        bar(below, group, energy_j, x, width, styles[system], u_j)
         point(below, marginal_energy_j, x)
     _name_phases(above, below, phases)
     return _with_legend(figure, study, styles)
@@ -90,20 +89,19 @@ def cold_figure(study: StudyTable, place: Place) -> Figure:
     width = WIDTH / (2 * len(styles))
     in_figure = [row for row in rows if row.phase in {*phases, *study.cold.values()}]
     scale_upwards(above, [seconds([row]) for row in in_figure])
-    scale_upwards(below, [joules([row], "energy_j") for row in in_figure])
+    scale_upwards(below, [joules([row], "energy_j")[0] for row in in_figure])
     for at, phase in enumerate(phases):
         for number, (system, style) in enumerate(styles.items()):
             pair = [rows_of(rows, name, system) for name in (study.cold[phase], phase)]
-            times_s, energies_j = map(seconds, pair), [joules(group, "energy_j") for group in pair]
-            us_j = [joules_u(group, "energy_j") for group in pair]
+            energies_j, us_j = zip(*(joules(group, "energy_j") for group in pair), strict=True)
             x = at + (2 * number + 0.5 - len(styles)) * width
-            _ratio(above, [*times_s], [None, None], x + width / 2)
+            _ratio(above, [seconds(group) for group in pair], [None, None], x + width / 2)
             _ratio(below, energies_j, us_j, x + width / 2)
             for side, (group, opacity) in enumerate(zip(pair, (1.0, LIGHT), strict=True)):
                 shown, place_x = style | {"alpha": opacity}, x + side * width
                 bar(above, group, seconds(group), place_x, width, shown)
                 bar(below, group, energies_j[side], place_x, width, shown, us_j[side])
-                point(below, joules(group, "marginal_energy_j"), place_x)
+                point(below, joules(group, "marginal_energy_j")[0], place_x)
     for axes in (above, below):
         axes.set_ylim(top=axes.get_ylim()[1] * (ROOM if axes.get_yscale() == "log" else LINEAR_ROOM))
     _name_phases(above, below, phases)
@@ -130,9 +128,8 @@ def bars_figure(study: StudyTable, place: Place) -> Figure:
         panel.set_title(f"{phase}: energy", fontsize=8)
         for at, (system, style) in enumerate(styles.items()):
             group = rows_of(rows, phase, system)
-            energy_j, u_j = joules(group, "energy_j"), joules_u(group, "energy_j")
-            _bar_with_words(panel, group, energy_j, u_j, "J", at, style)
-            point(panel, joules(group, "marginal_energy_j"), at)
+            _bar_with_words(panel, group, *joules(group, "energy_j"), "J", at, style)
+            point(panel, joules(group, "marginal_energy_j")[0], at)
     for panel in panels:
         panel.set(
             xlim=(-0.6, len(styles) - 0.4), ylim=(0.0, panel.get_ylim()[1] * 1.08), xticks=[], yticks=[]
@@ -169,13 +166,14 @@ def rows_of(rows: Sequence[PhaseRow], phase: str, system: str) -> list[PhaseRow]
     return [row for row in rows if (row.phase, row.system) == (phase, system)]
 
 
-def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, float | None, float | None]:
-    """(time, energy, energy above idle) of one run of a phase [s, J, J], or of a named operation [us, J, J]."""
-    if not per:
-        return seconds(rows), joules(rows, "energy_j"), joules(rows, "marginal_energy_j")
-    names = (f"per_{per}_us", "energy_per_operation_j", "marginal_energy_per_operation_j")
-    time, energy_j, marginal_energy_j = (_mean([row.measures.get(name) for row in rows]) for name in names)
-    return time, energy_j, marginal_energy_j
+def _of_bars(rows: Sequence[PhaseRow], per: str) -> tuple[float | None, ...]:
+    """(time, energy, its expanded uncertainty, energy above idle) of one run of a phase, or of a named operation.
+
+    Joules; the time of a phase is in seconds, that of an operation in microseconds.
+    """
+    time = _mean([row.measures.get(f"per_{per}_us") for row in rows]) if per else seconds(rows)
+    energy = "energy_per_operation_j" if per else "energy_j"
+    return time, *joules(rows, energy), joules(rows, f"marginal_{energy}")[0]
 
 
 def system_styles(study: StudyTable, rows: Sequence[PhaseRow]) -> dict[str, dict[str, Any]]:
@@ -197,16 +195,13 @@ def seconds(rows: Sequence[PhaseRow]) -> float | None:
     return _mean([row.measures.get("mean_s", row.measures.get("duration_s")) for row in rows])
 
 
-def joules(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Energy of one run of a phase [J]; for a repeated phase, of the calls of one run; mean over records."""
-    sides = _of_one_run(rows, name)
-    return fmean(side.value for side in sides) if sides else None
+def joules(rows: Sequence[PhaseRow], name: str) -> tuple[float | None, float | None]:
+    """Energy of one run of a phase [J] and its expanded uncertainty, None if they are not known.
 
-
-def joules_u(rows: Sequence[PhaseRow], name: str) -> float | None:
-    """Expanded uncertainty of the same mean [J]; None if it is not known."""
+    For a repeated phase, of the calls of one run; mean over records.
+    """
     sides = _of_one_run(rows, name)
-    return mean_with_u(sides)[1] if sides else None
+    return mean_with_u(sides) if sides else (None, None)
 
 
 def _of_one_run(rows: Sequence[PhaseRow], name: str) -> list[Side]:

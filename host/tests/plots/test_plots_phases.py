@@ -49,9 +49,9 @@ ROWS = (
 def test_seconds_and_joules_are_of_one_run_of_a_phase():
     assert seconds([ROWS[0]]) == 0.5 and seconds([ROWS[2]]) == 0.25 and seconds([ROWS[3]]) is None
     assert seconds([ROWS[0], ROWS[1]]) == pytest.approx(2.75)
-    assert joules([ROWS[0]], "energy_j") == pytest.approx(2.0)
-    assert joules([ROWS[0]], "marginal_energy_j") == pytest.approx(1.0)
-    assert joules([ROWS[2]], "energy_j") == 1.5 and joules([ROWS[4]], "energy_j") is None
+    assert joules([ROWS[0]], "energy_j")[0] == pytest.approx(2.0)
+    assert joules([ROWS[0]], "marginal_energy_j")[0] == pytest.approx(1.0)
+    assert joules([ROWS[2]], "energy_j")[0] == 1.5 and joules([ROWS[4]], "energy_j") == (None, None)
 
 
 def test_each_place_has_its_figure_with_bars_by_phase_and_system():
