@@ -155,7 +155,9 @@ class Execution:
     def _work(self, step: Step, repeat: int) -> None:
         pending = self._board.probe.pending_write_bytes() if step.role in WORKED else 0
         tag, workload = f"{step.name}-{repeat}", step.runs
-        title = step.name if step.role is Role.CONTROL else f"{step.name} {self._of_repeats(repeat)}"
+        title = step.name
+        if step.role is not Role.CONTROL:
+            title = f"{'run' if step.role is Role.BLOCKS else step.name} {self._of_repeats(repeat)}"
         printed = self._follow(step, tag, title)
         if workload.check and tag in self.summaries:
             workload.check(self.summaries[tag], tag)
