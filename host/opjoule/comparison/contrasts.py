@@ -5,13 +5,11 @@ separate stratum. Errors common to both sides of a ratio cancel (energy/comparis
 are judged together by Holm's rule.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.comparison.cell_mean import RIG_NAME, cell_mean, comparison_side, sides_within_blocks
 from opjoule.comparison.compared_run import SHORT, SIDE, ComparedRun, check_comparable
@@ -97,7 +95,7 @@ class Contrast:
             return None
         return ratio_limits(self.side_a, self.side_b, LIMIT / self.judged)
 
-    def greater_first(self) -> Contrast:
+    def greater_first(self) -> Self:
         """The contrast with its greater side as `a`."""
         if self.side_a.value >= self.side_b.value:
             return self

@@ -3,14 +3,12 @@
 Schema: docs/reference/run-record.md.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from msgspec import Struct
 
@@ -45,7 +43,7 @@ class ConditionRun:
     """Place of the condition among all conditions, in the requested order."""
 
     @classmethod
-    def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> ConditionRun:
+    def of(cls, block: int, condition: Mapping[str, str], number: int, rank: int = 0) -> Self:
         """A run that has not been measured; `number` counts from 1."""
         words = re.sub(r"[^A-Za-z0-9._-]+", "-", "-".join(condition.values()))
         return cls(block, condition, f"{number:02}-{words}", rank=rank)

@@ -1,10 +1,8 @@
 """The power of a record in several resolutions, so that any stretch can be drawn from a few thousand cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
 
 from opjoule.drawing.tracks import SampleParts, Track, grouped, joined, sampled_track
 
@@ -28,13 +26,13 @@ class Pyramid:
     """Function that returns the cells of the samples in a stretch [s]; None if the finest level has them."""
 
     @classmethod
-    def of(cls, samples: SampleParts, period_s: float) -> Pyramid:
+    def of(cls, samples: SampleParts, period_s: float) -> Self:
         """The levels of a trace's power."""
         cells = samples.count if samples.count <= WHOLE else -(-samples.count // FINEST)
         return cls.above(sampled_track(samples, period_s, cells))
 
     @classmethod
-    def above(cls, track: Track) -> Pyramid:
+    def above(cls, track: Track) -> Self:
         """The levels above a track."""
         levels = [track]
         while len(levels[-1]) > COARSEST:

@@ -4,12 +4,10 @@ A cell is the stretch over which one sample counts (half-way to its neighbours, 
 without a value is a lost stretch and stays empty; nothing is drawn across it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -43,7 +41,7 @@ class Track:
     def __len__(self) -> int:
         return len(self.bounds_s) - 1
 
-    def inside(self, start_s: float, end_s: float) -> Track:
+    def inside(self, start_s: float, end_s: float) -> Self:
         """The cells that a stretch touches, or else the nearest one."""
         first = int(np.clip(np.searchsorted(self.bounds_s, start_s, side="right") - 1, 0, len(self) - 1))
         last = max(min(int(np.searchsorted(self.bounds_s, end_s, side="left")), len(self)), first + 1)
@@ -82,7 +80,7 @@ class SampleParts:
     """Returns (times of some samples [s], rising; values by name, NaN for a lost sample)."""
 
     @classmethod
-    def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> SampleParts:
+    def of(cls, centre_s: Floats, columns: Mapping[str, Floats]) -> Self:
         """Parts of whole columns, shape (n,)."""
 
         def part(some: slice) -> tuple[Floats, Mapping[str, Floats]]:

@@ -3,8 +3,6 @@
 Each record of a study is one cell (docs/reference/studies.md); its job may vary more axes within one run.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from statistics import fmean
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from opjoule.comparison.run_warnings import marks_of, summary_of
 from opjoule.energy.comparison import Side
@@ -128,7 +126,7 @@ class StudyTable:
         """Warnings in one line, for a figure; empty without any."""
         return summary_of(self.runs)
 
-    def with_phases(self, phases: Sequence[str]) -> StudyTable:
+    def with_phases(self, phases: Sequence[str]) -> Self:
         """The table with the rows of some phases alone; without names, of all phases."""
         rows = tuple(row for row in self.rows if not phases or row.phase in phases)
         return replace(self, rows=rows)

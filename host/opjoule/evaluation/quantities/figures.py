@@ -5,12 +5,11 @@ between repeats is a separate part. The interval of every figure includes both.
 Source: JCGM 100:2008, 4.2.3 (spread of repeats), G.3 (Student's t), 5.1.2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, stdev
+from typing import Self
 
 from opjoule.energy.budget import Budget
 from opjoule.energy.repeats import repeat_standard_u
@@ -36,18 +35,18 @@ class Figure:
     """Excess kurtosis of the errors common to all repeats."""
 
     @classmethod
-    def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Figure:
+    def energy(cls, energy: Measured | Unstated, shared: Mapping[str, float] | None = None) -> Self:
         """An energy [J]; one without an uncertainty is a lower bound."""
         if isinstance(energy, Measured):
             return cls.measured(energy, shared)
         return cls(energy.value, energy.unit, None, energy.reason, lower_bound=True)
 
     @classmethod
-    def measured(cls, number: Measured, shared: Mapping[str, float] | None = None) -> Figure:
+    def measured(cls, number: Measured, shared: Mapping[str, float] | None = None) -> Self:
         """A number with its uncertainty."""
         return cls(number.value, number.unit, number.standard_u, shared=shared or {}, excess=number.excess)
 
-    def scale(self, factor: float, unit: str | None = None) -> Figure:
+    def scale(self, factor: float, unit: str | None = None) -> Self:
         """The figure times an exact factor."""
         u = None if self.standard_u is None else self.standard_u * abs(factor)
         shared = {name: factor * contribution for name, contribution in self.shared.items()}

@@ -3,9 +3,8 @@
 All quantities of a repeat are computed from this (evaluation/quantities/common.py).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
+from typing import Self
 
 import pyarrow as pa
 
@@ -62,7 +61,7 @@ class SystemSamples:
     cores: int
 
     @classmethod
-    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> SystemSamples | Missing:
+    def of_cycle(cls, table: pa.Table, cycle: Cycle, cores: int) -> Self | Missing:
         """The samples of one repeat; Missing without samples around its run."""
         if len(table) < 2:
             return Missing(NO_SAMPLES)
