@@ -43,7 +43,7 @@ GRID_S: Final = 1e-3
 SAMPLED_S: Final = 0.1
 """Interval between readings of the board's counters."""
 LONG: Final = 3.0
-"""An operation longer than this many times the 99th percentile of its kind has waited. A waiting thread is off the
+"""An operation longer than this many times a percentile of its kind (the 99th) has waited. A waiting thread is off the
 processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in db/db_impl.cc). Such an operation
 works for the median time of its kind."""
 HUMP_STEPS: Final = 8
@@ -58,9 +58,11 @@ class Timeline:
     events: pa.Table
     samples: pa.Table
     run_s: float
+    waiting: float = 0.01
+    """Part of a kind's operations that may have waited."""
 
     @classmethod
-    def read(cls, directory: Path) -> Timeline:
+    def read(cls, directory: Path, waiting: float = 0.01) -> Timeline:
         """Reads the first repeat of a record.
 
         Raises: ValueError: the run did not end, or its operations are not known.
@@ -85,6 +87,7 @@ class Timeline:
             _moved(of_run, ("board_ns", "end_board_ns"), later_ns),
             _moved(read_system(record.intact("raw/repeat-1.system.csv")), ("board_ns",), later_ns),
             (end_ns - start_ns) * 1e-9,
+            waiting,
         )
 
     @cached_property
@@ -239,7 +242,8 @@ def _operations(
     energy_j, true_j = np.zeros(len(made)), {}
     for name in made.counts():
         rows = made.of_kind(name)
-        usual_s, longest_s = float(np.median(length_s[rows])), LONG * np.quantile(length_s[rows], 0.99)
+        usual_s = float(np.median(length_s[rows]))
+        longest_s = LONG * np.quantile(length_s[rows], 1.0 - timeline.waiting)
         works_s = np.where(length_s[rows] > longest_s, usual_s, length_s[rows])
         state = timeline.beside[rows]
         mean_s = np.bincount(state, works_s) / np.maximum(np.bincount(state), 1)
