@@ -43,9 +43,9 @@ GRID_S: Final = 1e-3
 SAMPLED_S: Final = 0.1
 """Interval between readings of the board's counters."""
 LONG: Final = 3.0
-"""An operation longer than this many times a percentile of its kind (the 99th) has waited. A waiting thread is off the
-processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in db/db_impl.cc). Such an operation
-works for the median time of its kind."""
+"""An operation has waited if it is longer than this many times a quantile of its kind (1 - Timeline.waiting). A
+waiting thread is off the processor: LevelDB's writers sleep for 1 ms or wait for a signal (MakeRoomForWrite in
+db/db_impl.cc). Such an operation works for the median time of its kind."""
 HUMP_STEPS: Final = 8
 
 
@@ -59,11 +59,11 @@ class Timeline:
     samples: pa.Table
     run_s: float
     waiting: float = 0.01
-    """Part of a kind's operations that may have waited."""
+    """Share of a kind's operations that may have waited, from 0 to 1."""
 
     @classmethod
     def read(cls, directory: Path, waiting: float = 0.01) -> Timeline:
-        """Reads the first repeat of a record.
+        """Reads the first repeat of a record; `waiting`: see the field.
 
         Raises: ValueError: the run did not end, or its operations are not known.
         """

@@ -81,7 +81,7 @@ def main() -> int:
         type=float,
         default=1.0,
         metavar="PERCENT",
-        help="part of a kind's operations that may have waited without drawing power (default: 1)",
+        help="share of a kind's operations that may have waited without drawing power (default: 1)",
     )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()

@@ -34,7 +34,7 @@ _RETRY_S = 1.0
 _DEAF = ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]
 _WITH_VALUE = "BbcDEeFIiJLlmOopQRSWw"
 """Options of ssh with a value (ssh(1), SYNOPSIS)."""
-_LOST = 255
+SSH_LOST = 255
 """Exit status of ssh when the connection, not the command, failed (ssh(1), EXIT STATUS)."""
 
 
@@ -186,7 +186,7 @@ class SshConnection(Shell):
             raise LinkFault(
                 f"{self.target} has not answered '{arguments[0]}' within {limit_s:g} s"
             ) from error
-        if ended.returncode == _LOST and not self.is_still_up():
+        if ended.returncode == SSH_LOST and not self.is_still_up():
             raise LinkFault(f"the connection to {self.target} was lost: {self.why_down()}")
         return Ran(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
 
@@ -197,7 +197,7 @@ class SshConnection(Shell):
             self._master.wait(timeout=0.2)
             return False
         with contextlib.suppress(subprocess.TimeoutExpired):
-            if self._ended(["true"], _PROBE_S).returncode != _LOST:
+            if self._ended(["true"], _PROBE_S).returncode != SSH_LOST:
                 return True  # the master accepts another session
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._master.wait(timeout=_EXIT_S)

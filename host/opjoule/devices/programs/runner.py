@@ -16,6 +16,7 @@ from pathlib import Path
 from opjoule.devices.connection.line_process import LineProcess
 from opjoule.devices.connection.sessions import fetch_files, stop_and_fetch
 from opjoule.devices.connection.shell import SILENCE_S, Shell, beat_until
+from opjoule.devices.connection.ssh import SSH_LOST
 from opjoule.errors import LinkFault, RigFault
 
 PROBE_FOLDER = "probe"
@@ -25,7 +26,6 @@ _RECEIVE = 'mkdir -p -- "${1%/*}" && cat > "$1" && chmod "$2" "$1"'
 RECONNECT_S = 120.0
 INTERRUPT_S = 30.0
 """Time limit from the request to the end: the probe kills a workload after 10 s."""
-_SSH_LOST = 255
 _BOOT_AND_FOLDER = 'cat /proc/sys/kernel/random/boot_id; [ -d "$1" ]'
 
 
@@ -121,7 +121,7 @@ class WorkloadRun(LineProcess):
         if self._stream:
             self._stream.stop()
         self.interrupt()
-        if (self._shell.is_up() and status != _SSH_LOST) or self._shell.is_still_up():
+        if (self._shell.is_up() and status != SSH_LOST) or self._shell.is_still_up():
             return status
         raise LinkFault(self._after_lost_link())
 
