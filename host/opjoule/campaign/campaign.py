@@ -105,8 +105,8 @@ class Campaign:
     others: list[ConditionRun] = field(default_factory=list)
     """Runs of the folder's index that belong to no cell here: from other command lines of the same study."""
     _by_identity: dict[Identity, Cell] = field(default_factory=dict, repr=False)
-    _programs_told: int = 0
-    """Number of versions at the last warning of them."""
+    _programs_at_warning: int = 0
+    """Number of programs when their change was last warned of."""
 
     @classmethod
     def of(
@@ -226,13 +226,13 @@ class Campaign:
     def save(self) -> None:
         """Writes the folder's index; warns if a further version of the program has made runs."""
         write_index(self.folder, self.runs, simulated=self.simulated, programs=self.programs)
-        if len(self.programs) > max(self._programs_told, 1):
+        if len(self.programs) > max(self._programs_at_warning, 1):
             print(
                 f"{script_name()}: warning: the program has changed in mid-campaign: {' / '.join(self.programs)}: "
                 "compare.py refuses to compare these runs; go back to the first version, or measure into another --out",
                 file=sys.stderr,
             )
-        self._programs_told = len(self.programs)
+        self._programs_at_warning = len(self.programs)
 
     def _add_run(self, cell: Cell, number: int) -> None:
         run = cell.new_run(number)

@@ -173,7 +173,7 @@ def _command(run: Run) -> Sequence[str]:
 
 
 def _program(run: Run) -> str:
-    """The given name, or the program's."""
+    """The name that the user gave the measured command, or else its first word."""
     return run.plan.study.called or next(iter(_command(run)), "unknown command")
 
 

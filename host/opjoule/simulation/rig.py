@@ -53,7 +53,7 @@ class DelayedProbe(Probe):
         feed.probe_began()
 
     def clock_exchange(self) -> Exchange:
-        """The board's clock as the meter sees it: the rig's delay ago.
+        """The board's clock as the meter sees it: late by the rig's delay.
 
         A probe that does not answer has ended. From then on the simulated board is idle and its meter continues to
         sample, as a real one would.

@@ -100,7 +100,7 @@ def _brltty_claims(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def _rights(port: str, node: Path) -> Obstacle | None:
-    """The obstacle that this user may not open the port."""
+    """Why this user may not open the port, and the remedy; None if he may."""
     if os.access(node, os.R_OK | os.W_OK, effective_ids=True):
         return None
     user, name, members = str(os.geteuid()), str(node.stat().st_gid), list[str]()
