@@ -199,4 +199,5 @@ def _counters(known: Known) -> Counters:
     moments_s, counted = known.written
     read_s: Float64Array = np.arange(moments_s[0], moments_s[-1], 0.1)
     board_ns = BOARD_NS + np.rint(read_s * 1e9).astype(np.int64)
-    return Counters(board_ns, np.interp(read_s, moments_s, counted), np.zeros(read_s.size))
+    nothing = np.zeros(read_s.size)
+    return Counters(board_ns, np.interp(read_s, moments_s, counted), nothing, nothing)

@@ -76,18 +76,11 @@ def main() -> int:
         metavar="RATE",
         help="pages read from the medium a second, at random",
     )
-    parser.add_argument(
-        "--waiting",
-        type=float,
-        default=1.0,
-        metavar="PERCENT",
-        help="share of a kind's operations that may have waited without drawing power (default: 1)",
-    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
     for record in options.records:
-        timeline = Timeline.read(record, options.waiting / 100)
+        timeline = Timeline.read(record)
         one = partial(_one, timeline, options.late, options.storage_sensor, options.reads)
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
@@ -97,8 +90,7 @@ def main() -> int:
     sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
     late = ", tail begins late" if options.late else ""
     reads = f", {options.reads:g} pages read a second" if options.reads else ""
-    waiting = "" if options.waiting == 1 else f", up to {options.waiting:g} % of a kind wait"
-    print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{waiting}{sensor}\n")
+    print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{sensor}\n")
     print("| | identified | held | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))

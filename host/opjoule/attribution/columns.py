@@ -45,6 +45,28 @@ def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Floa
     return np.where(counts >= 1.0, np.bincount(label, busy_s) / np.maximum(counts, 1.0), everywhere_s)
 
 
+def unlike_elsewhere(usual_s: Float64Array, busy_s: Float64Array, group: Groups) -> float:
+    """Relative difference between an operation's time where neighbours are compared most, and that in the whole run.
+
+    Neighbours show what an operation costs mostly where many operations run. If each takes half as long there as
+    elsewhere, its energy may be half as large, or the same: the neighbours misjudge it by up to this difference.
+    `usual_s`: time that the operations of each window usually take; `busy_s`: time that they took; shape (n,) each.
+    """
+    length_s = group.duration_s
+    expected_s, taken_s, lasted_s = (
+        np.bincount(group.near, column) for column in (usual_s, busy_s, length_s)
+    )
+    apart = (usual_s - length_s * (expected_s / lasted_s)[group.near]) ** 2 / length_s
+    weight = np.bincount(group.near, apart)
+    some = expected_s > _FEW * expected_s.max(initial=0.0)
+    near_s, usually_s = float(weight[some] @ (taken_s[some] / expected_s[some])), float(weight[some].sum())
+    if not usually_s > 0.0:
+        return 0.0
+    return abs(near_s / usually_s * float(usual_s.sum()) / float(busy_s.sum()) - 1.0)
+
+
+_FEW: Final = 1e-3
+"""Fraction of the busiest neighbourhood's operations below which the mean time of an operation says nothing."""
 FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
@@ -114,7 +136,9 @@ class PartColumns:
         usual_s = busy_s.sum(axis=0) / np.maximum(count.sum(axis=0), 1e-300)
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
-        return cls(of_kind, of_activity, count @ usual_s, group, math.hypot(NEIGHBOURS_U, strays))
+        all_usual_s = count @ usual_s
+        unlike = unlike_elsewhere(all_usual_s, busy_s.sum(axis=1), group)
+        return cls(of_kind, of_activity, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, unlike))
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:

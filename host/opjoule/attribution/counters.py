@@ -1,4 +1,4 @@
-"""The board's counters of its storage medium: bytes written and read by any moment."""
+"""The board's counters: bytes that its medium wrote and read by any moment, and processor time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ IN_NO_TIME: Final = Rates(np.inf, np.inf)
 
 @dataclass(frozen=True)
 class Counters:
-    """Cumulative bytes written to the medium and read from it, from the board's counters."""
+    """Cumulative bytes written to the medium and read from it, and processor time, from the board's counters."""
 
     board_ns: Int64Array
     """shape (m,), increasing"""
@@ -37,6 +37,8 @@ class Counters:
     """Cumulative, shape (m,)."""
     read_bytes: Float64Array
     """Cumulative, shape (m,)."""
+    cpu_s: Float64Array
+    """Processor time of the measured processes, cumulative, shape (m,); constant if it is not known."""
 
     def at(self, edge_board_ns: Int64Array) -> Float64Array:
         """Bytes written by each edge; constant before the first sample and after the last one."""

@@ -85,11 +85,11 @@ class Waits:
     """shape (kinds,)"""
 
     @classmethod
-    def of(cls, operations: OperationTable) -> Waits:
-        """WORKING times the duration that 99 in 100 operations of a kind do not exceed."""
+    def of(cls, operations: OperationTable, working: float) -> Waits:
+        """WORKING times the duration that a fraction of the operations of a kind does not exceed."""
         some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
         longest = [
-            WORKING * float(np.quantile(duration_ns, 0.99)) if duration_ns.size else 0.0
+            WORKING * float(np.quantile(duration_ns, working)) if duration_ns.size else 0.0
             for duration_ns in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
         ]
         return cls(np.array(longest).astype(np.int64))

@@ -13,6 +13,7 @@ from opjoule.attribution.columns import PartColumns
 from opjoule.attribution.least_squares import inverse
 from opjoule.attribution.overlap import SeenClock, Waits, operations_in, operations_seen_in
 from opjoule.attribution.storage import SensedMedium
+from opjoule.attribution.waits import longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
@@ -171,7 +172,8 @@ class RunWindows:
         if work.storage and work.storage.of_board:
             board_j = board_j - work.storage.above_j(windows.edge_board_ns)
         above_j = np.where(windows.sound, board_j, 0.0)
-        waits = Waits.of(work.operations)
+        one_thread = work.one_background_thread
+        waits = longest_work(work.operations, work.counters, work.activities, one_thread=one_thread)
         map_u_ns = work.board_to_meter.u_ns(work.start_board_ns)
         late_ns = delay_ns(windows.edge_board_ns, above_j, work.operations, waits, map_u_ns)
         edge_ns = windows.edge_board_ns - late_ns
@@ -179,7 +181,7 @@ class RunWindows:
         if work.storage:
             medium = SensedMedium.of(work.storage, windows.edge_board_ns, late_ns, work.counters, syncs)
         count, busy_s = operations_in(edge_ns, work.operations, waits)
-        seconds = background_s(edge_ns, work.activities, one_thread=work.one_background_thread)
+        seconds = background_s(edge_ns, work.activities, one_thread=one_thread)
         middle_ns = (windows.edge_board_ns[1:] + windows.edge_board_ns[:-1]) // 2
         settling = windows.edge_board_ns[:-1] >= work.work_end_board_ns
         group = groups(seconds, windows.duration_s, settling, np.searchsorted(stretch_ns, middle_ns))

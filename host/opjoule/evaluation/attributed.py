@@ -130,7 +130,8 @@ def _counters(samples: SystemSamples | Missing) -> Counters | None:
     if isinstance(samples, Missing):
         return None
     table = samples.table.slice(max(samples.first - 1, 0))
-    columns = (table[f"device_{moved}_bytes"].to_numpy().astype(np.float64) for moved in ("written", "read"))
+    names = ("device_written_bytes", "device_read_bytes", "process_cpu_s")
+    columns = (table[name].to_numpy().astype(np.float64) for name in names)
     return Counters(table["board_ns"].to_numpy().astype(np.int64), *columns)
 
 

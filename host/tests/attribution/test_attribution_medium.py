@@ -32,7 +32,7 @@ def deviance_of(energy_j, noise_j=0.0, rows_each=10):
 
 def writes_of(board_ns, written_bytes):
     """Counters of a medium that nothing reads."""
-    return Counters(board_ns, written_bytes, np.zeros(board_ns.size))
+    return Counters(board_ns, written_bytes, np.zeros(board_ns.size), np.zeros(board_ns.size))
 
 
 def test_a_pause_that_lasts_shows_the_tail_and_one_that_is_cut_short_may():
@@ -91,7 +91,7 @@ def test_a_tail_follows_a_read_like_a_write(windows_s):
         2e6 * np.searchsorted(writes_s, stamps * 1e-9),
         4096.0 * np.searchsorted(reads_s, stamps * 1e-9),
     )
-    counters = Counters(stamps, written, read)
+    counters = Counters(stamps, written, read, 0.0 * read)
     grid_s = np.arange(0.0, 200.0, 1e-3)
     last_s = np.sort(np.concatenate([reads_s, writes_s]))
     since_s = grid_s - last_s[np.maximum(np.searchsorted(last_s, grid_s) - 1, 0)]

@@ -52,7 +52,10 @@ def one_write(syncs_ms=(), *, bytes_each=(0, 0, 50, 0, 0, 0, 0, 0, 0, 0)):
     power_w = np.zeros(1000)
     power_w[200:250], power_w[250:600] = BUSY_W, TAIL_W
     counters = Counters(
-        np.arange(11) * 100 * MILLI, np.concatenate([[0.0], np.cumsum(bytes_each)]), np.zeros(11)
+        np.arange(11) * 100 * MILLI,
+        np.concatenate([[0.0], np.cumsum(bytes_each)]),
+        np.zeros(11),
+        np.zeros(11),
     )
     starts, ends = (np.rint(np.array([each[at] for each in syncs_ms]) * MILLI) for at in (0, 1))
     syncs = Intervals.of(starts.astype(np.int64), ends.astype(np.int64)) if syncs_ms else None

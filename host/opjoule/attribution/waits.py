@@ -1,0 +1,94 @@
+"""The time for which an operation works; the rest of a longer one is waiting."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from opjoule.attribution.activities import SYNC, Intervals, background_s
+from opjoule.attribution.counters import Counters
+from opjoule.attribution.least_squares import non_negative
+from opjoule.attribution.overlap import Waits, operations_in
+from opjoule.operations.operation_table import OperationTable
+from opjoule.trace.power_trace import Float64Array, Int64Array
+
+RARE: Final = 0.99
+FREQUENT: Final = (0.95, 0.9, 0.75, 0.5)
+"""Fractions of operations that never wait, tried in this order if more than 1 in 100 may wait."""
+BETTER: Final = 2.0
+"""Factor by which a fraction of FREQUENT must lower the sum of squares, compared with RARE, to be used."""
+APART: Final = 10.0
+"""Ratio of the 99th percentile to the median up to which no lower limit is tried for a kind."""
+INTERVALS: Final = 400
+OPERATIONS: Final = 1 << 18
+"""Numbers of intervals and, roughly, of operations that are compared with the processor time."""
+INTERVALS_MIN: Final = 20
+CROSSING: Final = 64
+"""Operations before an interval among which those are looked for that last into it."""
+PAGE_BYTES: Final = 4096
+READS_MAX: Final = 0.001
+"""Pages read per operation above which operations may wait for the medium, which belongs to their energy."""
+
+
+def longest_work(
+    operations: OperationTable,
+    counters: Counters | None,
+    activities: Mapping[str, Intervals],
+    *,
+    one_thread: bool,
+) -> Waits:
+    """Limits for the operations of a run, chosen so that their work agrees with the processor time.
+
+    If at most 1 operation in 100 waits, the limit follows from the 99th percentile. If more do, such as LevelDB's
+    writers that sleep, that percentile is itself a wait. A lower one is used if it explains the processor time that the
+    board counted far better. `one_thread`: the engine has one background thread.
+    """
+    usual = Waits.of(operations, RARE)
+    lower = [Waits.of(operations, fraction) for fraction in FREQUENT]
+    if counters is None or not np.any(usual.longest_ns > APART * lower[-1].longest_ns):
+        return usual
+    edges_ns, interval, cpu_s = _counted(counters, operations)
+    if interval.size < INTERVALS_MIN or not cpu_s.any():
+        return usual
+    some = _around(edges_ns, interval, operations)
+    seconds = background_s(edges_ns, activities, one_thread=one_thread)
+    beside = [of_activity[interval] for name, of_activity in seconds.items() if name != SYNC]
+
+    def left(waits: Waits) -> float:
+        busy_s = operations_in(edges_ns, some, waits)[1].sum(axis=1)[interval]
+        columns = np.stack([busy_s, *beside], axis=1)
+        x = non_negative(columns.T @ columns, columns.T @ cpu_s, np.zeros(columns.shape[1], np.bool_))
+        return float(np.sum((cpu_s - columns @ x) ** 2))
+
+    best = min(lower, key=left)
+    return best if BETTER * left(best) < left(usual) else usual
+
+
+def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:
+    """Edges of intervals spread over the run, index of each interval, and its processor time [s].
+
+    All are empty if the run reads from the medium.
+    """
+    inside = (counters.board_ns >= operations.board_ns[0]) & (counters.board_ns <= operations.board_ns[-1])
+    at = np.flatnonzero(inside)
+    nothing = np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0)
+    if at.size < 2:
+        return nothing
+    read_bytes = counters.read_bytes[at[-1]] - counters.read_bytes[at[0]]
+    if read_bytes > READS_MAX * len(operations) * PAGE_BYTES:
+        return nothing
+    whole = at.size - 1
+    most = min(INTERVALS, max(OPERATIONS * whole // len(operations), 1), whole)
+    start = at[np.unique(np.linspace(0, whole - 1, most).astype(np.int64))]
+    edge = np.unique(np.concatenate([start, start + 1]))
+    grown_s = counters.cpu_s[start + 1] - counters.cpu_s[start]
+    return counters.board_ns[edge], np.searchsorted(edge, start), grown_s
+
+
+def _around(edges_ns: Int64Array, interval: Int64Array, operations: OperationTable) -> OperationTable:
+    """Operations that start in the intervals, and CROSSING before each."""
+    begin, end = (np.searchsorted(operations.board_ns, edges_ns[interval + later]) for later in (0, 1))
+    rows = [np.arange(low, high) for low, high in zip(np.maximum(begin - CROSSING, 0), end, strict=True)]
+    return operations.select(np.unique(np.concatenate(rows)))

@@ -1,0 +1,71 @@
+"""Operations that wait are found from the processor time, however many they are."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from opjoule.attribution.activities import Intervals
+from opjoule.attribution.counters import Counters
+from opjoule.attribution.overlap import Waits
+from opjoule.attribution.waits import PAGE_BYTES, RARE, longest_work
+from opjoule.operations.operation_table import OperationTable
+
+SHORT_NS, LONG_NS, TICK_NS = 10_000, 1_100_000, 100_000_000
+SECONDS = 10
+
+
+def run_of(part: float, *, reads: float = 0.0, working: bool = False) -> tuple[OperationTable, Counters]:
+    """One thread, of whose operations a part lasts 1.1 ms, in bursts; the processor time of work, and pages read."""
+    rng = np.random.default_rng(1)
+    count = int(SECONDS * 1e9 / (SHORT_NS + part * (LONG_NS - SHORT_NS)))
+    crowded = np.sin(np.arange(count) / count * 40.0) > 0.0
+    long = rng.random(count) < 2 * part * crowded
+    duration_ns = np.where(long, LONG_NS, rng.integers(SHORT_NS // 2, SHORT_NS * 3 // 2, count))
+    made = OperationTable.empty(count)
+    made.duration_ns[:] = duration_ns
+    made.board_ns[1:] = np.cumsum(duration_ns)[:-1]
+    works_ns = np.cumsum(duration_ns if working else np.where(long, SHORT_NS, duration_ns))
+    stamps = np.arange(0, int(made.board_ns[-1]), TICK_NS)
+    done = np.searchsorted(made.board_ns, stamps)
+    worked_s = np.append(0, works_ns)[done] * 1e-9
+    pages = np.floor(done * reads)
+    return made, Counters(stamps, 0.0 * pages, pages * PAGE_BYTES, worked_s)
+
+
+def limit_ns(made: OperationTable, counters: Counters | None, activities=None) -> int:
+    return int(longest_work(made, counters, activities or {}, one_thread=True).longest_ns[0])
+
+
+@pytest.mark.parametrize("part", [0.02, 0.06, 0.2, 0.4])
+def test_an_operation_that_sleeps_is_not_work_however_many_do(part):
+    made, counters = run_of(part)
+    assert limit_ns(made, counters) < 10 * SHORT_NS
+
+
+@pytest.mark.parametrize("part", [0.02, 0.06, 0.2])
+def test_a_long_operation_that_uses_the_processor_is_work(part):
+    made, counters = run_of(part, working=True)
+    assert limit_ns(made, counters) >= LONG_NS
+
+
+def test_waits_are_found_beside_a_compaction():
+    made, counters = run_of(0.06)
+    begin, end = 3 * 10**9, 6 * 10**9
+    busy_s = np.clip(counters.board_ns - begin, 0, end - begin) * 1e-9
+    beside = replace(counters, cpu_s=counters.cpu_s + busy_s)
+    compaction = {"compaction": Intervals(np.array([begin]), np.array([end]))}
+    assert limit_ns(made, beside, compaction) < 10 * SHORT_NS
+
+
+def test_the_usual_limit_stays_without_evidence():
+    made, counters = run_of(0.06)
+    usual_ns = int(Waits.of(made, RARE).longest_ns[0])
+    still = replace(counters, cpu_s=0.0 * counters.cpu_s)
+    few = Counters(**{name: values[:5] for name, values in vars(counters).items()})
+    assert limit_ns(made, None) == limit_ns(made, still) == limit_ns(made, few) == usual_ns
+
+
+def test_operations_may_wait_for_pages_that_the_medium_reads():
+    """What the medium draws then is part of their energy."""
+    made, counters = run_of(0.06, reads=0.05)
+    assert limit_ns(made, counters) >= LONG_NS
