@@ -15,8 +15,8 @@ from opjoule.files import rewriting
 from opjoule.trace.schemas import check_columns, check_version
 
 ROW_GROUP_ROWS: Final = 1 << 20
-LOOKED_AT: Final = 1 << 14
-"""Number of values examined to decide whether a column gets a dictionary."""
+EXAMINED_ROWS: Final = 1 << 18
+"""Number of first rows that decide whether a column gets a dictionary."""
 ROWS_A_BYTE: Final = 1000
 """Maximum number of rows a byte of a record's files; a file that claims more is damaged and would fill the memory."""
 
@@ -80,7 +80,10 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
     Small parts are joined until they fill a row group.
     """
     coming = iter(parts)
-    first = list(itertools.islice(coming, 1))
+    first: list[pa.Table] = []
+    while sum(part.num_rows for part in first) < EXAMINED_ROWS and (part := next(coming, None)) is not None:
+        first.append(part)
+    examined = pa.concat_tables(first or [schema.empty_table()])
     stamps = [field.name for field in schema if field.type == pa.int64()]
     others = [name for name in schema.names if name not in stamps]
     encoding = {
@@ -88,7 +91,7 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
         "compression_level": 1,
         # stamps rise by about the same from row to row, so that a dictionary does not help
         "column_encoding": dict.fromkeys(stamps, "DELTA_BINARY_PACKED"),
-        "use_dictionary": [name for name in others if all(_repeats(part[name]) for part in first)],
+        "use_dictionary": [name for name in others if _repeats(examined[name])],
     }
     with rewriting(path) as file, pq.ParquetWriter(file, schema, **encoding) as writer:
         waiting: list[pa.Table] = []
@@ -104,6 +107,6 @@ def write_parquet(path: Path, schema: pa.Schema, parts: Iterable[pa.Table]) -> N
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
-    """Whether a column's first values repeat often enough for a dictionary; a noisy current's do not."""
-    some = column.slice(0, LOOKED_AT)
+    """Whether values repeat often enough for a dictionary: a converter's steps do, a noisy current does not."""
+    some = column.slice(0, EXAMINED_ROWS)
     return bool(pa.types.is_dictionary(column.type) or pc.count_distinct(some).as_py() <= len(some) / 4)
