@@ -147,6 +147,7 @@ def _attribution(
         tail_length_s,
         course,
         alone,
+        run.waited,
     )
 
 

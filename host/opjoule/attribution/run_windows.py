@@ -17,6 +17,7 @@ from opjoule.attribution.waits import longest_work
 from opjoule.attribution.window_groups import groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows
 from opjoule.attribution.work import Work
+from opjoule.energy.step_integral import NS
 from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
@@ -152,6 +153,8 @@ class RunWindows:
     """Columns with each operation counted as the meter saw it; None if it converts always or less than SEEN_MIN."""
     medium: SensedMedium | None
     """None without a sensor in the medium's supply."""
+    waited: float
+    """Fraction of the operations' time in which they waited, from 0 to 1."""
 
     @classmethod
     def of(cls, work: Work, length_ns: int) -> RunWindows:
@@ -189,10 +192,12 @@ class RunWindows:
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)
         columns = PartColumns.of(kinds, count, busy_s, activities, group, strays)
+        lasted_s = max(float(work.operations.duration_ns.sum(dtype=np.int64)) * NS, 1e-300)
+        waited = max(1.0 - float(busy_s.sum()) / lasted_s, 0.0)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
-            return cls(windows, above_j, columns, edge_ns, None, medium)
+            return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
         seen = operations_seen_in(edge_ns, work.operations, waits, clock)
         seen_columns = PartColumns.of(kinds, *seen, activities, group, strays)
-        return cls(windows, above_j, columns, edge_ns, seen_columns, medium)
+        return cls(windows, above_j, columns, edge_ns, seen_columns, medium, waited)

@@ -72,6 +72,8 @@ class Attribution:
     course: EnergyCourse
     alone: Share | None = None
     """The medium's energy outside of syncs, write-back and tail together; None without a sensor in its supply."""
+    waited: float = 0.0
+    """Fraction of the operations' time in which they waited, from 0 to 1."""
 
     @property
     def unseparated(self) -> Share:

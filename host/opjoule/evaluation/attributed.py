@@ -30,6 +30,8 @@ from opjoule.units import Measured, Missing, exact
 SHORTEST_S: Final = 0.2
 """Shortest run [s] for which windows can be compared; it must also contain enough samples."""
 SAMPLES_MIN: Final = 160
+WAITED_MIN: Final = 0.1
+"""Fraction of the operations' time from which their waiting is worth a line."""
 BY_BYTES: Final = (
     "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
 )
@@ -155,6 +157,19 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
             "measured_in": (Role.BLOCKS if from_blocks else Role.WORK).value,
         }
     return entries
+
+
+def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
+    """One line if operations waited for a considerable part of their time; `slower`: option that lowers their rate."""
+    known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
+    waited = max((attribution.waited for attribution in known), default=0.0)
+    if waited < WAITED_MIN:
+        return []
+    advice = f"; at a lower rate ({slower}) they wait less" if slower else ""
+    return [
+        f"operations waited for {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
+        f"energy of the run contains the idle power of that time, and depends on the medium{advice}"
+    ]
 
 
 def _foreground(repeat: Repeat, kind: str) -> Figure | Missing:

@@ -18,7 +18,14 @@ from opjoule.energy.budget import Budget
 from opjoule.energy.near_range import near_range_warnings
 from opjoule.errors import DataFault, RecordFault
 from opjoule.evaluation.alignment import Alignment
-from opjoule.evaluation.attributed import MediumTrace, WorkedRun, attributed, by_operation, course_table
+from opjoule.evaluation.attributed import (
+    MediumTrace,
+    WorkedRun,
+    attributed,
+    by_operation,
+    course_table,
+    waiting_warnings,
+)
 from opjoule.evaluation.faults import TraceFault, short_run_warnings, trace_faults
 from opjoule.evaluation.marked_phases import by_path, by_phase, phase_figures
 from opjoule.evaluation.quantities.common import COMMON, above_idle
@@ -98,6 +105,7 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
+        + waiting_warnings(repeats, wording.slower)
         + _notes(wording, record, aligned, phases),
         **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),

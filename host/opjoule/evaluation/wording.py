@@ -37,6 +37,8 @@ class Wording:
     """Notes above the figures."""
     apart: Callable[[Run], str] = lambda run: ""
     """Option that makes kinds of operation identifiable; empty if there is none."""
+    slower: str = ""
+    """Option that lowers the rate of operations; empty if there is none."""
     always_counted: bool = True
     """Whether the work consists of operations; if not, a result without operations does not mention them."""
 
@@ -129,7 +131,14 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
 
 
 YCSB: Final = Wording(
-    YCSB_QUANTITIES, _database, _workload, more=_more, longer=_longer, notes=_notes, apart=_apart
+    YCSB_QUANTITIES,
+    _database,
+    _workload,
+    more=_more,
+    longer=_longer,
+    notes=_notes,
+    apart=_apart,
+    slower="-p target=N",
 )
 
 

@@ -57,6 +57,23 @@ def test_waits_are_found_beside_a_compaction():
     assert limit_ns(made, beside, compaction) < 10 * SHORT_NS
 
 
+def test_waits_are_found_although_a_running_thread_s_clock_is_late():
+    """Linux adds a running thread's time to its clock once a tick, which lasts up to 10 ms."""
+    made, counters = run_of(0.06)
+    late = replace(counters, cpu_s=np.floor(counters.cpu_s * 100) / 100)
+    assert limit_ns(made, late) < 10 * SHORT_NS
+    made, counters = run_of(0.06, working=True)
+    late = replace(counters, cpu_s=np.floor(counters.cpu_s * 100) / 100)
+    assert limit_ns(made, late) >= LONG_NS
+
+
+def test_waits_are_found_among_several_threads():
+    made, counters = run_of(0.06)
+    several = [replace(made, thread=np.full(len(made), number, np.uint16)) for number in range(4)]
+    four = replace(counters, cpu_s=4 * counters.cpu_s)
+    assert limit_ns(OperationTable.concatenate(several).sorted(), four) < 10 * SHORT_NS
+
+
 def test_the_usual_limit_stays_without_evidence():
     made, counters = run_of(0.06)
     usual_ns = int(Waits.of(made, RARE).longest_ns[0])

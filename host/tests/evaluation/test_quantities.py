@@ -14,6 +14,7 @@ from opjoule.attribution.shares import Attribution, Share
 from opjoule.clocks.clock_map import ClockMap
 from opjoule.energy.cells import Cells
 from opjoule.evaluation import wording as results
+from opjoule.evaluation.attributed import waiting_warnings
 from opjoule.evaluation.faults import withhold
 from opjoule.evaluation.quantities.attribution import unseparated
 from opjoule.evaluation.quantities.common import COMMON, above_idle, counter
@@ -271,3 +272,16 @@ def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtra
     left = unseparated(SimpleNamespace(attribution=found, harness=harness))
     assert left.value == pytest.approx(8.0)
     assert left.standard_u == (None if u_j is None else pytest.approx(u_j))
+
+
+@pytest.mark.parametrize(
+    ("waited", "slower", "words"),
+    [(0.05, "-p target=N", []), (0.859, "-p target=N", ["86 %", "-p target=N"]), (0.3, "", ["30 %"])],
+)
+def test_a_result_says_so_if_operations_waited(waited, slower, words):
+    share = Share(6.0, 3.0)
+    found = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None, waited=waited)
+    repeats = [SimpleNamespace(attribution=each) for each in (Missing("no idle", "J"), found)]
+    said = waiting_warnings(repeats, slower)
+    assert len(said) == bool(words)
+    assert all(word in said[0] for word in words) and not any("()" in line for line in said)
