@@ -1,4 +1,4 @@
-"""Warnings of a set of runs (too short, single run, faults, notes), for all outputs based on them."""
+"""Warnings of a set of runs (too short, single run, faults, waits, notes), for all outputs based on them."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -9,10 +9,11 @@ from rich.console import Console
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.opened.answer import Answer, Banner
-from opjoule.record.result import says_too_short, stands_in_for
+from opjoule.record.result import WAITED, says_too_short, stands_in_for
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
+WAITED_TITLE: Final = "WAITED"
 SIMULATED: Final = "no board was measured; the joules come from a power model of board and medium."
 _SINGLE: Final = (
     "{single} of {all} cells rest on a single run. How much runs differ is unknown there and is missing from the "
@@ -73,6 +74,8 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
     made = []
     for banner, runs in by_text.values():
         title = SHORT_TITLE if says_too_short(banner.text) else banner.title
+        if WAITED in banner.text.lower():
+            title = WAITED_TITLE
         if name := stands_in_for(banner.text):
             title = f"not {name}"
         made.append(RunWarning(banner.kind, title, banner.text, tuple(runs)))

@@ -25,6 +25,7 @@ from opjoule.evaluation.repeat_energy import AlignedTrace, repeat_idle
 from opjoule.operations import schemas
 from opjoule.operations.operation_table import OperationTable
 from opjoule.record.phases import Cycle, Role
+from opjoule.record.result import WAITED
 from opjoule.units import Measured, Missing, exact
 
 SHORTEST_S: Final = 0.2
@@ -167,7 +168,7 @@ def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
         return []
     advice = f"; at a lower rate ({slower}) they wait less" if slower else ""
     return [
-        f"operations waited for {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
+        f"{WAITED} {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
         f"energy of the run contains the idle power of that time, and depends on the medium{advice}"
     ]
 

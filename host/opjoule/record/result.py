@@ -13,6 +13,8 @@ from opjoule.record.json_file import Schema, as_value, read_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"
+WAITED: Final = "operations waited for"
+"""Words of the warning of a run whose operations waited for a considerable part of their time."""
 """Part of the warning of a run from which nothing can be concluded."""
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""

@@ -13,7 +13,7 @@ from opjoule.comparison.index import gather
 from opjoule.comparison.pages.page import write_campaign_page
 from opjoule.comparison.run_warnings import summary_of
 from opjoule.plots import figures
-from opjoule.record.result import stand_in_words
+from opjoule.record.result import WAITED, stand_in_words
 from opjoule.record.run_record import RunRecord
 from plotted_runs import make_campaign
 from report_record import make_record, put_result
@@ -27,10 +27,14 @@ NOTE = "bursts between two samples may have gone beyond the meter's range"
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign in which LevelDB's runs on the SD card are too short, and one of SQLite's has a note and a fault."""
+    """A campaign in which LevelDB's runs on the SD card are too short and RocksDB's waited, each for another time.
+
+    One of SQLite's has a note and a fault.
+    """
     made = make_campaign(tmp_path_factory.mktemp("runs") / "campaign")
     for block in (1, 2):
         warn(made / f"leveldb-sd-{block}", SHORT)
+        warn(made / f"rocksdb-sd-{block}", f"{WAITED} {30 + block} % of their time: the engine blocked them")
     warn(made / "sqlite-sd-1", NOTE)
     record = RunRecord.open(made / "sqlite-sd-1")
     record.add_fault("12 samples were lost")
@@ -103,7 +107,9 @@ def test_warnings_are_in_the_comparisons_files(
     assert any("12 samples were lost" in each for each in found["warnings"])
     marks = {(each["condition"]["db"], each["name"]): each["warnings"] for each in found["groups"]}
     assert marks["leveldb", "sd"] == ["too short"] and marks["sqlite", "sd"] == ["with faults", "note"]
-    assert marks["rocksdb", "sd"] == []
+    assert marks["rocksdb", "sd"] == ["waited"] and marks["rocksdb", "ssd-usb3"] == []
+    waited = [each for each in found["warnings"] if each.startswith("WAITED")]
+    assert len(waited) == 1 and "rocksdb-sd-1 and 1 more run" in waited[0]
     rows = {(row["db"], row["a"], row["b"]): row for row in csv.DictReader((tmp_path / "x.csv").open())}
     assert rows["leveldb", "sd", "ssd-usb3"]["warnings"] == "too short"
     assert rows["leveldb", "sd", "ssd-usb3"]["adjusted_probability"] == ""
@@ -133,9 +139,8 @@ def test_figures_tables_and_methods_show_the_warnings(
     text = said(capsys, "runs", "figures", folder, "--out", tmp_path)
     assert text.startswith(("WITH FAULTS", "TOO SHORT")) and "TOO SHORT: leveldb-sd-1" in text
     rows = {(row["db"], row["storage"]): row for row in csv.DictReader((tmp_path / "table.csv").open())}
-    assert (
-        rows["LevelDB", "SD card"]["warnings"] == "too short" and rows["RocksDB", "SD card"]["warnings"] == ""
-    )
+    assert rows["LevelDB", "SD card"]["warnings"] == "too short"
+    assert rows["RocksDB", "SD card"]["warnings"] == "waited"
     latex = (tmp_path / "table.tex").read_text()
     assert r"\textbf{WARNING" in latex and re.search(r"LevelDB & SD card &.*& too short \\\\", latex)
     assert "TOO SHORT: leveldb-sd-1" in (tmp_path / "methods.txt").read_text()
