@@ -80,7 +80,7 @@ def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array
     if read_bytes > READS_MAX * len(operations) * PAGE_BYTES:
         return nothing
     whole = at.size - 1
-    most = min(INTERVALS, max(OPERATIONS * whole // len(operations), 1), whole)
+    most = min(INTERVALS, max(OPERATIONS * whole // len(operations), INTERVALS_MIN), whole)
     start = at[np.unique(np.linspace(0, whole - 1, most).astype(np.int64))]
     edge = np.unique(np.concatenate([start, start + 1]))
     grown_s = counters.cpu_s[start + 1] - counters.cpu_s[start]

@@ -67,11 +67,12 @@ def test_waits_are_found_although_a_running_thread_s_clock_is_late():
     assert limit_ns(made, late) >= LONG_NS
 
 
-def test_waits_are_found_among_several_threads():
+@pytest.mark.parametrize("threads", [4, 40])
+def test_waits_are_found_among_many_threads(threads):
     made, counters = run_of(0.06)
-    several = [replace(made, thread=np.full(len(made), number, np.uint16)) for number in range(4)]
-    four = replace(counters, cpu_s=4 * counters.cpu_s)
-    assert limit_ns(OperationTable.concatenate(several).sorted(), four) < 10 * SHORT_NS
+    several = [replace(made, thread=np.full(len(made), number, np.uint16)) for number in range(threads)]
+    all_of_them = replace(counters, cpu_s=threads * counters.cpu_s)
+    assert limit_ns(OperationTable.concatenate(several).sorted(), all_of_them) < 10 * SHORT_NS
 
 
 def test_the_usual_limit_stays_without_evidence():
