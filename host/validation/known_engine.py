@@ -46,11 +46,11 @@ LONG: Final = 3.0
 """An operation has waited if it is longer than this many times the 99th percentile of its kind, or has slept. Such an
 operation works for the median time of its kind and up to WAKES_S, because a waiting thread is off the processor."""
 WAKES_S: Final = 1e-4
-"""Greatest work of going to sleep and waking up; each trial draws its own. The processor time of the records in
-docs/method/validation-of-attribution.md grows by 90 to 380 us a wait, of which an unknown part is a compaction's."""
+"""Greatest work of going to sleep and waking up [s]; each trial draws its own. In four records of LevelDB the processor
+time grows by 90 to 380 us a wait (processor_time.py), of which an unknown part is a compaction's."""
 SLEPT_S: Final = 1e-3
-"""Sleep of a writer that an engine with compactions slows down: LevelDB (MakeRoomForWrite in db/db_impl.cc) and RocksDB
-(DelayWrite in db/db_impl/db_impl_write.cc)."""
+"""Sleep [s] of a writer that an engine with compactions slows down: LevelDB (MakeRoomForWrite in db/db_impl.cc) and
+RocksDB (DelayWrite in db/db_impl/db_impl_write.cc)."""
 HUMP_STEPS: Final = 8
 
 
