@@ -80,8 +80,7 @@ def main() -> int:
     options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
     for record in options.records:
-        timeline = Timeline.read(record)
-        one = partial(_one, timeline, options.late, options.storage_sensor, options.reads)
+        one = partial(_one, Timeline.read(record), options.late, options.storage_sensor, options.reads)
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
             by_record[record.name] = [figure for some in made for figure in some]

@@ -45,11 +45,13 @@ def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Floa
     return np.where(counts >= 1.0, np.bincount(label, busy_s) / np.maximum(counts, 1.0), everywhere_s)
 
 
-def unlike_elsewhere(usual_s: Float64Array, busy_s: Float64Array, group: Groups) -> float:
-    """Relative difference between an operation's time where neighbours are compared most, and that in the whole run.
+def near_time_difference(usual_s: Float64Array, busy_s: Float64Array, group: Groups) -> float:
+    """How much the time of an operation that the near comparison sees differs from its mean in the run, relative.
 
-    Neighbours show what an operation costs mostly where many operations run. If each takes half as long there as
-    elsewhere, its energy may be half as large, or the same: the neighbours misjudge it by up to this difference.
+    The near comparison weights a neighbourhood by how much its windows differ, which is most where many operations run.
+    If an operation takes half as long there, it costs half as much, or the same, or something in between. The near
+    comparison may be wrong by this difference.
+
     `usual_s`: time that the operations of each window usually take; `busy_s`: time that they took; shape (n,) each.
     """
     length_s = group.duration_s
@@ -58,15 +60,16 @@ def unlike_elsewhere(usual_s: Float64Array, busy_s: Float64Array, group: Groups)
     )
     apart = (usual_s - length_s * (expected_s / lasted_s)[group.near]) ** 2 / length_s
     weight = np.bincount(group.near, apart)
-    some = expected_s > _FEW * expected_s.max(initial=0.0)
-    near_s, usually_s = float(weight[some] @ (taken_s[some] / expected_s[some])), float(weight[some].sum())
-    if not usually_s > 0.0:
+    some = expected_s > _SPARSE * expected_s.max(initial=0.0)
+    weights = float(weight[some].sum())
+    if not weights > 0.0:
         return 0.0
-    return abs(near_s / usually_s * float(usual_s.sum()) / float(busy_s.sum()) - 1.0)
+    near = float(weight[some] @ (taken_s[some] / expected_s[some])) / weights
+    return abs(near * float(usual_s.sum()) / float(busy_s.sum()) - 1.0)
 
 
-_FEW: Final = 1e-3
-"""Fraction of the busiest neighbourhood's operations below which the mean time of an operation says nothing."""
+_SPARSE: Final = 1e-3
+"""Operations of a neighbourhood, relative to the busiest, below which their mean time says nothing."""
 FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
@@ -109,8 +112,8 @@ class PartColumns:
     usual_s: Float64Array
     """Usual time of the operations of each window, all kinds together, shape (n,). It is used within groups, belongs to
     no part, and absorbs a bias. Pauses, clock errors and frequency changes let neighbours misjudge the power of all
-    kinds by one or two per cent (NEIGHBOURS_U), and that of a client that waits between operations by more
-    (run_windows.misjudged)."""
+    kinds by one or two per cent (NEIGHBOURS_U), and by more if a client waits between operations
+    (run_windows.misjudged) or operations take longer at some times (near_time_difference)."""
     group: Groups
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
@@ -137,8 +140,8 @@ class PartColumns:
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
         all_usual_s = count @ usual_s
-        unlike = unlike_elsewhere(all_usual_s, busy_s.sum(axis=1), group)
-        return cls(of_kind, of_activity, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, unlike))
+        differs = near_time_difference(all_usual_s, busy_s.sum(axis=1), group)
+        return cls(of_kind, of_activity, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, differs))
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:

@@ -17,6 +17,7 @@ ROWS: Final = 1 << 20
 SAMPLED: Final = 100_000
 """Number of sampled operations that give the usual durations."""
 WORKING: Final = 3.0
+"""Factor between a long operation that still works and a percentile of its kind; one that takes longer waits."""
 GAP_PERIODS: Final = 1.5
 
 
@@ -85,11 +86,11 @@ class Waits:
     """shape (kinds,)"""
 
     @classmethod
-    def of(cls, operations: OperationTable, working: float) -> Waits:
-        """WORKING times the duration that a fraction of the operations of a kind does not exceed."""
+    def of(cls, operations: OperationTable, fraction: float) -> Waits:
+        """WORKING times the duration that a fraction (0 to 1) of the operations of each kind does not exceed."""
         some = operations.select(slice(None, None, max(len(operations) // SAMPLED, 1)))
         longest = [
-            WORKING * float(np.quantile(duration_ns, working)) if duration_ns.size else 0.0
+            WORKING * float(np.quantile(duration_ns, fraction)) if duration_ns.size else 0.0
             for duration_ns in (some.duration_ns[some.kind == kind] for kind in range(len(operations.kinds)))
         ]
         return cls(np.array(longest).astype(np.int64))

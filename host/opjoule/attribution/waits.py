@@ -15,18 +15,21 @@ from opjoule.operations.operation_table import OperationTable
 from opjoule.trace.power_trace import Float64Array, Int64Array
 
 RARE: Final = 0.99
+"""Fraction of operations that do not wait if waits are rare."""
 FREQUENT: Final = (0.95, 0.9, 0.75, 0.5)
-"""Fractions of operations that never wait, tried in this order if more than 1 in 100 may wait."""
+"""The same fraction if waits are frequent; the one that explains the processor time best is used."""
 BETTER: Final = 2.0
 """Factor by which a fraction of FREQUENT must lower the sum of squares, compared with RARE, to be used."""
 APART: Final = 10.0
 """Ratio of the 99th percentile to the median up to which no lower limit is tried for a kind."""
 INTERVALS: Final = 400
+"""Number of intervals between readings of the counters in which operations are compared with the processor time;"""
 OPERATIONS: Final = 1 << 18
-"""Numbers of intervals and, roughly, of operations that are compared with the processor time."""
+"""... fewer if they would contain more operations than this,"""
 INTERVALS_MIN: Final = 20
+"""... but no fewer than these, without which nothing is compared."""
 CROSSING: Final = 64
-"""Operations before an interval among which those are looked for that last into it."""
+"""Number of operations before each interval that are included, because they may last into it."""
 PAGE_BYTES: Final = 4096
 READS_MAX: Final = 0.001
 """Pages read per operation above which operations may wait for the medium, which belongs to their energy."""
@@ -62,14 +65,14 @@ def longest_work(
         x = non_negative(columns.T @ columns, columns.T @ cpu_s, np.zeros(columns.shape[1], np.bool_))
         return float(np.sum((cpu_s - columns @ x) ** 2))
 
-    best = min(lower, key=left)
-    return best if BETTER * left(best) < left(usual) else usual
+    least, best = min((left(waits), at) for at, waits in enumerate(lower))
+    return lower[best] if BETTER * least < left(usual) else usual
 
 
 def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array, Int64Array, Float64Array]:
-    """Edges of intervals spread over the run, index of each interval, and its processor time [s].
+    """Edges of intervals spread over the run, index of each interval's first edge, and its processor time [s].
 
-    All are empty if the run reads from the medium.
+    Shapes (e,), (i,), (i,); all are empty if the run reads from the medium.
     """
     inside = (counters.board_ns >= operations.board_ns[0]) & (counters.board_ns <= operations.board_ns[-1])
     at = np.flatnonzero(inside)
@@ -88,7 +91,7 @@ def _counted(counters: Counters, operations: OperationTable) -> tuple[Int64Array
 
 
 def _around(edges_ns: Int64Array, interval: Int64Array, operations: OperationTable) -> OperationTable:
-    """Operations that start in the intervals, and CROSSING before each."""
+    """Operations that start in the intervals, and CROSSING before each of these."""
     begin, end = (np.searchsorted(operations.board_ns, edges_ns[interval + later]) for later in (0, 1))
     rows = [np.arange(low, high) for low, high in zip(np.maximum(begin - CROSSING, 0), end, strict=True)]
     return operations.select(np.unique(np.concatenate(rows)))

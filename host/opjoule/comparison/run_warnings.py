@@ -9,7 +9,7 @@ from rich.console import Console
 
 from opjoule.comparison.compared_run import ComparedRun
 from opjoule.opened.answer import Answer, Banner
-from opjoule.record.result import WAITED, says_too_short, stands_in_for
+from opjoule.record.result import says_too_short, says_waited, stands_in_for
 
 SHORT_TITLE: Final = "TOO SHORT"
 SINGLE_TITLE: Final = "ONE RUN"
@@ -74,7 +74,7 @@ def warnings_of(cells: Iterable[Sequence[WarnedRun]]) -> list[RunWarning]:
     made = []
     for banner, runs in by_text.values():
         title = SHORT_TITLE if says_too_short(banner.text) else banner.title
-        if WAITED in banner.text.lower():
+        if says_waited(banner.text):
             title = WAITED_TITLE
         if name := stands_in_for(banner.text):
             title = f"not {name}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
@@ -163,13 +164,13 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
 def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
     """One line if operations waited for a considerable part of their time; `slower`: option that lowers their rate."""
     known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
-    waited = max((attribution.waited for attribution in known), default=0.0)
+    waited = fmean(attribution.waited for attribution in known) if known else 0.0
     if waited < WAITED_MIN:
         return []
     advice = f"; at a lower rate ({slower}) they wait less" if slower else ""
     return [
-        f"{WAITED} {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
-        f"energy of the run contains the idle power of that time, and depends on the medium{advice}"
+        f"{WAITED} about {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
+        f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
     ]
 
 

@@ -13,9 +13,9 @@ from opjoule.record.json_file import Schema, as_value, read_json
 
 RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"
-WAITED: Final = "operations waited for"
-"""Words of the warning of a run whose operations waited for a considerable part of their time."""
 """Part of the warning of a run from which nothing can be concluded."""
+WAITED: Final = "operations waited for"
+"""Part of the warning of a run whose operations waited for a considerable part of their time."""
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
 _STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
@@ -72,6 +72,11 @@ class Conclusion(Struct, frozen=True):
 def says_too_short(line: str) -> bool:
     """True for the warning of a run from which nothing can be concluded."""
     return TOO_SHORT in line
+
+
+def says_waited(line: str) -> bool:
+    """True for the warning of a run whose operations waited for a considerable part of their time."""
+    return WAITED in line.lower()
 
 
 def stand_in_words(software: str, name: str) -> str:

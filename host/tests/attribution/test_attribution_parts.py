@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.columns import beyond_count, unlike_elsewhere
+from opjoule.attribution.columns import beyond_count, near_time_difference
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -149,10 +149,10 @@ def test_neighbours_may_misjudge_operations_that_take_longer_elsewhere(slower, e
     taken_s = 1e-5 * count * np.where(busy, 1.0, slower)
     length_s = np.full(busy.size, 0.01)
     group = groups({}, length_s, np.zeros(busy.size, np.bool_), np.repeat(np.arange(100), 16))
-    assert unlike_elsewhere(count * usual_s, taken_s, group) == pytest.approx(expected, abs=0.03)
+    assert near_time_difference(count * usual_s, taken_s, group) == pytest.approx(expected, abs=0.03)
 
 
 def test_nothing_is_unlike_where_no_window_has_operations():
     nothing, length_s = np.zeros(64), np.full(64, 0.01)
     group = groups({}, length_s, np.zeros(64, np.bool_), np.repeat(np.arange(4), 16))
-    assert unlike_elsewhere(nothing, nothing, group) == 0.0
+    assert near_time_difference(nothing, nothing, group) == 0.0
