@@ -10,7 +10,7 @@ from opjoule.comparison.compared_run import ComparedRun, check_comparable
 from opjoule.comparison.run_warnings import summary_of
 from opjoule.errors import BadInput
 from opjoule.evaluation.quantities.definition import Definition, Topic
-from opjoule.opened.quantities import quantity
+from opjoule.opened.quantities import by_kind, quantity
 from opjoule.units import Measured, Missing, Quantity, Unstated, from_json
 
 AXES: Final = ("db", "storage", "device", "workload", "distribution", "value_size", "threads")
@@ -54,11 +54,6 @@ class PlottedCell:
         return Unstated(1.0 / rate.value, "s", rate.reason)
 
     @cached_property
-    def kinds(self) -> list[str]:
-        """Kinds of operation in its runs."""
-        return sorted({kind for run in self.runs for kind in run.numbers.get("by_operation") or {}})
-
-    @cached_property
     def parts(self) -> dict[str, float]:
         """Energy above idle of each known part [J]; the remainder is `not told apart`."""
         total = self.number(TOTAL).value
@@ -79,15 +74,18 @@ class PlottedCell:
 
     def _foreground(self) -> dict[str, float]:
         """Parts by kind if every kind is known, otherwise all kinds as one if that is known."""
-        kinds = {}
-        for kind in self.kinds:
+        joules: dict[str, float] = {}
+        for kind in sorted({kind for run in self.runs for kind in by_kind(run.numbers)}):
             energy_j = self._known_in_every_run(f"by_operation.{kind}.energy_per_operation_j")
             count = self._known_in_every_run(f"by_operation.{kind}.count")
             if energy_j is None or count is None:
-                whole = self._known_in_every_run("by_activity.foreground")
-                return {} if whole is None else {"foreground": whole}
-            kinds[kind] = energy_j * count
-        return kinds
+                joules.clear()
+                break
+            joules[kind] = energy_j * count
+        if joules:
+            return joules
+        whole = self._known_in_every_run("by_activity.foreground")
+        return {} if whole is None else {"foreground": whole}
 
 
 @dataclass(frozen=True)

@@ -80,6 +80,12 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
     return Missing(ABSENT)
 
 
+def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
+    """The figures of each kind of operation in result.json; empty if there is no such group, or if it is missing."""
+    entries = result.get("by_operation") or {}
+    return {} if is_quantity(entries) else entries
+
+
 def rows(result: Mapping[str, Any], table: Quantities) -> list[Row]:
     """All quantities of result.json: those of the table in reading order, then the rest in the file's order."""
     paths = list(_walk(result, "", table))

@@ -10,6 +10,7 @@ from opjoule.drawing.scales import Scale
 from opjoule.drawing.strips import fill_class, legend, swatch
 from opjoule.drawing.svg import WIDTH, area, drawing, numbered, steps, x_axis, y_axis
 from opjoule.errors import RecordFault
+from opjoule.opened.quantities import by_kind
 from opjoule.opened.recorded import table_of
 from opjoule.opened.rounding import percent
 from opjoule.record.run_record import RunRecord
@@ -50,9 +51,8 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
 def told_parts(result: Mapping[str, Any]) -> set[str]:
     """Kinds of operation and activities whose energy result.json states."""
     parts = {str(name): entry for name, entry in (result.get("by_activity") or {}).items()}
-    for kind, entry in (result.get("by_operation") or {}).items():
-        if isinstance(entry, Mapping):
-            parts[str(kind)] = entry.get("energy_per_operation_j")
+    for kind, entry in by_kind(result).items():
+        parts[str(kind)] = entry.get("energy_per_operation_j")
     return {name for name, of in parts.items() if isinstance(of, Mapping) and of.get("value") is not None}
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from opjoule.energy.sensor_calibration import CALIBRATION
 from opjoule.evaluation.quantities.definition import Quantities
-from opjoule.opened.quantities import is_quantity, quantity
+from opjoule.opened.quantities import by_kind, is_quantity, quantity
 from opjoule.units import Measured, Missing
 
 CALIBRATE = "host/calibrate.py, docs/how-to/calibrate.md"
@@ -89,9 +89,9 @@ def remedies(
 
 
 def _for_kinds(result: Mapping[str, Any], more: str, apart: str) -> list[str]:
-    entries = result.get("by_operation")
-    kinds = entries if isinstance(entries, Mapping) and not is_quantity(entries) else {}
-    energies = {name: quantity(result, f"by_operation.{name}.energy_per_operation_j") for name in kinds}
+    energies = {
+        kind: quantity(result, f"by_operation.{kind}.energy_per_operation_j") for kind in by_kind(result)
+    }
     why = {name: energy.reason for name, energy in energies.items() if isinstance(energy, Missing)}
     mixed = [name for name, reason in why.items() if "collinear" in reason or "too wide" in reason]
     short = [name for name, reason in why.items() if "too few windows" in reason and name not in mixed]

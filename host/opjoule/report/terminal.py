@@ -12,7 +12,7 @@ from rich.text import Text
 from opjoule.evaluation.faults import advised_length
 from opjoule.evaluation.quantities.definition import Definition, Topic
 from opjoule.opened.answer import Answer, open_answer
-from opjoule.opened.quantities import NONE, is_quantity, quantity, quantity_text, row
+from opjoule.opened.quantities import NONE, by_kind, quantity, quantity_text, row
 from opjoule.opened.rounding import percent
 from opjoule.record.phases import Role
 from opjoule.record.result import StatedAlignment
@@ -163,11 +163,8 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
 
 
 def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:
-    entries = result.get("by_operation")
-    if not isinstance(entries, Mapping) or is_quantity(entries):
-        return []
     rows = []
-    for kind, entry in entries.items():
+    for kind, entry in by_kind(result).items():
         energy = quantity(result, f"by_operation.{kind}.energy_per_operation_j")
         note = _IN_BLOCKS if entry.get("measured_in") == Role.BLOCKS else "each, while it is carried out"
         rows.append((kind, energy, note))

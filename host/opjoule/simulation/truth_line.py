@@ -11,6 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from opjoule.opened.quantities import by_kind
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.run import Run
@@ -140,9 +141,7 @@ def _kinds(course: PartCourse, run: Run, result: dict[str, Any]) -> list[KnownFi
     blocks = Cycle.of(run.phases, blocks_repeat(run.phases) or 0)
     of_blocks = true_parts(course, [blocks]) if blocks else {}
     of_repeats = true_parts(course, _cycles(run.phases))
-    for kind, entry in (result.get("by_operation") or {}).items():
-        if not isinstance(entry, dict) or "count" not in entry:
-            continue
+    for kind, entry in by_kind(result).items():
         in_blocks = blocks and entry.get("measured_in") == Role.BLOCKS
         drawn_j = (of_blocks if in_blocks else of_repeats).get(kind)
         summary = run.loader[f"blocks-{blocks.work.repeat}"] if blocks and in_blocks else None

@@ -187,6 +187,18 @@ def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
             assert stack[NOT_TOLD] == pytest.approx(0.05 * sum(stack.values()))
 
 
+def test_a_result_that_withholds_its_kinds_has_them_as_one_part(tmp_path):
+    make_runs(tmp_path)
+    withheld = result("leveldb", "sd", 1)
+    kinds = withheld["by_operation"].values()
+    joules = sum(entry["energy_per_operation_j"]["value"] * entry["count"] for entry in kinds)
+    withheld["by_operation"] = {"value": None, "u": None, "unit": "", "reason": "withheld"}
+    withheld["by_activity"]["foreground"] = {"value": joules, "u": 0.1 * joules, "unit": "J"}
+    put_result(tmp_path / "leveldb-sd-1", withheld)
+    parts = drawn_of(tmp_path).cell("LevelDB", "SD card").parts
+    assert parts["foreground"] == pytest.approx(joules) and not {"read", "update"} & set(parts)
+
+
 def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
     """Told in one block, refused in the other: a mean of one would stand in a bar of two."""
     make_runs(tmp_path, blocks=2)
