@@ -49,6 +49,8 @@ _SYNC_BIT: Final = 24
 _COARSE_OHM: Final = 0.043
 """Shunt of the largest range."""
 OFFSET_MAX_A: Final = 1e-3
+_REGULATOR_MIN_MV, _REGULATOR_MAX_MV, _REGULATOR_BASE = 800, 5000, 32
+"""Range of the kit's regulator [mV], and the low byte of its command at the lower end. Source: pc-nrfconnect-ppk."""
 _RANGES: Final = 5
 _GET_META, _POWER_MODE, _DEVICE_POWER, _START, _STOP, _REGULATOR = 0x19, 0x11, 0x0C, 0x06, 0x07, 0x0D
 _AMPERE_METER: Final = 1
@@ -219,9 +221,10 @@ class Ppk2Meter(StreamingMeter[serial.Serial, Ppk2Assembler]):
 
     def configure(self) -> None:
         """Sets the kit to ampere meter and switches the device under test on."""
-        millivolt = round(self._supply_v * 1000) - 800 + 32
+        millivolt = min(round(self._supply_v * 1000), _REGULATOR_MAX_MV)
+        high, low = divmod(millivolt - _REGULATOR_MIN_MV + _REGULATOR_BASE, 256)
         self._send(_POWER_MODE, _AMPERE_METER)
-        self._send(_REGULATOR, 3 + millivolt // 256, millivolt % 256)
+        self._send(_REGULATOR, 3 + high, low)
         self._send(_DEVICE_POWER, 1)
 
     def start(self) -> None:

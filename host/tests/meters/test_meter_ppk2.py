@@ -112,7 +112,7 @@ def test_a_reading_at_the_limit_is_flagged():
 
 def test_the_meter_speaks_the_kits_wire_format():
     with SoftwarePpk2(words(np.full(20_000, 0.7)).astype("<u4").tobytes()) as kit:
-        meter = open_meter(f"ppk2:{kit.path},voltage=5.0")
+        meter = open_meter(f"ppk2:{kit.path},voltage=5.1")
         assert any("at most 1 A" in note for note in meter.open().notes)
         meter.configure()
         meter.start()
@@ -123,6 +123,7 @@ def test_the_meter_speaks_the_kits_wire_format():
         meter.close()
     assert samples(events)[1] == pytest.approx(np.full(1000, 0.7), abs=1e-3)
     assert b"\x11\x01" in kit.received  # ampere meter
+    assert b"\x0d\x13\x88" in kit.received  # the regulator ends at 5.0 V
     assert b"\x0c\x01" in kit.received  # board switched on
     assert kit.received.endswith(b"\x07")
 
