@@ -154,7 +154,7 @@ class RunWindows:
     medium: SensedMedium | None
     """None without a sensor in the medium's supply."""
     waited: float
-    """Fraction of the operations' time in which they waited, from 0 to 1."""
+    """Fraction of the run in which operations waited, mean of the threads, from 0 to 1."""
 
     @classmethod
     def of(cls, work: Work, length_ns: int) -> RunWindows:
@@ -192,8 +192,9 @@ class RunWindows:
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)
         columns = PartColumns.of(kinds, count, busy_s, activities, group, strays)
-        lasted_s = max(float(work.operations.duration_ns.sum(dtype=np.int64)) * NS, 1e-300)
-        waited = max(1.0 - float(busy_s.sum()) / lasted_s, 0.0)
+        waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
+        run_s = (work.work_end_board_ns - work.start_board_ns) * NS
+        waited = max(waited_s, 0.0) / (run_s * max(np.count_nonzero(np.bincount(work.operations.thread)), 1))
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns

@@ -73,7 +73,7 @@ class Attribution:
     alone: Share | None = None
     """The medium's energy outside of syncs, write-back and tail together; None without a sensor in its supply."""
     waited: float = 0.0
-    """Fraction of the operations' time in which they waited, from 0 to 1."""
+    """Fraction of the run in which operations waited, mean of the threads, from 0 to 1."""
 
     @property
     def unseparated(self) -> Share:

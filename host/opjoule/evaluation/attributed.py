@@ -33,7 +33,7 @@ SHORTEST_S: Final = 0.2
 """Shortest run [s] for which windows can be compared; it must also contain enough samples."""
 SAMPLES_MIN: Final = 160
 WAITED_MIN: Final = 0.1
-"""Fraction of the operations' time from which their waiting is worth a line."""
+"""Fraction of the run from which the waiting of operations is worth a line."""
 BY_BYTES: Final = (
     "divided among the kinds that write, in proportion to their bytes: a rule, not a measurement"
 )
@@ -162,14 +162,14 @@ def by_operation(repeats: Sequence[Repeat], blocks: Repeat | None) -> dict[str, 
 
 
 def waiting_warnings(repeats: Sequence[Repeat], slower: str) -> list[str]:
-    """One line if operations waited for a considerable part of their time; `slower`: option that lowers their rate."""
+    """One line if operations waited for a considerable part of the run; `slower`: option for a lower rate."""
     known = [repeat.attribution for repeat in repeats if not isinstance(repeat.attribution, Missing)]
     waited = fmean(attribution.waited for attribution in known) if known else 0.0
     if waited < WAITED_MIN:
         return []
-    advice = f"; at a lower rate ({slower}) they wait less" if slower else ""
+    advice = f". At a lower rate ({slower}) they wait less" if slower else ""
     return [
-        f"{WAITED} about {100 * waited:.0f} % of their time: the engine blocked them or slowed them down. The "
+        f"{WAITED} about {100 * waited:.0f} % of the run: the engine blocked them or slowed them down. The "
         f"energy of the run contains the idle power of that time, and may depend on the medium{advice}"
     ]
 

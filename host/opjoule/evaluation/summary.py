@@ -105,7 +105,9 @@ def build_result(parts: AlignedRun) -> tuple[dict[str, Any], list[TraceFault]]:
             lambda times, run_s: wording.longer(run, times, run_s, mean_operations),
         )
         + until_warnings(run.until_u)
-        + waiting_warnings(repeats, wording.slower)
+        + waiting_warnings(
+            repeats, wording.slower(mean_operations / fmean(repeat.run_s for repeat in repeats))
+        )
         + _notes(wording, record, aligned, phases),
         **({"disturbed": disturbance} if (disturbance := run.found.device.disturbance) else {}),
         **({"server": server_usage(files)} if (files := record.raw_files("server-*.csv")) else {}),

@@ -37,8 +37,8 @@ class Wording:
     """Notes above the figures."""
     apart: Callable[[Run], str] = lambda run: ""
     """Option that makes kinds of operation identifiable; empty if there is none."""
-    slower: str = ""
-    """Option that lowers the rate of operations; empty if there is none."""
+    slower: Callable[[float], str] = lambda rate_per_s: ""
+    """Option for a lower rate of operations than this one [1/s]; empty if there is none."""
     always_counted: bool = True
     """Whether the work consists of operations; if not, a result without operations does not mention them."""
 
@@ -130,6 +130,11 @@ def _longer(run: Run, times: float, run_s: float, operations: float) -> str:
     return f"{words}, or --operations {math.ceil(count / step) * step}"
 
 
+def _slower(rate_per_s: float) -> str:
+    """The option for half the rate, at which the medium keeps up with the bytes of an engine that it slowed down."""
+    return f"-p target={float(f'{max(rate_per_s / 2.0, 1.0):.2g}'):.0f}"
+
+
 YCSB: Final = Wording(
     YCSB_QUANTITIES,
     _database,
@@ -138,7 +143,7 @@ YCSB: Final = Wording(
     longer=_longer,
     notes=_notes,
     apart=_apart,
-    slower="-p target=N",
+    slower=_slower,
 )
 
 

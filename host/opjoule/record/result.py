@@ -15,7 +15,7 @@ RESULT_SCHEMA: Final = Schema("result", 2)
 TOO_SHORT: Final = "too short to be representative"
 """Part of the warning of a run from which nothing can be concluded."""
 WAITED: Final = "operations waited for"
-"""Part of the warning of a run whose operations waited for a considerable part of their time."""
+"""Part of the warning of a run in which operations waited for a considerable part of the time."""
 NUMBER_MAX: Final = 1e300
 """Limit for the check of a damaged file; no quantity comes near it."""
 _STAND_IN: Final = re.compile(r" stands in for (.+?): these are not \1's figures")
@@ -75,7 +75,7 @@ def says_too_short(line: str) -> bool:
 
 
 def says_waited(line: str) -> bool:
-    """True for the warning of a run whose operations waited for a considerable part of their time."""
+    """True for the warning of a run in which operations waited for a considerable part of the time."""
     return WAITED in line.lower()
 
 

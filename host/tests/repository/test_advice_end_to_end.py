@@ -46,8 +46,13 @@ def summary(out: Path, *options: str) -> str:
             "one run does not show how much runs differ",
             r"--repeats \d+",
         ),
+        (
+            (*SHORT, "--no-harness", "--records", "20000", "--seconds", "10"),
+            "(?i)operations waited for",
+            r"-p target=\d+",
+        ),
     ],
-    ids=["too-short", "one-run"],
+    ids=["too-short", "one-run", "waiting"],
 )
 def test_what_is_advised_mends_what_is_complained_of(
     tmp_path: Path, options: tuple[str, ...], complaint: str, advised: str
