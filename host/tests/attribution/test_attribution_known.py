@@ -13,6 +13,8 @@ from attribution_trials import SCENARIOS, trial  # path set above
 from known_meter import experiment
 from known_work import Choice
 from opjoule.attribution.attribute import attribute_runs
+from opjoule.attribution.overlap import Waits
+from opjoule.attribution.waits import RARE
 from opjoule.evaluation.attributed import _later
 from opjoule.evaluation.quantities.figures import Figure
 
@@ -152,3 +154,18 @@ def test_the_help_of_validate_lists_every_scenario():
 def test_every_scenario_can_be_drawn():
     for name in SCENARIOS:
         assert SCENARIOS[name].seconds == 60.0
+
+
+def test_waiting_is_stated_as_a_part_of_the_time_of_all_threads():
+    work = experiment(0, Choice(seconds=10.0)).work
+    table, run_ns = work.operations, work.work_end_board_ns - work.start_board_ns
+    duration_ns = table.duration_ns.copy()
+    duration_ns[:: len(table) // 50] += 100_000_000
+    longer = replace(table, duration_ns=duration_ns)
+    limit_ns = Waits.of(longer, RARE).longest_ns[longer.kind]
+    waited_ns = np.maximum(duration_ns - limit_ns, 0).sum()
+    threads = len(set(table.thread.tolist()))
+    assert threads > 1 and waited_ns > 0.05 * run_ns * threads
+    assert attribute_runs([replace(work, operations=longer)])[0].waited == pytest.approx(
+        waited_ns / (run_ns * threads), rel=0.05
+    )
