@@ -194,7 +194,8 @@ class RunWindows:
         columns = PartColumns.of(kinds, count, busy_s, activities, group, strays)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
-        waited = max(waited_s, 0.0) / (run_s * max(np.count_nonzero(np.bincount(work.operations.thread)), 1))
+        threads = max(int(np.count_nonzero(np.bincount(work.operations.thread))), 1)
+        waited = max(waited_s, 0.0) / (run_s * threads)
         if not SEEN_MIN <= work.seen_fraction < 1.0:
             return cls(windows, above_j, columns, edge_ns, None, medium, waited)
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
