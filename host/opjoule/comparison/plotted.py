@@ -21,7 +21,7 @@ ENERGY: Final = "marginal_energy_per_operation_j"
 THROUGHPUT: Final = "throughput_per_s"
 TOTAL: Final = "marginal_energy_j"
 ACTIVITIES: Final = ("harness", "flush", "compaction", "checkpoint", "sync", "write_back", "tail")
-NOT_TOLD: Final = "not told apart"
+NOT_IDENTIFIABLE: Final = "not identifiable"
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class PlottedCell:
 
     @cached_property
     def parts(self) -> dict[str, float]:
-        """Energy above idle of each known part [J]; the remainder is `not told apart`."""
+        """Energy above idle of each known part [J]; the remainder is `not identifiable`."""
         total = self.number(TOTAL).value
         if total is None:
             return {}
@@ -64,7 +64,7 @@ class PlottedCell:
             value = self._known_in_every_run(f"by_activity.{name}")
             if value is not None:
                 joules[name.replace("_", "-")] = value
-        joules[NOT_TOLD] = total - sum(joules.values())
+        joules[NOT_IDENTIFIABLE] = total - sum(joules.values())
         return {name: value for name, value in joules.items() if abs(value) > 1e-3 * abs(total)}
 
     def _known_in_every_run(self, path: str) -> float | None:

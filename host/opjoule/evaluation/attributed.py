@@ -210,7 +210,7 @@ def _later(attribution: Attribution) -> Figure | Missing:
         parts = {name: share for name, share in parts.items() if name not in (WRITE_BACK, TAIL)}
         parts["the medium"] = attribution.alone
     if names := [name for name, share in parts.items() if share.unidentified]:
-        return Missing(f"{' and '.join(names)} cannot be told apart from the rest", "J")
+        return Missing(f"{' and '.join(names)} cannot be separated from the rest", "J")
     whole = Share.sum_of(parts.values())
     return Figure(whole.energy_j, "J", whole.standard_u_j)
 

@@ -94,9 +94,9 @@ def _notes(run: Run) -> list[str]:
     notes = [] if server.startswith("mongod") else [stand_in_words(f"another server ({server})", "MongoDB")]
     if summary.mix_blocks:
         notes.append(
-            f"the run had {summary.mix_blocks} mix blocks of {summary.workload[MIX_BLOCK]} s, each with another "
-            "mix of operations. This separates what kinds of operation cost. Only the whole run has the workload's "
-            "mix: compare its figures with other runs in blocks, not with the plain workload"
+            f"the run had {summary.mix_blocks} mix blocks of {summary.workload[MIX_BLOCK]} s, each with a "
+            "different mix of operations, to separate the energies of the kinds. Only the whole run has the "
+            "workload's mix. Compare its figures with other runs in mix blocks, not with the plain workload"
         )
     return notes
 

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
-from opjoule.comparison.plotted import NOT_TOLD, TOTAL, Plotted, PlottedCell, known
+from opjoule.comparison.plotted import NOT_IDENTIFIABLE, TOTAL, Plotted, PlottedCell, known
 from opjoule.drawing.scales import stacked
 from opjoule.opened.quantities import NONE
 from opjoule.opened.rounding import scaled
@@ -139,7 +139,10 @@ def activity_bars(plotted: Plotted) -> Figure:
     lie = len(cells) > UPRIGHT_MAX or sum(map(len, named)) > LETTERS_MAX
     figure = canvas(max(STACK_HEIGHT_IN, 1.2 + ROW_IN * len(cells)) if lie else HEIGHT_IN)
     axes = figure.add_subplot()
-    names = [*dict.fromkeys(name for cell in cells for name in cell.parts if name != NOT_TOLD), NOT_TOLD]
+    names = [
+        *dict.fromkeys(name for cell in cells for name in cell.parts if name != NOT_IDENTIFIABLE),
+        NOT_IDENTIFIABLE,
+    ]
     totals = [cell.number(TOTAL) for cell in cells]
     factor, unit = scaled([of.value for of in totals if of.value is not None], "J")
     for at, cell in enumerate(cells):
@@ -181,6 +184,6 @@ def _stack(axes: Axes, at: int, cell: PlottedCell, names: list[str], factor: flo
 
 def _part_style(names: list[str], name: str) -> dict[str, Any]:
     at = names.index(name)
-    colour = "#E8E8E8" if name == NOT_TOLD else COLOURS[at % (len(COLOURS) - 1)]
-    hatch = "" if name == NOT_TOLD else HATCHES[at % len(HATCHES)]
+    colour = "#E8E8E8" if name == NOT_IDENTIFIABLE else COLOURS[at % (len(COLOURS) - 1)]
+    hatch = "" if name == NOT_IDENTIFIABLE else HATCHES[at % len(HATCHES)]
     return {"facecolor": colour, "hatch": hatch, "edgecolor": INK, "linewidth": 0.5}

@@ -17,7 +17,7 @@ from opjoule.record.run_record import RunRecord
 from opjoule.trace.power_trace import Float64Array
 
 MEASURED: Final = "measured"
-NOT_TOLD: Final = "not told apart"
+NOT_IDENTIFIABLE: Final = "not identifiable"
 BAR, LEFT, RIGHT, TOP, BOTTOM, HEIGHT = 10, 34, 8, 32, 34, 190
 
 
@@ -43,7 +43,7 @@ def activity_stack(record: RunRecord, result: Mapping[str, Any]) -> list[Element
         measured_j = courses.pop(MEASURED)
         others = [course for name, course in courses.items() if name not in identified]
         courses = {name: course for name, course in courses.items() if name in identified}
-        courses |= {NOT_TOLD: np.sum(others, axis=0)} if others else {}
+        courses |= {NOT_IDENTIFIABLE: np.sum(others, axis=0)} if others else {}
         figures.append(_figure(repeat, edges_s, courses, measured_j, simulated=record.simulated))
     return figures
 
@@ -68,14 +68,14 @@ def _figure(
     word = "SIMULATED, " if simulated else ""
     caption = f"Power above idle by kind and activity, run and settle ({word}repeat {repeat})"
     drawn = drawing(*_bar(courses), *_areas(edges_s, courses, measured_j), height=HEIGHT, label=caption)
-    named = [name.replace("_", " ") for name in courses if name != NOT_TOLD]
-    untold = [element("li", swatch("untold"), f" {NOT_TOLD}")] if NOT_TOLD in courses else []
+    named = [name.replace("_", " ") for name in courses if name != NOT_IDENTIFIABLE]
+    untold = [element("li", swatch("untold"), f" {NOT_IDENTIFIABLE}")] if NOT_IDENTIFIABLE in courses else []
     key = legend(named, *untold, element("li", "line: measured"))
     return element("figure", element("figcaption", caption), key, drawn)
 
 
 def _fill(name: str, number: int) -> str:
-    return "untold" if name == NOT_TOLD else fill_class(number)
+    return "untold" if name == NOT_IDENTIFIABLE else fill_class(number)
 
 
 def _bar(courses: Mapping[str, Float64Array]) -> list[Element]:

@@ -159,7 +159,7 @@ def part_rows(answer: Answer) -> list[tuple[str, str]]:
         note = "together" if len(names) > 1 else "what the other parts leave"
         rows.append((" + ".join(names), f"{quantity_text(together)}  {note}"))
     reasons = [f"{name} ({why})" for name, why in unknown.items()]
-    return [*rows, *([("not told apart", ", ".join(reasons))] if reasons else [])]
+    return [*rows, *([("not identifiable", ", ".join(reasons))] if reasons else [])]
 
 
 def _kinds(result: Mapping[str, Any]) -> list[tuple[str, Quantity, str]]:

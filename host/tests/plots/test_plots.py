@@ -16,7 +16,7 @@ from opjoule.cli import commands
 from opjoule.cli.commands import main
 from opjoule.comparison.contrasts import Question, compare
 from opjoule.comparison.index import gather
-from opjoule.comparison.plotted import NOT_TOLD, plotted
+from opjoule.comparison.plotted import NOT_IDENTIFIABLE, plotted
 from opjoule.errors import BadInput
 from opjoule.plots import bars, figures
 from opjoule.plots.figures import FIGURES, write_figures
@@ -181,10 +181,18 @@ def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
         stack = cell.parts
         assert sum(stack.values()) == pytest.approx(cell.number("marginal_energy_j").value)
         if cell.values["db"] == "SQLite":
-            assert set(stack) == {NOT_TOLD}
+            assert set(stack) == {NOT_IDENTIFIABLE}
         else:
-            assert set(stack) == {"read", "update", "flush", "compaction", "write-back", "tail", NOT_TOLD}
-            assert stack[NOT_TOLD] == pytest.approx(0.05 * sum(stack.values()))
+            assert set(stack) == {
+                "read",
+                "update",
+                "flush",
+                "compaction",
+                "write-back",
+                "tail",
+                NOT_IDENTIFIABLE,
+            }
+            assert stack[NOT_IDENTIFIABLE] == pytest.approx(0.05 * sum(stack.values()))
 
 
 def test_a_result_that_withholds_its_kinds_has_them_as_one_part(tmp_path):

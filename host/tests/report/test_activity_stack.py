@@ -48,7 +48,7 @@ def result(**by_activity):
 
 def test_refused_parts_are_one_grey_part(record):
     drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=REFUSED, tail=REFUSED)))
-    assert "not told apart" in drawn and "flush" in drawn and "SIMULATED" in drawn
+    assert "not identifiable" in drawn and "flush" in drawn and "SIMULATED" in drawn
     assert "sync" not in drawn and "tail" not in drawn
     widths = [float(width) for width in re.findall(r'width="([\d.]+)" height', drawn)]
     whole = WIDTH - LEFT - RIGHT
@@ -58,7 +58,7 @@ def test_refused_parts_are_one_grey_part(record):
 
 def test_told_parts_have_a_colour_each(record):
     drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=KNOWN, tail=KNOWN)))
-    assert all(name in drawn for name in PARTS) and "not told apart" not in drawn
+    assert all(name in drawn for name in PARTS) and "not identifiable" not in drawn
     assert set(re.findall(r'class="part (kind-\d)', drawn)) == {f"kind-{number}" for number in range(4)}
 
 
@@ -81,4 +81,4 @@ def test_where_only_a_kind_is_not_told_no_row_gives_a_sum_of_nothing():
     )
     rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
     assert all(name for name, _ in rows)
-    assert rows[-1][0] == "not told apart" and rows[-1][1].startswith("update")
+    assert rows[-1][0] == "not identifiable" and rows[-1][1].startswith("update")

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 from opjoule.comparison.contrasts import Compared, Contrast
 from opjoule.comparison.pages.drift import Drift, drift_of
-from opjoule.comparison.plotted import ENERGY, NOT_TOLD, TOTAL, Plotted
+from opjoule.comparison.plotted import ENERGY, NOT_IDENTIFIABLE, TOTAL, Plotted
 from opjoule.comparison.sentences import chance_words, follows_words, pair_labels
 from opjoule.comparison.value_words import NAMED, noun
 from opjoule.drawing.markup import Child, Element, element, row, table
@@ -153,7 +153,7 @@ def stacks(cells: Plotted) -> list[Element]:
     """Joules above idle of each cell, by kind of operation and by activity; empty if no cell has them."""
     if not any(cell.parts for cell in cells.cells):
         return []
-    names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_TOLD)]
+    names = [*dict.fromkeys(name for cell in cells.cells for name in cell.parts if name != NOT_IDENTIFIABLE)]
     totals = [cell.number(TOTAL) for cell in cells.cells]
     sums = [sum(max(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
     below = [sum(min(part, 0.0) for part in cell.parts.values()) for cell in cells.cells]
@@ -161,13 +161,13 @@ def stacks(cells: Plotted) -> list[Element]:
     scale, unit = scaled(sums, "J")
     body = []
     for cell, total in zip(cells.cells, totals, strict=True):
-        ordered = sorted(cell.parts.items(), key=lambda part: [*names, NOT_TOLD].index(part[0]))
-        parts = [(part, None if name == NOT_TOLD else names.index(name)) for name, part in ordered]
+        ordered = sorted(cell.parts.items(), key=lambda part: [*names, NOT_IDENTIFIABLE].index(part[0]))
+        parts = [(part, None if name == NOT_IDENTIFIABLE else names.index(name)) for name, part in ordered]
         shares = [f"{name} {percent(part / total.value) if total.value else NONE}" for name, part in ordered]
         text = element("span", quantity_text(total), class_="figure")
         words = element("span", ", ".join(shares) or NONE)
         body.append(row(cells.name_of(cell), stack_strip(axis, parts), text, words))
-    untold = element("li", swatch("untold"), f" {NOT_TOLD}")
+    untold = element("li", swatch("untold"), f" {NOT_IDENTIFIABLE}")
     mark = ", SIMULATED" if cells.simulated else ""
     head: list[Child] = ["cell", axis_head(axis, unit, scale), "above idle", "parts"]
     made = table(head, body, f"Energy above idle by kind and activity{mark}", class_="strips parts")

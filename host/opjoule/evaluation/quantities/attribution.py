@@ -104,7 +104,7 @@ BY_ACTIVITY: Final = (
         WRITE_BACK, "the medium while it writes data that no operation waits for", activity(WRITE_BACK)
     ),
     _activity(TAIL, "the medium after each read or write, until it rests or is busy again", activity(TAIL)),
-    _activity("unseparated", "sum of the parts that cannot be told apart; 0 if all can", unseparated),
+    _activity("unseparated", "sum of the parts that cannot be separated; 0 if all can", unseparated),
 )
 """Their sum is energy_j."""
 

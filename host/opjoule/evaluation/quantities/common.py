@@ -136,12 +136,12 @@ COMMON: Final = (
         idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
     ),
     Definition(
-        "duration_s", "s", Topic.TIME, "run", "first operation to last", lambda repeat: seconds(repeat, repeat.run_s),
+        "duration_s", "s", Topic.TIME, "run", "from the first operation to the last", lambda repeat: seconds(repeat, repeat.run_s),
         column="run", traced="time", rank={"column": LAST, "traced": LAST},
     ),
     Definition(
         "settle_s", "s", Topic.TIME, "settle",
-        "last operation until writes were done and the power was at rest for 5 s",
+        "from the last operation until writes were done and the power was at rest for 5 s",
         lambda repeat: seconds(repeat, repeat.settle_s), column="settle", rank={"column": LAST},
     ),
     Definition(
@@ -149,11 +149,11 @@ COMMON: Final = (
         lambda repeat: counter(repeat, "cpu", "1"), line=("CPU", "of all cores; peak memory {peak_memory_bytes}"),
     ),
     Definition(
-        "disk_read_bytes", "B", Topic.USAGE, "disk read", "from and to the medium, run and settle",
+        "disk_read_bytes", "B", Topic.USAGE, "disk read", "from the medium, in run and settle",
         lambda repeat: counter(repeat, "read", "B"), compared=True,
     ),
     Definition(
-        "disk_written_bytes", "B", Topic.USAGE, "disk written", "from and to the medium, run and settle",
+        "disk_written_bytes", "B", Topic.USAGE, "disk written", "to the medium, in run and settle",
         lambda repeat: counter(repeat, "written", "B"), compared=True,
         line=("disk", "written, {disk_read_bytes} read"),
     ),

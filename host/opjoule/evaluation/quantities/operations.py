@@ -94,13 +94,13 @@ OPERATIONS: Final = (
     ),
     Definition(
         "by_operation.*.energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="energy of its execution above idle, by kind, with `count`, `identifiable` (can it be "
-                "told apart?) and `measured_in`: `work` (the repeats) or `blocks` (the cycle in "
-                "mix blocks after them)",
+        meaning="foreground energy of an operation, by kind, with `count`, `identifiable` (whether the data "
+                "suffice to state it) and `measured_in`: `work` (the repeats) or `blocks` (the cycle in mix "
+                "blocks after them)",
     ),
     Definition(
         "by_operation.*.background_energy_per_operation_j", "J", Topic.PART, rests_on=_ALL,
-        meaning="what it causes later: background work, write-back and tail, divided by bytes written",
+        meaning="energy that it causes later: background work, write-back and tail, divided by bytes written",
         required=False,
     ),
     *budget_parts("headline_budget", "the same for marginal_energy_per_operation_j", *_ALL),
