@@ -136,8 +136,8 @@ COMMON: Final = (
         idle_power, rests_on=ENERGY_ABOVE_IDLE, of_sensors=True, tile="idle power", column="idle power",
     ),
     Definition(
-        "duration_s", "s", Topic.TIME, "run", "from the first operation to the last", lambda repeat: seconds(repeat, repeat.run_s),
-        column="run", traced="time", rank={"column": LAST, "traced": LAST},
+        "duration_s", "s", Topic.TIME, "run", "from the first operation to the last",
+        lambda repeat: seconds(repeat, repeat.run_s), column="run", traced="time", rank={"column": LAST, "traced": LAST},
     ),
     Definition(
         "settle_s", "s", Topic.TIME, "settle",
