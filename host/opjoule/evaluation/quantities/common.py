@@ -137,7 +137,8 @@ COMMON: Final = (
     ),
     Definition(
         "duration_s", "s", Topic.TIME, "run", "from the first operation to the last",
-        lambda repeat: seconds(repeat, repeat.run_s), column="run", traced="time", rank={"column": LAST, "traced": LAST},
+        lambda repeat: seconds(repeat, repeat.run_s),
+        column="run", traced="time", rank={"column": LAST, "traced": LAST},
     ),
     Definition(
         "settle_s", "s", Topic.TIME, "settle",
