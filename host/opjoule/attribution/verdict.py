@@ -129,7 +129,7 @@ def _model_decides(name: str, at: int, fit: Fit) -> str:
     return (
         f"known only from a model of the medium: {name} drew {max(energy_j - u_j, 0.0):.3g} to "
         f"{energy_j + u_j:.3g} J, depending on when its bytes were written and whether its tail continues "
-        "between writes; a sensor in the medium's supply tells more"
+        "between writes; a sensor in the medium's supply would show it"
     )
 
 

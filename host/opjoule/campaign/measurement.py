@@ -180,7 +180,7 @@ def _later(record: RunRecord) -> str:
     """Advice on how to analyse the recorded data, if they still exist."""
     if not record.path("run.json").exists():
         return ""
-    return f"; 'host/measure.py report {record.directory}' analyses what was recorded"
+    return f"; 'host/measure.py report {record.directory}' analyses the recorded data"
 
 
 def _enough(plan: Plan, record: RunRecord) -> Callable[[int], bool]:

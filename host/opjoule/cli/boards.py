@@ -31,7 +31,9 @@ def run_restore(options: RestoreOptions) -> int:
         done, left = recover(shell, described.storage.values(), fetched, kept=options.kept)
     for line in done + left:
         print(line)
-    print(f"{options.device} could not be put back wholly" if left else f"{options.device} is as it was")
+    print(
+        f"some changes of {options.device} could not be undone" if left else f"{options.device} is restored"
+    )
     return 1 if left else 0
 
 

@@ -166,7 +166,7 @@ def run_doctor(options: DoctorOptions) -> int:
         if not finding.well:
             bad += 1
             console.print(f"       -> {finding.remedy}")
-    console.print("All is well." if not bad else f"{counted(bad, 'thing')} to mend.")
+    console.print("All is well." if not bad else f"{counted(bad, 'fault')} to mend.")
     return 1 if bad else 0
 
 

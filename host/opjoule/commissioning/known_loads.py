@@ -199,7 +199,7 @@ def _off(ratio: float, allowed: float, bounds: ErrorBounds) -> Defect:
         usual = min(USUAL_OHM, key=lambda ohm: abs(math.log(ohm / true_ohm)))
         fits = f", about shunt={usual:g}" if abs(usual / true_ohm - 1) < WRONG_SHUNT / 2 else ""
         return Defect(
-            f"the current is {100 * (ratio - 1):+.0f} % off, which no tolerance explains: shunt={bounds.shunt.ohm:g} "
+            f"the current is {100 * (ratio - 1):+.0f} % off, more than any tolerance: shunt={bounds.shunt.ohm:g} "
             "is wrong",
             f"the shunt behaves as one of {true_ohm:.3g} ohm{fits}: read its marking (R100 is 0.1, R020 is 0.02) and "
             "correct shunt= in rig.toml; if it is right, look for a second resistor in parallel",

@@ -61,7 +61,7 @@ STEPS: Final = (
     DeskStep(
         "sync",
         "Every sync pulse arrives, and no other",
-        "edges of the sync line: all of them, none foreign, rms below 20 us",
+        "edges of the sync line: all of them, no others, rms below 20 us",
         lambda desk, kept, _: sync_line.judge_sync(_shared(kept, "sync", sync_line.take_sync, desk)),
         board=True,
     ),

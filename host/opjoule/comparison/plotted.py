@@ -165,7 +165,7 @@ def plotted(
     if not of_workloads:
         raise BadInput(f"no run with a result to draw: {'; '.join(without[:3]) or 'no record'}")
     if len({run.simulated for run in of_workloads}) > 1:
-        raise BadInput("simulated runs and measured ones do not stand in one figure: name places of one sort")
+        raise BadInput("simulated and measured runs cannot share a figure: name runs of one kind only")
     axes = axes or [*dict.fromkeys([*AXES, *(axis for run in of_workloads for axis in run.condition)])]
     cells: dict[tuple[str, ...], list[ComparedRun]] = {}
     for run in of_workloads:

@@ -47,8 +47,8 @@ def _no_difference(contrast: Contrast, compared: Compared, a: str, b: str, what:
     if contrast.probability is None or contrast.probability >= LIMIT:
         return text
     return (
-        f"{text} On its own the difference would count (alone p = {contrast.probability:.2g}); among all "
-        f"{contrast.judged} comparisons it does not (p = {contrast.adjusted:.2g})."
+        f"{text} On its own the difference would be significant (p = {contrast.probability:.2g}); among all "
+        f"{contrast.judged} comparisons it is not (p = {contrast.adjusted:.2g})."
     )
 
 

@@ -82,8 +82,9 @@ class EdgeCounts:
                 )
         if self.rate_changes:
             faults.append(
-                f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, which no "
-                "oscillator does: stop what sets the board's clock (chrony, ntpd, systemd-timesyncd) during a run"
+                f"sync line: the rate of a clock jumped {self.rate_changes} times by 100 ppm or more, as no "
+                "oscillator does: stop the program that sets the board's clock (chrony, ntpd, systemd-timesyncd) "
+                "during a run"
             )
         return tuple(faults)
 

@@ -155,6 +155,6 @@ def local_meter_warning(connection: str, meter: str) -> str:
         return ""
     return (
         'connection = "local": this board reads its own meter, so every figure includes the meter '
-        f"({draw}) and the processor time of capturing (unknown). What stays the same cancels above "
+        f"({draw}) and the processor time of capturing (unknown). A constant part cancels above "
         'idle. Measure from another computer to avoid this (connection = "ssh:...")'
     )

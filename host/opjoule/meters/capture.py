@@ -70,13 +70,13 @@ class CaptureSummary:
             )
         if counts := self._counts(SUPPLY_CUT):
             lines.append(
-                f"the meter cut the board's supply ({counts}), and what it measured then is not the board at work: "
-                "raise limit=, and check the wiring (docs/how-to/use-a-monsoon.md)"
+                f"the meter cut the board's supply ({counts}), and its samples from then on are not of the board at "
+                "work: raise limit=, and check the wiring (docs/how-to/use-a-monsoon.md)"
             )
         if OSCILLATES in self.losses.faults:
             lines.append(
                 f"the sync line oscillates ({OSCILLATES} {self.losses.faults[OSCILLATES]}): check its wire and the "
-                "buffer's supply, enable and ground; without one leave D8 open (docs/how-to/wire-the-rig.md)"
+                "buffer's supply, enable and ground; without a sync line leave D8 open (docs/how-to/wire-the-rig.md)"
             )
         if self.clipped_samples:
             lines.append(

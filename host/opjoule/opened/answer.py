@@ -156,7 +156,7 @@ _SIMULATED_TRACE = (
     "No meter was recorded: a program was at the other end of the port. "
     "These joules say nothing about real hardware."
 )
-_PARTIAL = "This run ended early. Shown is what was recorded until then."
+_PARTIAL = "This run ended early. Its figures come from the data that were recorded until then."
 
 
 def open_answer(of: Path | RunRecord) -> Answer:

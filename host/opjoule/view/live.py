@@ -177,7 +177,7 @@ def _ending(directory: Path | None) -> dict[str, Any]:
     except OpJouleError as fault:
         return {**head, "words": f"The measurement has ended. {fault}"}
     if not record.is_finished:
-        analyse = f"'host/measure.py report {directory}' analyses what was recorded."
+        analyse = f"'host/measure.py report {directory}' analyses the recorded data."
         return {**head, "words": f"The measurement was killed before its end. {analyse}"}
     words, has_report = f"The measurement has ended: {record.status}.", (directory / "report.html").exists()
     return {**head, "words": words, "report": has_report}

@@ -153,7 +153,7 @@ def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
         "note study s1: lacks one",
         "MEND pin: dead",
         "       -> solder",
-        "1 thing to mend.",
+        "1 fault to mend.",
     ]
 
 

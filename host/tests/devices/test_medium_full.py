@@ -117,7 +117,7 @@ def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(smal
     filler = fill(small)
     line = ended(running)
     assert line.startswith(f"measure.py: {out}/") and "No space left on device: free some space there" in line
-    assert f"'host/measure.py report {out}' analyses what was recorded" in line
+    assert f"'host/measure.py report {out}' analyses the recorded data" in line
     record = RunRecord.open(out)
     assert record.status == "partial"
     assert any("No space left on device: free" in fault for fault in record.faults)

@@ -241,7 +241,7 @@ class FileOptions(Options):
     out: Path | None = option(
         directory, "DIR", "folder of its records (default: runs/NAME); a campaign continues in its folder"
     )
-    dry_run: bool = flag("print the plan and what is missing, then stop")
+    dry_run: bool = flag("print the plan and the missing cells, then stop")
     json: bool = flag("print the plan, or the index at the end, as JSON")
 
 

@@ -121,10 +121,10 @@ def _head(title: str, kicker: str, about: str, verdict: str, conclusions: Sequen
     if conclusions:
         lines = [element("li", conclusion) for conclusion in conclusions[:LINES_MAX]]
         if more := len(conclusions) - len(lines):
-            lines.append(element("li", f"{more} more stand below."))
+            lines.append(element("li", f"{more} more are below."))
         head.append(element("ul", *lines, class_="conclusions"))
     else:
-        head.append(element("p", "Nothing can be concluded yet. The reasons stand below.", class_="what"))
+        head.append(element("p", "Nothing can be concluded yet. The reasons are below.", class_="what"))
     head.append(element("p", about, class_="workload"))
     return head
 

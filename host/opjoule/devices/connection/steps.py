@@ -79,7 +79,7 @@ def helper_orders(steps: list[Change]) -> bytes:
         words = [str(number), scope, must, str(len(step.undo)), *step.undo, *step.do]
         if wrong := next((word for word in words if _FOREIGN.search(word)), None):
             raise DeviceFault(
-                f"opjoule-root takes no order with {wrong!r}: use letters, digits and _./:@,+=%-"
+                f"opjoule-root accepts no argument with {wrong!r}: use letters, digits and _./:@,+=%-"
             )
         lines.append(_MARK.join(words))
     return "\n".join([*lines, f"{_MARK}end", ""]).encode()

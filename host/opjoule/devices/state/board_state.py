@@ -122,7 +122,7 @@ def read_facts(shell: Shell, *, journal: str = JOURNAL, session: str = "") -> Bo
     needed = ("machine", "boot_id", "rights", "cache", "work")
     if missing := [name for name in needed if not values.get(name)]:
         raise DeviceFault(
-            f"{shell.target} does not tell its {', '.join(missing)} "
+            f"{shell.target} does not report its {', '.join(missing)} "
             f"(it needs a POSIX shell with uname, sed and awk): {ran.last_line()}"
         )
     if values["rights"] == "helper" and values.get("helper") != helper_version():

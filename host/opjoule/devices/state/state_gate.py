@@ -353,7 +353,7 @@ def broken_by_steering(before: dict[str, Any], after: dict[str, Any]) -> list[st
         return []
     return [
         f"its clock was steered: its rate changed by {change_ppm:+.2f} ppm, and all seconds, energies and "
-        "powers with it. Stop what sets it (chrony, ntpd, systemd-timesyncd)"
+        "powers with it. Stop the program that sets it (chrony, ntpd, systemd-timesyncd)"
     ]
 
 
