@@ -109,11 +109,11 @@ class ErrorBounds:
     calibration: SensorCalibration | None = None
     """Correction applied when the trace is read; None: as delivered."""
     heating_max_per_a2: float = 0.0
-    """Bound of the gain's change by the shunt's self-heating, as delivered, either sign [1/A^2]; 0 in older records."""
+    """Bound of the gain's change by the shunt's self-heating, as delivered, either sign [1/A^2]; 0: not stated."""
     wire_ohm: float = 0.0
     """Resistance between the voltage's sense point and the board; a trace is corrected for it when it is read."""
     wire_max_ohm: float = 0.0
-    """Bound of the error of `wire_ohm`; 0 in older records."""
+    """Bound of the error of `wire_ohm`; 0: not stated."""
     origins: Mapping[str, str] = field(default_factory=dict, compare=False)
     """Source of an error -> where its bound comes from, in words; no figure is computed from it."""
 

@@ -5,19 +5,19 @@ port = "serial:/dev/ttyACM0,shunt=0.1,label=bench-1"
 storage = "fnirsi"                  # a second meter, in the medium's own supply
 
 [room]
-temperature_c = 22                  # for the sensor's calibration; without, a room within 5 K of its own
+temperature_c = 22                  # of a calibrated sensor; default: within 5 K of its calibration's
 
-[supply]                            # what is known of it; without, the drop is that of the shunt alone
+[supply]                            # may be left out: then only the shunt's drop is known
 voltage_v = 5.1                     # without load
-cable_ohm = 0.1                     # of all between supply and board but the shunt, both ways
-sense_ohm = 0.01                    # the part of it behind the point where the voltage is sensed
+cable_ohm = 0.1                     # everything between supply and board except the shunt, both ways
+sense_ohm = 0.01                    # the part of cable_ohm after the point where the voltage is sensed
 
 [device.rpi4]
 connection = "ssh:pi@raspberrypi"   # or "local": this computer is the board
-ssh_options = ["-p", "2222"]        # further options for ssh, an argument each
+ssh_options = ["-p", "2222"]        # further options for ssh, one entry an argument
 sync = "gpio:GPIO17"                # a line's name, gpio:CHIP:LINE, gpio:sysfs:NUMBER, or "none"
-cpufreq = "/sys/devices/system/cpu" # where this kernel has its CPU settings
-mongod = "/opt/mongodb/bin/mongod"  # the server program on the board, where it is not on the PATH
+cpufreq = "/sys/devices/system/cpu" # the folder of this kernel's CPU settings
+mongod = "/opt/mongodb/bin/mongod"  # the server program on the board, if it is not on the PATH
 
 [device.rpi4.storage]
 sd = "/home/pi/opjoule"             # a directory on the medium
