@@ -277,7 +277,7 @@ def main() -> int:
                     print(f"seed {seed} {key}: {estimate.value:.5g} +- {estimate.u:.2g}, true {true:.5g}")
             else:
                 held.setdefault(name, [])
-    print(f"{'parameter':<30} {'told':>5} {'held':>5} {'share':>6} {'median u / value':>17}")
+    print(f"{'parameter':<30} {'found':>5} {'held':>5} {'share':>6} {'median u / value':>17}")
     for name, covered in held.items():
         share = f"{100 * sum(covered) / len(covered):5.1f}%" if covered else "     -"
         width = f"{100 * float(np.nanmedian(wide[name])):.2g} %" if covered else "-"

@@ -103,7 +103,7 @@ class KnownFigure:
         scale, prefix = next((pair for pair in _SCALES if largest >= pair[0]), _SCALES[-1])
         known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
         if self.value is None or self.u is None:
-            return f"{known}; not told"
+            return f"{known}; not stated"
         value, u = self.value / scale, self.u / scale
         digits = (f"{value:z.0f}", f"{u:.0f}") if u >= 10 else (f"{value:z.4g}", f"{u:.2g}")  # z: never "-0"
         stated = f"{' ± '.join(digits)} {prefix}{self.unit}"

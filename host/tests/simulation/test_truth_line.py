@@ -86,7 +86,7 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
 
 
 def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them(tmp_path):
-    """Per operation and per run; what drew nothing has no line, and what is not told is said to be so."""
+    """Per operation and per run; what drew nothing has no line, and a part that is not stated is named."""
     (tmp_path / "simulator-parts.csv").write_text(
         "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
         f"{10 * SECOND_NS},1,1,1,0,1\n{30 * SECOND_NS},5,11,4,0,3\n{40 * SECOND_NS},9,9,9,0,9\n"
@@ -108,9 +108,9 @@ def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them
     }
     assert truth_lines_of(tmp_path, stated) == [
         "SIMULATED truth: read 10 mJ; stated 10.5 ± 1 mJ holds it",
-        "SIMULATED truth: update 100 mJ; not told",
+        "SIMULATED truth: update 100 mJ; not stated",
         "SIMULATED truth: flush 3 J; stated 3.5 ± 0.4 J DOES NOT HOLD IT",
-        "SIMULATED truth: the medium's write-back 2 J; not told",
+        "SIMULATED truth: the medium's write-back 2 J; not stated",
     ]
 
 
