@@ -11,7 +11,7 @@ ROOT = Path(__file__).resolve().parents[3]
 PACKAGE = ROOT / "host" / "opjoule"
 MODULES = sorted([*PACKAGE.rglob("*.py"), *(ROOT / "studies").rglob("*.py")])
 PAGE = ROOT / "docs" / "reference" / "glossary.md"
-SECOND = "## Words that still have a second meaning"
+SECOND = "## Words with a second meaning"
 PLACE = re.compile(r"((?:`\w+`(?:, )?)+) in `([\w./-]+)`|`([\w-]+(?:/[\w.-]+)+)`")
 """`Name`, `Name` in `file`, or a `file` alone."""
 TERMS = (
