@@ -214,7 +214,7 @@ def test_what_would_count_alone_and_does_not_among_all_is_said(tmp_path, capsys)
     assert "between ssd and the SD card" not in text
     several(tmp_path, "nvme", [1.03, 1.04, 1.05], storage="nvme")
     several(tmp_path, "disk", [1.04, 1.05, 1.06], storage="disk")
-    assert "(alone p = " in said(capsys, [tmp_path, "--by", "storage"])
+    assert "would be significant (p = " in said(capsys, [tmp_path, "--by", "storage"])
 
 
 def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_path, capsys):

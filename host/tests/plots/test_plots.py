@@ -275,7 +275,7 @@ def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):
     make_record(tmp_path / "a")
     make_record(tmp_path / "b", simulated=False)
     make_trace(tmp_path / "c")
-    with pytest.raises(BadInput, match="simulated runs and measured ones"):
+    with pytest.raises(BadInput, match="simulated and measured runs cannot share a figure"):
         drawn_of(tmp_path)
     with pytest.raises(BadInput, match="no run with a result"):
         drawn_of(tmp_path / "c")
