@@ -180,12 +180,11 @@ def in_words(of: Measured | Unstated, what: str) -> str:
     shown = rounded_quantity(of)
     assert shown is not None
     unit = shown.unit.removesuffix("/operation")
-    if shown.u is None:
-        least = "at least " if isinstance(of, Unstated) and of.is_least else ""
-        return f"{least}{with_unit(shown.value, unit)} {what}"
-    return f"{with_unit(f'{shown.value} ± {shown.u}', unit)} {what}"
+    least = "at least " if isinstance(of, Unstated) and of.is_least else ""
+    return f"{least}{with_unit(shown.figure, unit)} {what}"
 
 
 def _sentence(line: str) -> str:
-    text = line[:1].upper() + line[1:]
+    is_path = "/" in line.partition(" ")[0]
+    text = line if is_path else line[:1].upper() + line[1:]
     return text if text.endswith((".", "!", "?")) else f"{text}."

@@ -42,8 +42,7 @@ class Row:
     @property
     def text(self) -> str:
         """The value rounded to its uncertainty, with unit; a dash if there is none."""
-        is_share = self.shown and self.path.endswith("_fraction")
-        return str(self.shown) if is_share else quantity_text(self.quantity)
+        return str(self.shown or NONE)
 
     @property
     def brief(self) -> str:
@@ -111,20 +110,20 @@ def row(result: Mapping[str, Any], table: Quantities, path: str) -> Row:
 
 
 def quantity_text(of: Quantity) -> str:
-    """Value and uncertainty with unit; a dash for a missing value.
-
-    A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
-    """
-    if isinstance(of, Measured) and 0 < of.value < of.u and of.unit in POSITIVE:
-        return from_zero(of.value, of.u, of.unit)
+    """Value and interval with unit; a dash for a missing value."""
     shown = rounded_quantity(of)
     return NONE if shown is None else str(shown)
 
 
 def rounded_quantity(of: Quantity) -> Rounded | None:
-    """Rounded texts of a quantity; None if it is missing."""
+    """Rounded texts of a quantity; None if it is missing.
+
+    A positive value that is smaller than its uncertainty is given with the limits of its interval, from 0 on.
+    """
     if isinstance(of, Missing):
         return None
+    if isinstance(of, Measured) and 0 <= of.value < of.u and of.unit in POSITIVE:
+        return from_zero(of.value, of.u, of.unit)
     u = of.u if isinstance(of, Measured) else None
     return rounded(of.value, u, of.unit)
 

@@ -21,15 +21,20 @@ LARGE = 100
 
 @dataclass(frozen=True)
 class Rounded:
-    """A number ready to print; value and u end at the same decimal place. u is None if no uncertainty is known."""
+    """A number ready to print; value and interval end at the same decimal place."""
 
     value: str
-    u: str | None
+    interval: str
+    """For example "± 1.1" or "(0 to 2.3)"; empty if no uncertainty is known."""
     unit: str
 
+    @property
+    def figure(self) -> str:
+        """Value and interval without the unit."""
+        return f"{self.value} {self.interval}".rstrip()
+
     def __str__(self) -> str:
-        number = self.value if self.u is None else f"{self.value} ± {self.u}"
-        return with_unit(number, self.unit)
+        return with_unit(self.figure, self.unit)
 
 
 def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4) -> Rounded:
@@ -49,8 +54,9 @@ def rounded(value: float, u: float | None, unit: str, digits_without_u: int = 4)
     power = _prefix_power(max(abs(exact), spread or Decimal(0)), last_place, unit)
     places = None if last_place is None else max(0, power - last_place)
     texts = [None if n is None else _text(n.scaleb(-power), places) for n in (exact, spread)]
-    shown_u = None if not spread else texts[1]
-    return Rounded(texts[0] or "", shown_u, PREFIXES[power] + PRINTED_UNITS.get(unit, unit))
+    return Rounded(
+        texts[0] or "", f"± {texts[1]}" if spread else "", PREFIXES[power] + PRINTED_UNITS.get(unit, unit)
+    )
 
 
 def percent(fraction: float) -> str:
@@ -74,12 +80,12 @@ def with_limits(value: float, limits: tuple[float, float]) -> str:
     return f"{value:.{places}f} ({low:.{places}f} {beyond})"
 
 
-def from_zero(value: float, u: float, unit: str) -> str:
-    """A positive value with the limits of an interval that would reach below 0: "0.5 (0 to 2.3) mJ"."""
+def from_zero(value: float, u: float, unit: str) -> Rounded:
+    """A value of at least 0 with the limits of an interval that would reach below 0: "0.5 (0 to 2.3) mJ"."""
     high = value + u
     factor, shown = scaled([high], unit)
     places = min(max(1 - math.floor(math.log10(high * factor)), 0), 6)
-    return with_unit(f"{value * factor:,.{places}f} (0 to {high * factor:,.{places}f})", shown)
+    return Rounded(f"{value * factor:,.{places}f}", f"(0 to {high * factor:,.{places}f})", shown)
 
 
 def with_unit(number: str, unit: str) -> str:

@@ -74,14 +74,13 @@ def _row(cell: PlottedCell, axes: Iterable[str]) -> list[str]:
 
 
 def _number(of: Quantity) -> str:
-    """`$1.23 \\pm 0.05$\\,mJ`; a dash for a missing one."""
+    """`$1.23 \\pm 0.05$\\,mJ` or `$16 (0 to 59)$\\,kB`; a dash for a missing one."""
     shown = rounded_quantity(of)
     if shown is None:
         return "--"
-    interval = "" if shown.u is None else rf" \pm {shown.u}"
     unit = _escaped(shown.unit).replace("µ", r"$\mu$")
-    value = shown.value.replace(MINUS, "-")
-    return f"${value}{interval}$".replace(",", "{,}") + (rf"\,{unit}" if unit else "")
+    figure = shown.figure.replace(MINUS, "-").replace("±", r"\pm").replace(" to ", r"\mbox{ to }")
+    return f"${figure}$".replace(",", "{,}") + (rf"\,{unit}" if unit else "")
 
 
 def _escaped(text: str) -> str:

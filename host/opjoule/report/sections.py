@@ -53,11 +53,11 @@ def _big(answer: Answer, path: str, what: str) -> Element:
         lines = {"number": NONE, "what": what, "reason": reason}
         return element("div", *(element("p", text, class_=name) for name, text in lines.items()))
     number = element("p", shown.value, class_="number")
-    if shown.u is not None:
-        number.append(element("span", f" ± {shown.u}", class_="u"))
+    if shown.interval:
+        number.append(element("span", f" {shown.interval}", class_="u"))
     number.append(element("span", f" {shown.unit.removesuffix('/operation')}", class_="unit"))
     simulated = "SIMULATED, " if answer.record.simulated else ""
-    covers = answer.covers if shown.u is not None else NOT_STATED
+    covers = answer.covers if shown.interval else NOT_STATED
     meaning = element("p", f"{what} ({simulated}{covers})", class_="what")
     return element("div", number, meaning, aria_label=in_words(quantity, what))
 
@@ -70,7 +70,7 @@ def quantities(answer: Answer) -> list[Element]:
     if not lines:
         why = TRACE_ONLY if answer.trace_only else answer.problem
         return [element("p", f"There are no results: {why}", class_="reason")]
-    head = ("quantity", "value ± u (95 %)", "unit", "what it is")
+    head = ("quantity", "value and interval (95 %)", "unit", "what it is")
     return [table(head, map(_quantity_row, lines), "Every quantity of result.json")]
 
 
@@ -81,8 +81,7 @@ def _quantity_row(line: Row) -> Element:
         meaning.append(element("span", line.reason, class_="reason"))
     if shown is None:
         return row(name, NONE, line.quantity.unit, meaning, class_="missing")
-    value = shown.value if shown.u is None else f"{shown.value} ± {shown.u}"
-    return row(name, element("span", value, class_="figure"), shown.unit, meaning)
+    return row(name, element("span", shown.figure, class_="figure"), shown.unit, meaning)
 
 
 def breakdown(result: Mapping[str, Any], key: str, caption: str, heading: str) -> list[Element]:

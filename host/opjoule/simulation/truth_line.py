@@ -11,17 +11,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from opjoule.opened.quantities import by_kind
+from opjoule.opened.quantities import by_kind, quantity_text
+from opjoule.opened.rounding import rounded
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.run import Run
 from opjoule.record.run_record import RunRecord
 from opjoule.simulation.part_course import TAIL, WRITE_BACK, PartCourse
 from opjoule.simulation.supply import COURSE, PARTS
+from opjoule.units import Measured
 
 WHOLE = "energy_j"
 """Column of the file with the total energy of all parts."""
-_SCALES = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 
 
 def true_figures(course: PartCourse, phases: Sequence[Phase], operations: float) -> dict[str, float]:
@@ -99,14 +100,10 @@ class KnownFigure:
 
     def __str__(self) -> str:
         """The line for the terminal."""
-        largest = max(abs(self.true), self.u or 0.0)
-        scale, prefix = next((pair for pair in _SCALES if largest >= pair[0]), _SCALES[-1])
-        known = f"SIMULATED truth: {self.about} {self.true / scale:.4g} {prefix}{self.unit}"
+        known = f"SIMULATED truth: {self.about} {rounded(self.true, None, self.unit)}"
         if self.value is None or self.u is None:
             return f"{known}; not stated"
-        value, u = self.value / scale, self.u / scale
-        digits = (f"{value:z.0f}", f"{u:.0f}") if u >= 10 else (f"{value:z.4g}", f"{u:.2g}")  # z: never "-0"
-        stated = f"{' ± '.join(digits)} {prefix}{self.unit}"
+        stated = quantity_text(Measured(self.value, self.u, self.unit))
         return f"{known}; stated {stated} {'holds it' if self.holds else 'DOES NOT HOLD IT'}"
 
 

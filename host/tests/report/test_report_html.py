@@ -91,6 +91,13 @@ def test_a_quantity_unknown_to_the_report_is_shown_too(tmp_path: Path) -> None:
     assert "3.25 ± 0.20" in text
 
 
+def test_an_interval_near_zero_is_stated_as_in_the_summary(tmp_path: Path) -> None:
+    make_record(tmp_path)
+    put_result(tmp_path, {**RESULT, "bytes_read": {"value": 16e3, "u": 43e3, "unit": "B"}})
+    text = words_of(write_report(tmp_path)).text
+    assert "16 (0 to 59)" in text and "16 ± 43" not in text
+
+
 def test_page_asks_for_nothing_outside_itself(complete: Path) -> None:
     words = words_of(complete)
     assert not [value for name, value in words.attributes if name in ("src", "href", "srcset", "action")]

@@ -49,6 +49,10 @@ def test_without_idle_nothing_is_said_of_what_is_above_it():
 HEAD = {"schema": {"name": "run", "version": 3}, "status": "complete", "simulated": True}
 
 
+def plain_spaces(figure):
+    return str(figure).replace("\N{NO-BREAK SPACE}", " ")
+
+
 def truth_lines_of(folder, stated, status="complete"):
     rows = "".join(
         f"{at},{energy}\n" for at, energy in zip(COURSE.board_ns, COURSE.energy_j["energy_j"], strict=True)
@@ -58,17 +62,20 @@ def truth_lines_of(folder, stated, status="complete"):
         json.dumps(with_digest(plain(HEAD | {"phases": phases(), "status": status})))
     )
     (folder / "result.json").write_text(json.dumps(stated))
-    return [str(figure) for figure in known_figures(folder)]
+    return [plain_spaces(figure) for figure in known_figures(folder)]
 
 
-def test_a_wide_interval_beside_the_truth_has_no_power_of_ten():
+def test_the_stated_interval_is_the_one_of_the_summary():
     wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
-    assert str(wide) == "SIMULATED truth: tail 98.12 mJ; stated -15 ± 260 mJ holds it"
+    assert plain_spaces(wide) == "SIMULATED truth: tail 98.12 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
     below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
-    assert str(below_nothing) == "SIMULATED truth: energy of settle 0.2391 mJ; stated 0 ± 10 mJ holds it"
+    assert (
+        plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 239.1 µJ; stated 0 ± 10 mJ holds it"
+    )
     nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
     assert (
-        str(nearly_nothing) == "SIMULATED truth: energy of settle 0.0002453 mJ; stated 92 ± 179 mJ holds it"
+        plain_spaces(nearly_nothing)
+        == "SIMULATED truth: energy of settle 245.3 nJ; stated 92 (0 to 271) mJ holds it"
     )
 
 
@@ -80,8 +87,8 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
         "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
     }
     assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: marginal energy of an operation 25 mJ; stated 25.1 ± 0.4 mJ holds it",
-        "SIMULATED truth: energy 45 J; stated 44 ± 0.5 J DOES NOT HOLD IT",
+        "SIMULATED truth: marginal energy of an operation 25.00 mJ; stated 25.10 ± 0.40 mJ holds it",
+        "SIMULATED truth: energy 45.00 J; stated 44.00 ± 0.50 J DOES NOT HOLD IT",
     ]
 
 
@@ -107,10 +114,10 @@ def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them
         },
     }
     assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: read 10 mJ; stated 10.5 ± 1 mJ holds it",
-        "SIMULATED truth: update 100 mJ; not stated",
-        "SIMULATED truth: flush 3 J; stated 3.5 ± 0.4 J DOES NOT HOLD IT",
-        "SIMULATED truth: the medium's write-back 2 J; not stated",
+        "SIMULATED truth: read 10.00 mJ; stated 10.5 ± 1.0 mJ holds it",
+        "SIMULATED truth: update 100.0 mJ; not stated",
+        "SIMULATED truth: flush 3.000 J; stated 3.50 ± 0.40 J DOES NOT HOLD IT",
+        "SIMULATED truth: the medium's write-back 2.000 J; not stated",
     ]
 
 
@@ -118,7 +125,9 @@ def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
     (tmp_path / "simulator-parts.csv").write_text(f"board_ns,read,flush\n0,0,0\n{30 * SECOND_NS},5,3\n")
     withheld = {"value": None, "u": None, "unit": "", "reason": "withheld"}
     stated = {"by_operation": withheld, "by_activity": {"flush": {"value": 2.0, "u": 0.5, "unit": "J"}}}
-    assert truth_lines_of(tmp_path, stated) == ["SIMULATED truth: flush 2 J; stated 2 ± 0.5 J holds it"]
+    assert truth_lines_of(tmp_path, stated) == [
+        "SIMULATED truth: flush 2.000 J; stated 2.00 ± 0.50 J holds it"
+    ]
 
 
 def test_of_a_run_that_was_cut_off_no_truth_is_told(tmp_path):
