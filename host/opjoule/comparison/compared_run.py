@@ -147,18 +147,18 @@ def check_comparable(
         explained |= set(VERSIONS)
     for groups in strata:
         everything = [run.settings for runs in groups for run in runs]
-        inside = {
-            str(one): one for runs in groups for one in disagreements([run.settings for run in runs], {RIG})
-        }
-        between = {str(one): one for one in disagreements(everything, explained)}
+        of_groups = [disagreements([run.settings for run in runs], {RIG}) for runs in groups]
+        inside = {(one.group, one.key): one for found in of_groups for one in found}
+        between = {(one.group, one.key): one for one in disagreements(everything, explained)}
         indexes = {run.index for runs in groups for run in runs}
         declared = len(indexes) == 1 and None not in indexes and not is_change  # by the file of one campaign
-        for line, one in {**inside, **between}.items():
-            if cells and (one.group, one.key) == STUDY_CELL:
+        for setting, one in {**inside, **between}.items():
+            if cells and setting == STUDY_CELL:
                 continue
+            line = str(one)
             if one.group in allowed:
                 lines[line] = f"compared although they differ: {line}"
-            elif declared and line not in inside and one.group not in (*VERSIONS, "simulated"):
+            elif declared and setting not in inside and one.group not in (*VERSIONS, "simulated"):
                 lines[line] = f"beside {', '.join(by)} the campaign's file varies {line}"
             else:
                 refused[line] = one
@@ -182,7 +182,7 @@ def allowed_groups(text: str | None) -> frozenset[str]:
 
 def _refusal(refused: dict[str, Disagreement]) -> str:
     names = ",".join(dict.fromkeys(difference.group for difference in refused.values()))
-    shown = "; ".join(list(refused)[:_SHOWN]) + ("; ..." if len(refused) > _SHOWN else "")
+    shown = "; ".join(list(refused)[:_SHOWN]) + ("; and more" if len(refused) > _SHOWN else "")
     return (
         f"these runs are not comparable. They differ in {shown}. Compare them by it, name fewer runs, or allow it with "
         f"--although {names}"

@@ -123,7 +123,7 @@ class Disagreement:
     group: str
     key: str
     values: tuple[str, ...]
-    """Distinct values, sorted; "none" for a run without the key."""
+    """Distinct values in the order of the runs; "none" for a run without the key."""
 
     def __str__(self) -> str:
         shown = " / ".join(value if len(value) <= 40 else f"{value[:37]}..." for value in self.values[:4])
@@ -135,11 +135,11 @@ def disagreements(runs: Sequence[Settings], apart_from: Iterable[str] = ()) -> l
     """Every key that is not equal in all runs, without the keys of some groups."""
     left_out = set(apart_from)
     return [
-        Disagreement(group, key, tuple(sorted(values)))
+        Disagreement(group, key, tuple(values))
         for group in GROUPS
         if group not in left_out
         for key in {key: None for run in runs for key in run.get(group, {})}
-        if len(values := {run.get(group, {}).get(key, "none") for run in runs}) > 1
+        if len(values := dict.fromkeys(run.get(group, {}).get(key, "none") for run in runs)) > 1
     ]
 
 

@@ -173,15 +173,19 @@ def _own_line(ranking: Ranking) -> str:
     if not ranking.best:
         return sentence_case(f"{place}nothing can be concluded on {what}: {ranking.why}.")
     single = f" Nothing can be concluded on {aside}: {ranking.why}." if aside else ""
-    names = [ranking.words(name) for name in (ranking.best, *ranking.alike)]
+    best, *alike = (ranking.words(name) for name in (ranking.best, *ranking.alike))
     if not ranking.worse:
-        text = f"no difference in {what} was found between {listed(names)}{_size(ranking)}."
+        text = f"no difference in {what} was found between {listed([best, *alike])}{_size(ranking)}."
         return sentence_case(f"{place}{text}{single}")
-    them = "them" if len(names) == 2 else "these"
-    alike = f", with no difference found between {them}" if ranking.alike else ""
-    value = "" if ranking.alike else _mean_words(ranking)
-    text = f"{listed(names)} {ranking.superlative} {what}{value}{alike}: {_factors(ranking)}."
+    text = (
+        f"{best} {ranking.superlative} {what}{_mean_words(ranking)}{_not_worse(alike)}: {_factors(ranking)}."
+    )
     return sentence_case(f"{place}{text}{single}")
+
+
+def _not_worse(alike: Sequence[str]) -> str:
+    """The groups that were not found to differ from the best, after a comma; empty if there are none."""
+    return f", with no difference found from {listed(alike)}" if alike else ""
 
 
 def _mean_words(ranking: Ranking) -> str:
@@ -218,7 +222,8 @@ def _common_line(ranked: Sequence[Ranking]) -> str:
     what = quantity_words(ranked[0].quantity)
     alike: dict[tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...], str], list[Ranking]] = {}
     for ranking in ranked:
-        best = tuple(ranking.words(name) for name in (ranking.best, *ranking.alike) if name)
+        names = (ranking.best, *sorted(ranking.alike))
+        best = tuple(ranking.words(name) for name in names if name)
         aside = tuple(sorted(ranking.words(name) for name in ranking.unjudged))
         same = () if ranking.worse else tuple(sorted(best))
         key = (best if ranking.worse else (), same, aside, ranking.why)
@@ -233,7 +238,7 @@ def _common_line(ranked: Sequence[Ranking]) -> str:
         left = f", {listed(aside)} left aside ({why})" if aside else ""
         if best:
             phrase = f"{rankings[0].superlative} {what}" if not parts else "did so"
-            parts.append(f"{listed(best)} {phrase} {where}{left}: {_spans(rankings)}")
+            parts.append(f"{best[0]} {phrase} {where}{_not_worse(best[1:])}{left}: {_spans(rankings)}")
         elif same:
             parts.append(f"no difference{about} was found between {listed(same)} {nowhere}{left}")
         else:

@@ -147,8 +147,8 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
     ("changed", "names"),
     [
         ({"simulated": True}, "simulated"),
-        ({"durability": "sync"}, "durability async / sync"),
-        ({"commit": "def"}, "opjoule: commit abc / def"),
+        ({"durability": "sync"}, "durability sync / async"),
+        ({"commit": "def"}, "opjoule: commit def / abc"),
         ({"records": 2000}, "records"),
         ({"state": ["memory_mb=1024"]}, "memory_mb 1024 / none"),
         ({"device": "rpi3"}, "device rpi3 / rpi4"),
@@ -258,7 +258,7 @@ def test_more_throughput_is_better(tmp_path, capsys):
 def test_other_settings_before_than_after_are_no_change_to_judge(tmp_path, capsys):
     old = several(tmp_path, "old", [1.0, 1.01, 0.99])
     new = several(tmp_path, "new", [1.1, 1.11, 1.09], storage="emmc")
-    assert "storage emmc / sd" in said(capsys, ["--before", *old, "--after", *new], BAD_INPUT)
+    assert "storage sd / emmc" in said(capsys, ["--before", *old, "--after", *new], BAD_INPUT)
 
 
 def test_no_verdict_on_single_runs(tmp_path, capsys):
