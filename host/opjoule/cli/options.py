@@ -211,7 +211,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def refuse(self, error: Exception) -> NoReturn:
-        """Says what is wrong with a file that the command line names; exit status 2."""
+        """Says what is wrong with a name or file of the command line; exit status 2."""
         self.exit(2, f"{self._program}: {one_line(str(error))}\n")
 
 

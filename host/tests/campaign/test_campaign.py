@@ -347,6 +347,16 @@ def test_a_mistake_in_the_file_has_the_names_of_the_file(tmp_path, tables, says)
     assert str(wrong.value).startswith(f"{path}: {says}") and "--operat" not in str(wrong.value)
 
 
+def test_a_misspelt_property_is_reported_with_its_cell_before_the_plan(tmp_path, capsys):
+    path = tmp_path / "wrong.toml"
+    constants = 'device = "rpi4"\nsimulate = true\np = ["leveldb.compresion=none"]'
+    path.write_text(f'axes.db = ["leveldb"]\naxes.storage = ["sd"]\n[constants]\n{constants}\n')
+    assert main(["campaign", str(path), "--out", str(tmp_path / "out"), "--dry-run"]) == BadInput.exit_code
+    said = capsys.readouterr()
+    assert "the cell db leveldb, storage sd: unknown property leveldb.compresion=none" in said.err
+    assert not said.out
+
+
 def started(argv: list[str], log: Path) -> subprocess.Popen:
     with log.open("a") as out:
         return subprocess.Popen(argv, stdout=out, stderr=out, cwd=ROOT, start_new_session=True)

@@ -31,6 +31,24 @@ def test_an_unknown_option_is_told_with_the_nearest_one(capsys, argv, hint):
     assert hint in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("argv", "hint"),
+    [
+        (["--db", "levledb", "--device", "rpi4"], "unknown database 'levledb': did you mean 'leveldb'?"),
+        (["--db", "leveldb", "--device", "rpi44"], "unknown device 'rpi44': did you mean 'rpi4'?"),
+        (
+            ["--db", "leveldb", "--device", "rpi4", "--storage", "sd,emmd"],
+            "unknown storage for rpi4 'emmd': did you mean 'emmc'?",
+        ),
+    ],
+)
+def test_a_misspelt_database_board_or_medium_is_refused_before_set_up(capsys, argv, hint):
+    with pytest.raises(SystemExit) as ended:
+        commands.parse(argv)
+    assert ended.value.code == 2
+    assert hint in capsys.readouterr().err
+
+
 def test_nothing_is_suggested_where_nothing_is_like_it():
     assert suggestion("x", ["sqlite", "leveldb"]) == ""
     assert (

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import pytest
 from opjoule.cli import commands
 from opjoule.cli.campaign.options import PlannedCampaign
+from opjoule.cli.measure.options import MEASURE, YcsbOptions
 from opjoule.cli.measure.planning import make_plan, plan_again
 from opjoule.errors import BadInput
 from opjoule.studies.ycsb.properties import find_workload, parse_properties, workload_properties
@@ -19,7 +20,8 @@ CORE = ROOT / "ycsb-workloads" / "workloada.properties"
 
 
 def plan_of(*argv: str):
-    return make_plan(commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options)
+    words = ["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]
+    return make_plan(YcsbOptions.parsed(MEASURE.parser(), words))
 
 
 @pytest.mark.parametrize(

@@ -37,6 +37,9 @@ def run_campaign(planned: PlannedCampaign) -> int:
     cells = _plans(file)
     check_folder(folder)
     campaign = campaign_of(file, cells, folder)
+    rigs = check_plans(cells, rigs=not options.scheduler)
+    for plan, _ in cells if not options.scheduler else ():
+        check_here(plan)
     if options.dry_run and options.json:
         print(json.dumps(_as_value(file, campaign, folder), indent=1))
     else:
@@ -44,9 +47,6 @@ def run_campaign(planned: PlannedCampaign) -> int:
         needed = needed_time(file, options.out) if unknown else None
         out = sys.stdout if options.dry_run else sys.stderr
         print(*_about(file, campaign, folder, needed), sep="\n", file=out)
-    rigs = check_plans(cells, rigs=not options.scheduler)
-    for plan, _ in cells if not options.scheduler else ():
-        check_here(plan)
     if options.dry_run:
         return 0
     try:

@@ -78,7 +78,14 @@ def check_plans(plans: Sequence[tuple[Plan, MeasuringOptions]], *, rigs: bool = 
     """
     asked: set[tuple[str, ...]] = set()
     """The loader's command lines that passed; cells of a campaign share many."""
-    return [_checked(plan, options, asked, rigs=rigs) for plan, options in plans]
+    checked = []
+    for plan, options in plans:
+        try:
+            checked.append(_checked(plan, options, asked, rigs=rigs))
+        except BadInput as error:
+            cell = ", ".join(f"{axis} {value}" for axis, value in plan.condition.items())
+            raise BadInput(f"the cell {cell}: {error}" if cell else str(error)) from None
+    return checked
 
 
 def _checked(plan: Plan, options: MeasuringOptions, asked: set[tuple[str, ...]], *, rigs: bool) -> Rig | None:

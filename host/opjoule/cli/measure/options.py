@@ -6,6 +6,7 @@ from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
+from opjoule.campaign.axes import several
 from opjoule.cli.argument_types import directory, percent, positive, repeat_count, seconds, seed, thread_count
 from opjoule.cli.command import Command, Needs, board_architecture
 from opjoule.cli.options import (
@@ -14,6 +15,7 @@ from opjoule.cli.options import (
     RIG_FILE,
     RIG_HELP,
     Options,
+    Parser,
     flag,
     option,
     positional,
@@ -25,6 +27,9 @@ from opjoule.cli.options import (
     switch,
 )
 from opjoule.cli.short_commands import LIVE_HELP
+from opjoule.databases.registry import find_database
+from opjoule.devices.profiles import find_profile
+from opjoule.errors import BadInput
 from opjoule.studies.definition import Part
 from opjoule.studies.folder import find_study
 
@@ -283,12 +288,25 @@ def needs_of_measurement(options: PlanningOptions) -> Needs:
     return needs_of_measurements([options])
 
 
+def _known_names(parser: Parser, options: YcsbOptions) -> YcsbOptions:
+    """The options; a misspelt database, board or medium is refused here, before minutes of set-up."""
+    try:
+        find_database(options.db)
+        profile = find_profile(options.device)
+        for medium in several("--storage", options.storage):
+            profile.with_medium(medium)
+    except BadInput as error:
+        parser.refuse(error)
+    return options
+
+
 MEASURE: Final = Command(
     "",
     YcsbOptions,
     "opjoule.cli.measure.command:run_measure",
     "Measures the energy of one database operation, in joules, on a single-board computer.",
     _EPILOG,
+    checked=_known_names,
     needs=needs_of_measurement,
 )
 
