@@ -153,6 +153,7 @@ def _conclude(
 ) -> None:
     """Writes result and report of the recorded data; after an interruption, the record says how to make them later."""
     progress.watch(None)
+    progress.expect(())
     progress.phase("align, integrate, report", None)
     try:
         for line in captured.fault_lines():

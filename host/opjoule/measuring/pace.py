@@ -1,8 +1,8 @@
 """Progress of a measurement: the elapsed time, and an estimate of the remaining time.
 
 A phase that has occurred before takes as long as it did then. An idle phase and a run of a stated length take as long
-as planned. A phase that counts its operations continues at its rate so far. If an upcoming phase has none of these, the
-remaining time is a lower bound.
+as planned. A phase that counts its operations continues at its rate so far. If an upcoming phase has none of these, its
+least length counts, and the remaining time is a lower bound.
 """
 
 import time
@@ -13,6 +13,7 @@ from statistics import fmean
 from typing import Final
 
 from opjoule.measuring.plan import Plan
+from opjoule.measuring.quiet import QUIET_S
 from opjoule.record.phases import WORKED, Role
 from opjoule.studies.interface import Step
 
@@ -31,6 +32,8 @@ class Expected:
     """First word of the phase's title."""
     length_s: float | None = None
     """Planned length [s], if there is one."""
+    least_s: float = 0.0
+    """Shortest possible length of a phase without a planned one [s]."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,7 @@ class TimeLeft:
 
     remaining_s: float
     is_least: bool
-    """Whether some upcoming phases, whose length is unknown, are not included."""
+    """Whether some upcoming phases, whose length is unknown, are included with their least length."""
 
     @property
     def words(self) -> str:
@@ -63,7 +66,9 @@ def _expected(plan: Plan, step: Step, *, in_blocks: bool) -> Expected:
     if step.role is Role.BASELINE:
         return Expected("idle", "idle", plan.idle_s)
     if step.role is Role.DRAIN:
-        return Expected(step.name, "settle")
+        return Expected(
+            step.name, "settle", least_s=min(QUIET_S, plan.settle_limit_s) if plan.idle_s else 0.0
+        )
     if step.role in WORKED:
         study = (plan.study.in_blocks() if in_blocks else None) or plan.study
         length_s = study.to_json().get("run_s")  # of the studies that have this setting
@@ -123,10 +128,10 @@ class Pace:
     def left(self) -> TimeLeft | None:
         """Remaining time; None if unknown."""
         lengths = [self._of_current(), *map(self._length_s, self._to_come)]
+        unknown = [phase for phase in self._to_come if self._length_s(phase) is None]
         known = [length for length in lengths if length is not None]
-        if not known:
-            return None
-        return TimeLeft(sum(known), len(known) < len(lengths))
+        remaining_s = sum(known) + sum(phase.least_s for phase in unknown)
+        return TimeLeft(remaining_s, len(known) < len(lengths)) if known or remaining_s else None
 
     def _of_current(self) -> float | None:
         in_it_s = self._clock_s() - self._phase_s

@@ -44,6 +44,20 @@ def test_a_plan_without_idle_has_no_phase_of_it():
     assert names == ["load", "settle", "run", "settle"]
 
 
+def test_a_settle_counts_with_the_quiet_stretch_that_it_waits_for():
+    options = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate"]).options
+    settles = [phase for phase in expected_phases(make_plan(options)) if phase.shown == "settle"]
+    assert {phase.least_s for phase in settles} == {5}
+
+
+def test_an_unknown_length_counts_as_its_least_until_it_is_known(pace, clock):
+    pace.expect([*CYCLE, Expected("settle", "settle", least_s=5.0)])
+    assert pace.left == TimeLeft(18.0, is_least=True)
+    pace.begin("load", None)
+    pace.expect([])
+    assert pace.left is None
+
+
 def test_time_left_is_a_lower_bound_until_every_kind_of_phase_was_there(pace, clock):
     pace.expect([*CYCLE, *CYCLE])
     assert pace.left == TimeLeft(26.0, is_least=True)
