@@ -33,31 +33,38 @@ class OperationStream:
     """Program that generates the operations, and the program that transfers them to the board."""
 
     def __init__(self, command: list[str], carrier: list[str], log: Path) -> None:
-        """Starts both; the generator's stderr goes to `log`. Raises: RigFault: it cannot be started."""
+        """Starts both; the generator's stderr goes to `log`. Raises: RigFault: one does not start; neither runs."""
         # Nobody would end it if this process were killed: it would run without a reader.
         with_host = ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
         log.parent.mkdir(parents=True, exist_ok=True)
         nothing = subprocess.DEVNULL
+        self._programs: list[subprocess.Popen[bytes]] = []
         try:
             with log.open("wb") as words:
-                self._maker = subprocess.Popen(
+                maker = subprocess.Popen(
                     [*with_host, *command],
                     stdin=nothing,
                     stdout=subprocess.PIPE,
                     stderr=words,
                     start_new_session=True,
                 )
+            self._programs.append(maker)
+            assert maker.stdout
+            with (
+                maker.stdout as made
+            ):  # the carrier has its own end: when it ends, the generator has no reader
+                self._programs.append(
+                    subprocess.Popen(
+                        carrier, stdin=made, stdout=nothing, stderr=nothing, start_new_session=True
+                    )
+                )
         except OSError as error:
-            raise RigFault(f"cannot start {command[0]}: {error.strerror}") from error
-        assert self._maker.stdout
-        self._carrier = subprocess.Popen(
-            carrier, stdin=self._maker.stdout, stdout=nothing, stderr=nothing, start_new_session=True
-        )
-        self._maker.stdout.close()  # the carrier now has its own end: when it ends, the program has no reader
+            self.stop()
+            raise RigFault(f"cannot start {error.filename or command[0]}: {error.strerror}") from error
 
     def stop(self) -> None:
-        """Ends both programs, whatever their state."""
-        for process in (self._maker, self._carrier):
+        """Ends the programs, whatever their state."""
+        for process in self._programs:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
             process.wait()
