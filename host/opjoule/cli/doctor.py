@@ -165,7 +165,8 @@ def run_doctor(options: DoctorOptions) -> int:
         console.print(mark.append(f" {finding.about}: {finding.detail}", "default"))
         if not finding.well:
             bad += 1
-            console.print(f"       -> {finding.remedy}")
+            if finding.remedy:
+                console.print(f"       -> {finding.remedy}")
     console.print("All is well." if not bad else f"{counted(bad, 'fault')} to mend.")
     return 1 if bad else 0
 

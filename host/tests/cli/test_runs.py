@@ -227,3 +227,9 @@ def test_a_run_is_exported_to_all_formats_at_once(made, tmp_path, capsys):
     assert "https://ui.perfetto.dev" in text
     assert (tmp_path / "t").stat().st_size > 1000 and (tmp_path / "m").read_text().endswith("# EOF\n")
     assert len(list((tmp_path / "c").iterdir())) == 7
+
+
+def test_a_rule_that_no_record_matches_is_answered_with_the_values_that_there_are(tmp_path, capsys):
+    RunRecord.create(tmp_path / "a", {"db": "lmdb"}, simulated=True).finish("failed")
+    assert main(["runs", "list", str(tmp_path), "--db", "lmbd"]) == 0
+    assert capsys.readouterr().err == "no record matches; the records have --db lmdb\n"

@@ -50,7 +50,7 @@ CUT_OFF: Final = "partial"
 
 def run_list(options: ListOptions) -> int:
     """Prints one line per record."""
-    indexed = (run for place in options.places for _, run in RunIndex(place).runs())
+    indexed = [run for place in options.places for _, run in RunIndex(place).runs()]
     listed = [run for run in indexed if _asked_for(run, options)]
     listed.sort(key=_KEYS[options.sort])
     if options.json:
@@ -59,8 +59,23 @@ def run_list(options: ListOptions) -> int:
     noted = [" ".join([*(f"[{tag}]" for tag in run.notes.tags), run.notes.text]).strip() for run in listed]
     print_columns([_HEAD, *map(_cells, listed)] if listed else [], below=["", *noted])
     if not listed:
-        print("no record matches", file=sys.stderr)
+        print(_no_match(indexed, options), file=sys.stderr)
     return 0
+
+
+def _no_match(indexed: Sequence[ListedRun], options: ListOptions) -> str:
+    """The line in place of an empty list; names the values that the records have where one was asked for."""
+    there = {
+        name: {getattr(run, name) for run in indexed}
+        for name in ("db", "device", "storage")
+        if getattr(options, name)
+    }
+    if options.tag:
+        there["tag"] = {tag for run in indexed for tag in run.notes.tags}
+    known = [
+        f"--{name} {', '.join(sorted(filter(None, values))) or 'none'}" for name, values in there.items()
+    ]
+    return f"no record matches; the records have {' and '.join(known)}" if known else "no record matches"
 
 
 def _asked_for(run: ListedRun, options: ListOptions) -> bool:

@@ -136,7 +136,10 @@ class SshConnection(Shell):
                 return
         self._master.wait()
         reader.join(timeout=_EXIT_S)
-        raise LinkFault(f"{self.target}: {self.why_down()}")
+        raise LinkFault(
+            f"{self.target}: {self.why_down()}: make 'ssh {self.target}' work without a question first "
+            "(docs/how-to/connect-a-board.md)"
+        )
 
     @staticmethod
     def _listen(stream: IO[bytes], words: list[str]) -> None:

@@ -202,6 +202,10 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
     """Checks a bundle, unpacks it into a new folder and returns its description. Raises: BadInput: it is not valid."""
     if folder.exists():
         raise BadInput(f"{folder} exists already: name another folder with --out")
+    if bundle.is_dir():
+        raise BadInput(
+            f"{bundle} is a folder: give the file that runs.py bundle wrote; records need no unpacking"
+        )
     try:
         with zipfile.ZipFile(bundle) as packed:
             _check(bundle, packed)
@@ -210,7 +214,9 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
             crate: dict[str, Any] = json.loads(packed.read(CRATE))
             return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise BadInput(f"{bundle} is not a bundle of runs.py, or it is damaged: {error}") from None
+        raise BadInput(
+            f"{bundle} is not a bundle of runs.py, or it is damaged: {error}; copy or download it again"
+        ) from None
 
 
 def _check(bundle: Path, packed: zipfile.ZipFile) -> None:
