@@ -219,7 +219,7 @@ def test_what_would_count_alone_and_does_not_among_all_is_said(tmp_path, capsys)
 
 def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "db", "--against", "sqlite"])
-    assert "beside db the campaign's file varies records: recordcount 100 / 400" in text
+    assert "beside db the campaign's file varies records: recordcount 400 / 100" in text
 
 
 def test_several_axes_must_be_chosen_from(tmp_path, capsys):
