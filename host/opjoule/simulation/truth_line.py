@@ -12,7 +12,7 @@ from statistics import fmean
 from typing import Any
 
 from opjoule.opened.quantities import by_kind, quantity_text
-from opjoule.opened.rounding import rounded
+from opjoule.opened.rounding import rounded, with_unit
 from opjoule.operations.operation_table import ACTIVITIES
 from opjoule.record.phases import Cycle, Phase, Role, blocks_repeat, worked_repeats
 from opjoule.record.run import Run
@@ -100,7 +100,9 @@ class KnownFigure:
 
     def __str__(self) -> str:
         """The line for the terminal."""
-        known = f"SIMULATED truth: {self.about} {rounded(self.true, None, self.unit)}"
+        digit_u = None if self.u is None else self.u / 10  # one digit more than the stated figure
+        shown = rounded(self.true, digit_u, self.unit)
+        known = f"SIMULATED truth: {self.about} {with_unit(shown.value, shown.unit)}"
         if self.value is None or self.u is None:
             return f"{known}; not stated"
         stated = quantity_text(Measured(self.value, self.u, self.unit))

@@ -119,7 +119,7 @@ def test_the_users_options_cannot_switch_the_host_key_check_off(sshd):
 def test_a_refused_key_shows_sshs_own_line(sshd, tmp_path):
     make_key(tmp_path / "stranger")
     options = [str(tmp_path / "stranger") if part == str(sshd.user_key) else part for part in sshd.options()]
-    with pytest.raises(LinkFault, match="Permission denied.* work without a question first"):
+    with pytest.raises(LinkFault, match=r"Permission denied.* work without a question first"):
         SshConnection(sshd.target, options)
 
 

@@ -65,17 +65,17 @@ def truth_lines_of(folder, stated, status="complete"):
     return [plain_spaces(figure) for figure in known_figures(folder)]
 
 
-def test_the_stated_interval_is_the_one_of_the_summary():
+def test_the_stated_interval_is_the_one_of_the_summary_and_the_truth_has_a_digit_more():
     wide = KnownFigure("tail", 0.09812, -0.01544, 0.26, "J")
-    assert plain_spaces(wide) == "SIMULATED truth: tail 98.12 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
+    assert plain_spaces(wide) == "SIMULATED truth: tail 98 mJ; stated \N{MINUS SIGN}0.02 ± 0.26 J holds it"
     below_nothing = KnownFigure("energy of settle", 0.0002391, -0.00012, 0.0104, "J")
     assert (
-        plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 239.1 µJ; stated 0 ± 10 mJ holds it"
+        plain_spaces(below_nothing) == "SIMULATED truth: energy of settle 0.2 mJ; stated 0 ± 10 mJ holds it"
     )
     nearly_nothing = KnownFigure("energy of settle", 245.3e-9, 0.0922, 0.1787, "J")
     assert (
         plain_spaces(nearly_nothing)
-        == "SIMULATED truth: energy of settle 245.3 nJ; stated 92 (0 to 271) mJ holds it"
+        == "SIMULATED truth: energy of settle 0 mJ; stated 92 (0 to 271) mJ holds it"
     )
 
 
@@ -87,8 +87,8 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
         "run_energy_j": {"value": None, "u": None, "unit": "J", "reason": "withheld"},
     }
     assert truth_lines_of(tmp_path, stated) == [
-        "SIMULATED truth: marginal energy of an operation 25.00 mJ; stated 25.10 ± 0.40 mJ holds it",
-        "SIMULATED truth: energy 45.00 J; stated 44.00 ± 0.50 J DOES NOT HOLD IT",
+        "SIMULATED truth: marginal energy of an operation 25.000 mJ; stated 25.10 ± 0.40 mJ holds it",
+        "SIMULATED truth: energy 45.000 J; stated 44.00 ± 0.50 J DOES NOT HOLD IT",
     ]
 
 
