@@ -33,6 +33,7 @@ from opjoule.errors import BadInput, MeterFault, RigFault
 from opjoule.evaluation.clock_rates import odd_meter_clock
 from opjoule.evaluation.trace_result import conclude_trace
 from opjoule.measuring.known_sensors import Calibrations, KnownSensors
+from opjoule.measuring.progress import PhaseProgress
 from opjoule.measuring.recording import Recording
 from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import open_meter
@@ -340,11 +341,16 @@ def open_simulated_setup(
             return shown
 
         say(f"SIMULATED: playing {simulated.plays_s:.0f} s of steady loads as fast as this computer can ...")
-        with recorded(simulated.meter, keep / "sensor") as sensor:
-            if not sensor.recording.capture.wait(10 * simulated.plays_s + PLAY_LIMIT_S):
-                raise RigFault(
-                    "this computer is too busy to simulate the loads: end other programs and start again"
-                )
+        limit_s = time.monotonic() + 10 * simulated.plays_s + PLAY_LIMIT_S
+        with recorded(simulated.meter, keep / "sensor") as sensor, PhaseProgress() as progress:
+            capture = sensor.recording.capture
+            progress.phase("SIMULATED loads", simulated.plays_s)
+            while not capture.wait(POLL_S):
+                progress.advance_to(capture.trace_s)
+                if time.monotonic() > limit_s:
+                    raise RigFault(
+                        "this computer is too busy to simulate the loads: end other programs and start again"
+                    )
         simulated.played(keep / "sensor")
         setup = CalibrationSetup(options, sensor, typed.reference, typed)
         yield replace(setup, next_load=next_load, ask=answer, simulated=simulated)
