@@ -42,7 +42,7 @@ def test_perfect_points_give_back_the_sensors_errors():
 
 def test_the_stated_uncertainty_of_the_power_is_that_of_calibrations_with_other_noise_and_other_references():
     rng = np.random.default_rng(5)
-    found, stated = [], []
+    errors, stated = [], []
     for _ in range(500):
         sensor, reference = TrueSensor.draw(rng), TrueReference.draw(bench_reference(), rng)
         try:
@@ -51,10 +51,10 @@ def test_the_stated_uncertainty_of_the_power_is_that_of_calibrations_with_other_
             continue  # one in a thousand strays too far
         for true_a in (0.4, 1.3):
             true_v = OPEN_V - SUPPLY_OHM * true_a
-            found.append(power_error(made.calibration, sensor, true_a, true_v))
+            errors.append(power_error(made.calibration, sensor, true_a, true_v))
             stated.append(made.calibration.power_u(true_a, true_v))
-    ratios = np.abs(found) / np.array(stated)
-    assert len(found) > 990
+    ratios = np.abs(errors) / np.array(stated)
+    assert len(errors) > 990
     assert 0.93 < np.mean(ratios < 2) < 0.98
     assert np.median(stated) < 1e-3 < BOUNDS.power_gain_u / 5
 
@@ -63,8 +63,8 @@ def test_one_voltmeter_for_current_and_voltage_counts_twice_in_the_power():
     volts = Accuracy.of("0.1%", "V")
     once = multimeter("two", current=volts, voltage=volts, stated="")
     twice = over_resistor("one", ohm=0.1, resistor=Accuracy(1e-9, 0), voltage=volts, stated="")
-    made = [calibrate(points(SENSOR, TrueReference(each)), each, BOUNDS, "x") for each in (once, twice)]
-    only = [replace(each.calibration, covariance=((0.0,) * 4,) * 4).power_u(1.0, 5.0) for each in made]
+    made = [calibrate(points(SENSOR, TrueReference(meter)), meter, BOUNDS, "x") for meter in (once, twice)]
+    only = [replace(result.calibration, covariance=((0.0,) * 4,) * 4).power_u(1.0, 5.0) for result in made]
     assert only[0] == pytest.approx(2**0.5 * volts.relative, rel=1e-3)
     assert only[1] == pytest.approx(2 * volts.relative, rel=1e-3)
 
@@ -110,11 +110,11 @@ def test_two_voltages_are_refused_and_none_leaves_the_voltage_as_delivered():
         [replace(p, reference_v=None) for p in taken], bench_reference(), BOUNDS, "x"
     ).calibration
     assert without.voltage is None and without.voltage_u_v(5.0) == 0.0
-    assert all(each.effect[1] == each.effect[3] == 0 for each in without.common)
+    assert all(source.effect[1] == source.effect[3] == 0 for source in without.common)
 
 
 def altered(change):
-    return [replace(each, **change(each)) for each in points(SENSOR, TrueReference(bench_reference()))]
+    return [replace(point, **change(point)) for point in points(SENSOR, TrueReference(bench_reference()))]
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,11 @@ def test_another_meter_as_reference_brings_its_bounds_or_its_calibration():
     made = calibrate(points(SENSOR, TrueReference(bench_reference())), bench_reference(), BOUNDS, "first")
     calibrated = other_meter("sensor 1", replace(BOUNDS, calibration=made.calibration))
     # What its own calibration rests on is still there by name, and as large.
-    assert {each.name for each in bench_reference().common} < {each.name for each in calibrated.common}
-    own = np.hypot(calibrated.current_u_a(0.7) / 0.7, calibrated.voltage_u_v(5.0) / 5.0)
-    assert 0.7 * made.calibration.power_u(0.7, 5.0) < own < 1.5 * made.calibration.power_u(0.7, 5.0)
+    assert {source.name for source in bench_reference().common} < {
+        source.name for source in calibrated.common
+    }
+    relative_u = np.hypot(calibrated.current_u_a(0.7) / 0.7, calibrated.voltage_u_v(5.0) / 5.0)
+    assert 0.7 * made.calibration.power_u(0.7, 5.0) < relative_u < 1.5 * made.calibration.power_u(0.7, 5.0)
     with pytest.raises(BadInput, match="measures power only"):
         other_meter(
             "rapl",
@@ -214,12 +216,12 @@ def test_a_check_with_the_same_reference_sees_a_drift_far_smaller_than_the_refer
     reference = TrueReference.draw(bench_reference(), rng)
     made = calibrate(points(SENSOR, reference, rng), reference.reference, BOUNDS, "x").calibration
     again = deviations(points(SENSOR, reference, rng), reference.reference, made)
-    assert not any(each.has_drifted for each in again)
+    assert not any(deviation.has_drifted for deviation in again)
     assert len(again) == 2 * len(CURRENTS_A)
     drifted = replace(SENSOR, gain=SENSOR.gain * 1.0006)
-    found = deviations(points(drifted, reference, rng), reference.reference, made)
-    assert any(each.has_drifted and each.quantity == "current" for each in found)
-    highest = found[len(CURRENTS_A) - 1]
+    checks = deviations(points(drifted, reference, rng), reference.reference, made)
+    assert any(deviation.has_drifted and deviation.quantity == "current" for deviation in checks)
+    highest = checks[len(CURRENTS_A) - 1]
     assert highest.value == pytest.approx(-6e-4 * highest.at, rel=0.4)
     assert highest.u < 2 * reference.reference.current_u_a(highest.at)
 
@@ -231,8 +233,8 @@ def test_another_reference_sees_it_only_beyond_what_both_get_wrong():
     ).calibration
     other = bench_reference("DMM 8")
     drifted = replace(SENSOR, gain=SENSOR.gain * 1.0006)
-    found = deviations(points(drifted, TrueReference(other), rng), other, made)
-    assert not any(each.has_drifted for each in found)
+    checks = deviations(points(drifted, TrueReference(other), rng), other, made)
+    assert not any(deviation.has_drifted for deviation in checks)
 
 
 def test_what_is_known_exactly_has_no_uncertainty():

@@ -98,15 +98,17 @@ def test_a_file_under_another_sensors_name_is_refused(tmp_path):
 )
 def test_an_old_or_hot_calibration_is_used_and_warned_of(tmp_path, now_utc, temperature_c, words):
     write_calibration(tmp_path, made())
-    found = find_calibration(tmp_path, BOUNDS, simulated=False, temperature_c=temperature_c, now_utc=now_utc)
-    assert len(found.warnings) == len(words)
-    assert all(word in line for word, line in zip(words, found.warnings, strict=True))
+    calibration = find_calibration(
+        tmp_path, BOUNDS, simulated=False, temperature_c=temperature_c, now_utc=now_utc
+    )
+    assert len(calibration.warnings) == len(words)
+    assert all(word in line for word, line in zip(words, calibration.warnings, strict=True))
 
 
 def test_the_interval_grows_with_the_distance_from_the_calibrations_temperature(tmp_path):
     write_calibration(tmp_path, made())
-    found = find_calibration(tmp_path, BOUNDS, simulated=False, now_utc=SOON)
-    drifts = [found.of(BOUNDS, c).calibration.gain_drift_u for c in (22.5, 24.0, None, 35.0)]
+    calibration = find_calibration(tmp_path, BOUNDS, simulated=False, now_utc=SOON)
+    drifts = [calibration.of(BOUNDS, c).calibration.gain_drift_u for c in (22.5, 24.0, None, 35.0)]
     assert drifts[0] == 0.0 and drifts == sorted(drifts)
 
 

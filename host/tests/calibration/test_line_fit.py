@@ -45,12 +45,12 @@ def test_without_uncertainty_of_the_readings_it_is_the_weighted_least_squares_li
 
 def test_the_covariance_is_that_of_repeated_calibrations():
     rng = np.random.default_rng(2)
-    found = []
+    fitted = []
     for _ in range(2000):
         readings = READINGS + rng.normal(0, 3e-3, READINGS.size)
         fit = fit_line(of(readings, 0.01 + 1.01 * READINGS + rng.normal(0, 2e-3, READINGS.size), 3e-3, 2e-3))
-        found.append((fit.gain, fit.offset))
-    np.testing.assert_allclose(np.cov(np.array(found).T), fit.covariance[:2, :2], rtol=0.12)
+        fitted.append((fit.gain, fit.offset))
+    np.testing.assert_allclose(np.cov(np.array(fitted).T), fit.covariance[:2, :2], rtol=0.12)
 
 
 def test_a_line_without_a_rise_has_a_variance_of_its_gain_and_none_below_zero():

@@ -22,8 +22,8 @@ DIGIT = 12**-0.5
     ],
 )
 def test_a_reading_is_as_uncertain_as_its_last_digit(text, unit, value, step):
-    found, u = reading(text, unit)
-    assert found == pytest.approx(value, abs=1e-12) and u == pytest.approx(step * DIGIT)
+    measured, u = reading(text, unit)
+    assert measured == pytest.approx(value, abs=1e-12) and u == pytest.approx(step * DIGIT)
 
 
 @pytest.mark.parametrize(
@@ -35,29 +35,29 @@ def test_what_is_no_reading_in_ampere_is_refused_in_one_line(text):
 
 
 def answers(*texts):
-    left, asked = list(texts), []
+    left, questions = list(texts), []
 
     def ask(question, _):
-        asked.append(question)
+        questions.append(question)
         return left.pop(0) if left else None
 
-    return ask, asked
+    return ask, questions
 
 
 def test_volts_over_a_resistor_become_a_current_with_its_digit():
     typed = typed_reference("DMM", current=None, over="0.1,0.1%", voltage="0.05%+1mV")
-    ask, asked = answers("50.31m", "5.062")
+    ask, questions = answers("50.31m", "5.062")
     (current_a, current_u_a), (voltage_v, _) = typed.ask(ask)
     assert current_a == pytest.approx(0.5031) and current_u_a == pytest.approx(1e-5 / 0.1 * DIGIT)
     assert voltage_v == 5.062
-    assert "voltage over the 0.1 ohm [V]" in asked[0] and "board's side" in asked[1]
+    assert "voltage over the 0.1 ohm [V]" in questions[0] and "board's side" in questions[1]
 
 
 def test_a_mistyped_answer_is_asked_for_again_with_its_fault():
     typed = typed_reference("DMM", current="0.2%", over=None, voltage=None)
-    ask, asked = answers("o.5", "0.5")
+    ask, questions = answers("o.5", "0.5")
     assert typed.ask(ask)[0][0] == 0.5
-    assert "'o.5' is not a reading in A" in asked[1] and asked[1].endswith("current [A]: ")
+    assert "'o.5' is not a reading in A" in questions[1] and questions[1].endswith("current [A]: ")
 
 
 def test_an_input_that_ends_leaves_the_point_out():
