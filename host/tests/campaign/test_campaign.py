@@ -31,8 +31,8 @@ READY = sorted((ROOT / "campaigns").glob("*.toml"))
 READY_AXES = {"sd-emmc-or-ssd": {"db", "storage"}, "three-engines": {"db", "workload", "storage"}}
 
 
-class Bench:
-    """Measures by writing records; what it is told to do wrong, it does."""
+class ScriptedCampaign:
+    """A campaign whose measurements only write records; they fail or are cut off where a test says so."""
 
     def __init__(self, file: Path, folder: Path) -> None:
         self.file, self.folder, self.measured = CampaignFile.read(file), folder, []
@@ -60,10 +60,10 @@ class Bench:
 
 
 def test_every_cell_is_measured_once_and_nothing_the_second_time(tmp_path, capsys):
-    bench = Bench(file_of(tmp_path), tmp_path / "out")
-    assert bench.run() == 0
-    assert sorted(bench.measured) == ["1 sd", "1 ssd-usb3", "2 sd", "2 ssd-usb3"]
-    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    campaign = ScriptedCampaign(file_of(tmp_path), tmp_path / "out")
+    assert campaign.run() == 0
+    assert sorted(campaign.measured) == ["1 sd", "1 ssd-usb3", "2 sd", "2 ssd-usb3"]
+    again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0
     assert again.measured == []
 
@@ -71,11 +71,11 @@ def test_every_cell_is_measured_once_and_nothing_the_second_time(tmp_path, capsy
 @pytest.mark.parametrize("cut_off_at", [1, 2, 4])
 def test_what_was_cut_off_is_measured_again_and_stays_visible(tmp_path, capsys, cut_off_at):
     """However it ended: its record says partial, and is no failure that a retry is counted for."""
-    bench = Bench(file_of(tmp_path), tmp_path / "out")
-    bench.cut_off_at = cut_off_at
+    campaign = ScriptedCampaign(file_of(tmp_path), tmp_path / "out")
+    campaign.cut_off_at = cut_off_at
     with pytest.raises(KeyboardInterrupt):
-        bench.run()
-    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+        campaign.run()
+    again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0
     assert len(again.measured) == 4 - cut_off_at + 1
     statuses = Counter(run.status for run in read_index(tmp_path / "out")[0])
@@ -83,14 +83,14 @@ def test_what_was_cut_off_is_measured_again_and_stays_visible(tmp_path, capsys, 
 
 
 def test_a_cell_that_was_cut_off_and_measured_again_counts_once(tmp_path, capsys):
-    bench = Bench(file_of(tmp_path), tmp_path / "out")
-    bench.cut_off_at = 2
+    campaign = ScriptedCampaign(file_of(tmp_path), tmp_path / "out")
+    campaign.cut_off_at = 2
     with pytest.raises(KeyboardInterrupt):
-        bench.run()
-    Bench(tmp_path / "two.toml", tmp_path / "out").run()
+        campaign.run()
+    ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out").run()
     runs = [
-        replace(each, run=SimpleNamespace(numbers={}, compared=()) if each.status == "complete" else None)
-        for each in read_index(tmp_path / "out")[0]
+        replace(run, run=SimpleNamespace(numbers={}, compared=()) if run.status == "complete" else None)
+        for run in read_index(tmp_path / "out")[0]
     ]
     assert len(runs) == 5
     assert dict(cells(runs))["runs with a result"] == ["2 of 2", "2 of 2"]
@@ -133,32 +133,32 @@ def test_a_dry_run_refuses_a_property_that_the_loader_does_not_know_and_tells_th
 
 
 def test_a_failed_cell_is_measured_again_while_its_retries_last(tmp_path, capsys):
-    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
-    bench.fails = ["1 sd"]
-    assert bench.run() == 0
-    assert Counter(bench.measured) == {"1 sd": 2, "1 ssd-usb3": 1}
+    campaign = ScriptedCampaign(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    campaign.fails = ["1 sd"]
+    assert campaign.run() == 0
+    assert Counter(campaign.measured) == {"1 sd": 2, "1 ssd-usb3": 1}
     assert Counter(run.status for run in read_index(tmp_path / "out")[0]) == {"complete": 2, "failed": 1}
 
 
 def test_a_cell_out_of_retries_is_given_up_and_ends_with_a_status(tmp_path, capsys):
-    bench = Bench(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
-    bench.fails = ["1 sd"] * 2
-    assert bench.run() == 6
-    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    campaign = ScriptedCampaign(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    campaign.fails = ["1 sd"] * 2
+    assert campaign.run() == 6
+    again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() != 0
     assert again.measured == []
 
 
 def test_runs_of_several_programs_are_warned_of_and_recorded(tmp_path, capsys):
-    class Programs(Bench):
+    class Programs(ScriptedCampaign):
         def __call__(self, plan, place):
             status, place = super().__call__(plan, place)
             document = RunRecord.open(place)
             document.update(found={"opjoule": "0.1.0", "commit": f"commit-{len(self.measured)}"})
             return status, place
 
-    bench = Programs(file_of(tmp_path, repeats=1), tmp_path / "out")
-    assert bench.run() == 0
+    campaign = Programs(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert campaign.run() == 0
     warning = "warning: the program has changed in mid-campaign"
     assert warning in capsys.readouterr().err
     programs = json.loads((tmp_path / "out" / "conditions.json").read_text())["programs"]
@@ -166,64 +166,64 @@ def test_runs_of_several_programs_are_warned_of_and_recorded(tmp_path, capsys):
 
 
 def test_a_campaign_without_any_record_says_why_and_has_a_page(tmp_path, capsys):
-    class Gone(Bench):
+    class Gone(ScriptedCampaign):
         def __call__(self, plan, place):
             raise DeviceFault("the board is gone")
 
-    bench = Gone(file_of(tmp_path, repeats=1), tmp_path / "out")
-    assert bench.run() == DeviceFault.exit_code
+    campaign = Gone(file_of(tmp_path, repeats=1), tmp_path / "out")
+    assert campaign.run() == DeviceFault.exit_code
     assert "the board is gone" in (tmp_path / "out" / "report.html").read_text()
 
 
 def test_a_run_without_a_record_does_not_take_the_name_of_one(tmp_path, capsys):
-    class Broken(Bench):
+    class Broken(ScriptedCampaign):
         def __call__(self, plan, place):
             self.measured.append("")
             if len(self.measured) == 1:
                 raise DeviceFault("the board is gone")
             return super().__call__(plan, place)
 
-    bench = Broken(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
-    assert bench.run() == 0
+    campaign = Broken(file_of(tmp_path, repeats=1, retries=1), tmp_path / "out")
+    assert campaign.run() == 0
     runs = read_index(tmp_path / "out")[0]
-    assert Counter(each.status for each in runs) == {"complete": 2, "not measured": 1}
+    assert Counter(run.status for run in runs) == {"complete": 2, "not measured": 1}
 
 
 def test_a_cell_that_leaves_no_record_is_tried_again_the_next_time(tmp_path, capsys):
-    class Broken(Bench):
+    class Broken(ScriptedCampaign):
         def __call__(self, plan, place):
             if plan.board.medium == "sd":
                 self.measured.append("sd")
                 raise DeviceFault("the board is gone")
             return super().__call__(plan, place)
 
-    bench = Broken(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
-    assert bench.run() == DeviceFault.exit_code
-    assert bench.measured.count("sd") == 3
+    campaign = Broken(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert campaign.run() == DeviceFault.exit_code
+    assert campaign.measured.count("sd") == 3
     assert "the board is gone" in {run.why for run in read_index(tmp_path / "out")[0]}
-    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0
     assert again.measured == ["1 sd"]
 
 
 def test_what_would_fail_the_same_way_again_is_tried_once(tmp_path, capsys):
-    class Wrong(Bench):
+    class Wrong(ScriptedCampaign):
         def __call__(self, plan, place):
             if plan.board.medium == "sd":
                 self.measured.append("sd")
                 raise BadInput("the card is too small")
             return super().__call__(plan, place)
 
-    bench = Wrong(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
-    assert bench.run() == BadInput.exit_code
-    assert bench.measured.count("sd") == 1
+    campaign = Wrong(file_of(tmp_path, repeats=1, retries=2), tmp_path / "out")
+    assert campaign.run() == BadInput.exit_code
+    assert campaign.measured.count("sd") == 1
     assert capsys.readouterr().err.count("the card is too small") == 1
-    again = Bench(tmp_path / "two.toml", tmp_path / "out")
+    again = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert again.run() == 0 and again.measured == ["1 sd"]
 
 
 def test_an_index_that_command_lines_share_keeps_the_cells_of_the_others(tmp_path, capsys):
-    class Shared(Bench):
+    class Shared(ScriptedCampaign):
         def run(self):
             plans = [plan for plan, _ in _plans(self.file)]
             return run_conditions(plans, self.folder, self, seed=1, json=True, resume=True, shared=True)
@@ -239,9 +239,9 @@ def test_an_index_that_command_lines_share_keeps_the_cells_of_the_others(tmp_pat
 
 
 def test_an_axis_or_a_block_added_later_measures_what_is_missing_alone(tmp_path, capsys):
-    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    assert ScriptedCampaign(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
     file_of(tmp_path, repeats=2, constants="", axes='db = ["leveldb", "sqlite"]')
-    more = Bench(tmp_path / "two.toml", tmp_path / "out")
+    more = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert more.run() == 0
     assert len(more.measured) == 6
     assert {"1 sd sqlite", "2 sd sqlite", "2 sd leveldb"} < set(more.measured)
@@ -249,9 +249,9 @@ def test_an_axis_or_a_block_added_later_measures_what_is_missing_alone(tmp_path,
 
 
 def test_another_setting_is_another_cell(tmp_path, capsys):
-    assert Bench(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
+    assert ScriptedCampaign(file_of(tmp_path, repeats=1), tmp_path / "out").run() == 0
     file_of(tmp_path, repeats=1, constants='db = "leveldb"\np = ["durability=sync"]')
-    other = Bench(tmp_path / "two.toml", tmp_path / "out")
+    other = ScriptedCampaign(tmp_path / "two.toml", tmp_path / "out")
     assert other.run() == 0
     assert len(other.measured) == 2
 
@@ -387,9 +387,9 @@ def test_killed_twice_a_campaign_ends_complete(tmp_path):
     assert process.wait() == 0, log.read_text()
     runs, simulated = read_index(out)
     assert simulated
-    assert Counter(each.status for each in runs) == {"complete": 2, "partial": 2}
-    assert {each.name for each in runs if each.status == "complete"} == {"sd", "ssd-usb3"}
-    done = [out / each.folder for each in runs if each.status == "complete"]
-    assert all((each / "result.json").exists() for each in done)
-    [meter] = {RunRecord.open(each).run.sensor.sensor_id for each in done}
+    assert Counter(run.status for run in runs) == {"complete": 2, "partial": 2}
+    assert {run.name for run in runs if run.status == "complete"} == {"sd", "ssd-usb3"}
+    done = [out / run.folder for run in runs if run.status == "complete"]
+    assert all((folder / "result.json").exists() for folder in done)
+    [meter] = {RunRecord.open(folder).run.sensor.sensor_id for folder in done}
     assert meter.startswith("simulated-"), "cells share their meter, whose errors cancel in a comparison"

@@ -166,9 +166,9 @@ def test_a_measurement_killed_in_the_middle_keeps_the_phases_that_its_program_ha
 def sealed_after(record: Path, text: str) -> bool:
     """Whether the marks that the host has written down hold this text, and were sealed since."""
     marks, seals = record / "raw" / "marks.jsonl", record / "raw" / "seals.csv"
-    if not marks.exists() or text not in (written := marks.read_text()):
+    if not marks.exists() or text not in (content := marks.read_text()):
         return False
-    return f"marks.jsonl,{len(written)}," in seals.read_text()
+    return f"marks.jsonl,{len(content)}," in seals.read_text()
 
 
 @pytest.mark.parametrize(

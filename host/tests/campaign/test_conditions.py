@@ -27,14 +27,16 @@ UNITS = {"energy_per_operation_j": "J/operation", "power_w": "W", "throughput_pe
 
 
 def result(value: float, u: float | None, **changed) -> dict:
-    numbers = {each.key: {"value": value, "u": u, "unit": UNITS.get(each.key, "B")} for each in COMPARED}
+    numbers = {
+        quantity.key: {"value": value, "u": u, "unit": UNITS.get(quantity.key, "B")} for quantity in COMPARED
+    }
     return {"schema": {"name": "result", "version": 2}, "simulated": True, **numbers, **changed}
 
 
 def compared(results):
     runs = [
-        ConditionRun(1, {"storage": "sd"}, "", run=SimpleNamespace(numbers=each, compared=COMPARED))
-        for each in results
+        ConditionRun(1, {"storage": "sd"}, "", run=SimpleNamespace(numbers=numbers, compared=COMPARED))
+        for numbers in results
     ]
     return means_of(runs, "sd")
 
@@ -234,24 +236,24 @@ def media(tmp_path, sd, emmc, shared_u=0.05):
     run_conditions(made, tmp_path / "out", measure_one, seed=1, json=False)
 
 
-def told_apart(folder: Path) -> dict[str, Contrast]:
+def media_contrasts(folder: Path) -> dict[str, Contrast]:
     """The eMMC against the SD card, by the quantity's key."""
     runs, _ = gather([str(folder)])
-    asked = Question(("storage",), ("power_w", "throughput_per_s"), against="sd")
-    return {each.quantity.key: each for each in compare(runs, asked).contrasts}
+    question = Question(("storage",), ("power_w", "throughput_per_s"), against="sd")
+    return {contrast.quantity.key: contrast for contrast in compare(runs, question).contrasts}
 
 
 SAME = (1.0, 1.01, 0.99, 1.005, 0.995)
 
 
 def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
-    media(tmp_path, sd=SAME, emmc=[1.03 * each for each in SAME])
-    found = told_apart(tmp_path / "out")
-    ratio = found["power_w"].ratio
+    media(tmp_path, sd=SAME, emmc=[1.03 * power_w for power_w in SAME])
+    contrasts = media_contrasts(tmp_path / "out")
+    ratio = contrasts["power_w"].ratio
     assert ratio.value == pytest.approx(1.03)
     assert 0.008 < ratio.u < 0.015, "Welch's t for 8 degrees of freedom, and no gain"
-    assert found["power_w"].differs
-    assert not found["throughput_per_s"].differs, "nothing says that it shares its uncertainty"
+    assert contrasts["power_w"].differs
+    assert not contrasts["throughput_per_s"].differs, "nothing says that it shares its uncertainty"
     said = capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
     assert (
         "No difference in energy above idle per operation was found between the SD card and the eMMC" in said
@@ -260,29 +262,29 @@ def test_media_are_compared_without_the_gain_that_they_share(tmp_path, capsys):
 
 
 def test_media_that_are_the_same_are_not_told_apart(tmp_path, capsys):
-    media(tmp_path, sd=SAME, emmc=[1.003 * each for each in SAME])
-    assert not told_apart(tmp_path / "out")["power_w"].differs
+    media(tmp_path, sd=SAME, emmc=[1.003 * power_w for power_w in SAME])
+    assert not media_contrasts(tmp_path / "out")["power_w"].differs
     assert "used the least" not in capsys.readouterr().out
 
 
 def test_one_run_of_each_medium_says_nothing_about_the_media(tmp_path, capsys):
     media(tmp_path, sd=[2.0], emmc=[1.0])
-    assert told_apart(tmp_path / "out")["power_w"].cannot == SINGLE_RUNS
+    assert media_contrasts(tmp_path / "out")["power_w"].cannot == SINGLE_RUNS
     said = capsys.readouterr().out
     assert "No medium is named best: these are single runs" in said and "ONE RUN: 2 of 2 cells" in said
 
 
 def test_a_medium_without_a_number_is_compared_with_nothing(tmp_path):
     media(tmp_path, sd=[0.0] * 5, emmc=SAME)
-    assert told_apart(tmp_path / "out")["power_w"].ratio is None
+    assert media_contrasts(tmp_path / "out")["power_w"].ratio is None
 
 
 def test_a_condition_by_a_study_s_count_changes_no_option_of_that_name(tmp_path):
     (plan,) = make_plans(commands.parse(ONE).options)
     counted = replace(plan, asked={**plan.asked, "parts": [{"records": [100, 1000]}]})
-    told = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
-    assert told.asked["records"] == plan.asked["records"] and told.asked["storage"] == "emmc"
-    assert told.condition["records"] == "100,1000"
+    emmc_plan = conditions.in_condition(counted, {"storage": "emmc", "records": "100,1000"})
+    assert emmc_plan.asked["records"] == plan.asked["records"] and emmc_plan.asked["storage"] == "emmc"
+    assert emmc_plan.condition["records"] == "100,1000"
 
 
 def test_an_error_while_a_run_is_being_interrupted_does_not_let_the_campaign_go_on(tmp_path):

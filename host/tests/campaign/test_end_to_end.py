@@ -52,7 +52,7 @@ def test_kinds_that_the_repeats_cannot_tell_are_asked_of_the_mix_blocks(leveldb)
     assert run.loader["blocks-2"].mix_blocks > 0 and not run.loader["run-1"].mix_blocks
     result = result_of(out)
     assert result["repeats"] == 1
-    assert {each["measured_in"] for each in result["by_operation"].values()} <= {"work", "blocks"}
+    assert {operation["measured_in"] for operation in result["by_operation"].values()} <= {"work", "blocks"}
     assert "SIMULATED truth: read" in ended.stdout
 
 
@@ -69,7 +69,7 @@ def test_the_record_is_complete_and_says_simulated(leveldb):
 
 def test_the_result_holds_every_key_and_each_null_has_a_reason(leveldb):
     result = result_of(leveldb[0])
-    assert {each.top for each in YCSB if each.required} <= set(result)
+    assert {quantity.top for quantity in YCSB if quantity.required} <= set(result)
 
     def check(value, path):
         if isinstance(value, dict):
@@ -157,8 +157,8 @@ def test_databases_distributions_threads_and_repeats_measure(tmp_path, name, arg
     assert result["simulated"] is True
     assert result["energy_per_operation_j"]["value"] > 0
     assert result["operations"]["value"] == 20000
-    run, told = RunRecord.open(tmp_path / name).run, " ".join(result["warnings"])
-    assert bool(run.summary.mix_blocks) == bool(run.asked.design) == ("mix blocks" in told)
+    run, warnings = RunRecord.open(tmp_path / name).run, " ".join(result["warnings"])
+    assert bool(run.summary.mix_blocks) == bool(run.asked.design) == ("mix blocks" in warnings)
     assert run.summary.workload["mixblock.length_s"] == ("0.02" if "--design" in arguments else "0")
     if "--repeats" in arguments:  # two runs say little of their spread: Student's t makes u large
         assert result["budget"]["repeats"]["value"] > 0

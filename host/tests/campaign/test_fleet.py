@@ -143,7 +143,7 @@ def fleet(tmp_path, loaded):
 
 
 def records(out: Path) -> list[RunRecord]:
-    return [RunRecord.open(each.parent) for each in sorted(out.glob("*/run.json"))]
+    return [RunRecord.open(path.parent) for path in sorted(out.glob("*/run.json"))]
 
 
 def test_eight_rigs_measure_every_cell_once_though_one_is_killed_and_the_scheduler_started_anew(fleet):
@@ -164,20 +164,20 @@ def test_eight_rigs_measure_every_cell_once_though_one_is_killed_and_the_schedul
     fleet.scheduler = fleet.start_scheduler()
     assert campaign.wait() == 0, fleet.said()
 
-    done = [each for each in records(fleet.out) if each.status == "complete"]
-    cells = Counter((each.document["asked"]["block"], each.run.plan_sha256) for each in done)
+    done = [record for record in records(fleet.out) if record.status == "complete"]
+    cells = Counter((record.document["asked"]["block"], record.run.plan_sha256) for record in done)
     assert len(cells) == 16 and set(cells.values()) == {1}
-    assert all(each.verify() == [] for each in done), "as the rigs wrote them"
+    assert all(record.verify() == [] for record in done), "as the rigs wrote them"
     begun = Counter((block, medium) for _, block, medium, _ in fleet.begun())
     assert begun.pop((killed[1], killed[2])) == 2
     assert set(begun.values()) == {1}, "nothing else was measured again"
     assert not list(fleet.spool.glob("*/*/*/run.json")) or {
-        each.parents[2].name for each in fleet.spool.glob("*/*/*/run.json")
+        path.parents[2].name for path in fleet.spool.glob("*/*/*/run.json")
     } == {killed[0]}
-    of_blocks = {(each.document["asked"]["block"], each.document["asked"]["rig_name"]) for each in done}
+    of_blocks = {(record.document["asked"]["block"], record.document["asked"]["rig_name"]) for record in done}
     assert len(of_blocks) == 8, "a block stays on one rig"
     runs, _ = read_index(fleet.out)
-    assert Counter(each.status for each in runs)["complete"] == 16
+    assert Counter(run.status for run in runs)["complete"] == 16
     assert not (fleet.out / ".coming").exists()
 
 
@@ -187,14 +187,14 @@ STUDY = ["s1", "--device", "rpi4", "--simulate", "--scale", "0.001", "--only", "
 def test_rigs_share_the_cells_of_a_study_and_a_block_stays_on_one(fleet):
     fleet.start_rigs("rig-1", "rig-2")
     (fleet.spool / "go").touch()
-    asked = [*STUDY, "--only", "figure=7", "--only", "system=leveldb"]
-    assert fleet.start_campaign("--study", *asked).wait() == 0, fleet.said()
-    done = [each for each in records(fleet.out) if each.status == "complete"]
-    cells = Counter((each.document["asked"]["block"], each.run.plan_sha256) for each in done)
+    options = [*STUDY, "--only", "figure=7", "--only", "system=leveldb"]
+    assert fleet.start_campaign("--study", *options).wait() == 0, fleet.said()
+    done = [record for record in records(fleet.out) if record.status == "complete"]
+    cells = Counter((record.document["asked"]["block"], record.run.plan_sha256) for record in done)
     assert len(cells) == 4 * 3 and set(cells.values()) == {1}
-    of_blocks = {(each.document["asked"]["block"], each.document["asked"]["rig_name"]) for each in done}
+    of_blocks = {(record.document["asked"]["block"], record.document["asked"]["rig_name"]) for record in done}
     assert len(of_blocks) == 4
-    assert {each.condition["storage"] for each in read_index(fleet.out)[0]} == {"sd", "ssd-usb2", "ssd-usb3"}
+    assert {run.condition["storage"] for run in read_index(fleet.out)[0]} == {"sd", "ssd-usb2", "ssd-usb3"}
 
 
 @pytest.mark.parametrize(
@@ -228,7 +228,7 @@ def test_a_rig_that_comes_back_hands_over_what_it_had_and_a_campaign_killed_goes
     until(lambda: list(fleet.spool.glob("*/*/outcome.json")))
     assert fleet.start_campaign(file).wait() == 0, fleet.said()
     assert len(fleet.begun()) == 2
-    assert [each.status for each in records(fleet.out)] == ["complete"] * 2
+    assert [record.status for record in records(fleet.out)] == ["complete"] * 2
     rigs["rig-1"].kill()
     assert fleet.start_campaign(file).wait() == 0, "nothing is left to measure: no rig is needed"
 
@@ -239,7 +239,7 @@ def test_what_is_wrong_with_a_fleet_is_one_line(fleet):
     (fleet.spool / "rig-1.broken").touch()
     (fleet.spool / "go").touch()
     rigs = fleet.start_rigs("rig-1", "rig-old").values()
-    until(lambda: all("works for" in each.log.read_text() for each in rigs if each.pid))
+    until(lambda: all("works for" in rig.log.read_text() for rig in rigs if rig.pid))
     status = fleet.start_campaign(file, "--wait", "3").wait()
     said = fleet.said()
     assert status == 3, said

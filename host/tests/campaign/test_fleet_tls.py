@@ -17,17 +17,15 @@ def openssl(*words):
 def authority(folder):
     """A certificate authority, and a certificate of it: ca, cert and key as files."""
     folder.mkdir()
-    ca, ca_key, asked, cert, key = (
-        folder / f"{name}.pem" for name in ("ca", "cakey", "asked", "cert", "key")
-    )
+    ca, ca_key, csr, cert, key = (folder / f"{name}.pem" for name in ("ca", "cakey", "csr", "cert", "key"))
     kind = ("-newkey", "rsa:2048", "-nodes")
     openssl("req", "-x509", *kind, "-subj", "/CN=authority", "-keyout", ca_key, "-out", ca, "-days", "2")
-    openssl("req", *kind, "-subj", "/CN=rig", "-keyout", key, "-out", asked)
+    openssl("req", *kind, "-subj", "/CN=rig", "-keyout", key, "-out", csr)
     openssl(
         "x509",
         "-req",
         "-in",
-        asked,
+        csr,
         "-CA",
         ca,
         "-CAkey",

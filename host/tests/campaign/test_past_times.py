@@ -21,22 +21,28 @@ def record(into: Path, system: str, rows: int, fixed_s: float, work_s: float, ma
     """A record's run.json as far as it is read here."""
     place = into / f"{system}-{rows}-{len(list(into.glob('*')))}"
     place.mkdir(parents=True)
-    asked = {"folder": "s3", "device": "rpi4", "storage": None, "simulate": True, "cell": {"system": system}}
-    asked |= {"parts": [{"rows": [rows]}], **more}
+    options = {
+        "folder": "s3",
+        "device": "rpi4",
+        "storage": None,
+        "simulate": True,
+        "cell": {"system": system},
+    }
+    options |= {"parts": [{"rows": [rows]}], **more}
     ended = START + timedelta(seconds=fixed_s + work_s)
     phases = [
         {"name": "idle-before", "role": "baseline", "start_board_ns": 0, "end_board_ns": 10**9},
         {"name": "run", "role": "work", "start_board_ns": 10**9, "end_board_ns": round((1 + work_s) * 1e9)},
     ]
-    found = {"started_utc": START.isoformat(), "ended_utc": ended.isoformat()}
-    document = {"status": "complete", "asked": asked, "found": found, "phases": phases}
+    times = {"started_utc": START.isoformat(), "ended_utc": ended.isoformat()}
+    document = {"status": "complete", "asked": options, "found": times, "phases": phases}
     document["marked_phases"] = [
         {"name": name, "start_board_ns": 0, "end_board_ns": length_s * 10**9} for name, length_s in marks
     ]
     (place / "run.json").write_text(json.dumps(document))
 
 
-def asked(system: str, rows: int) -> dict:
+def cell_of(system: str, rows: int) -> dict:
     return {
         "folder": "s3",
         "device": "rpi4",
@@ -48,43 +54,43 @@ def asked(system: str, rows: int) -> dict:
 
 def test_work_grows_with_the_counts_and_the_rest_stays_as_it_was(tmp_path):
     record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=6)
-    found = time_needed([asked("duckdb", 100_000)], past_times(tmp_path, asked("duckdb", 1)))
-    assert found and found.total_s == pytest.approx(20 + 600)
-    assert (found.cells, found.by_own_records) == (1, 1)
+    estimate = time_needed([cell_of("duckdb", 100_000)], past_times(tmp_path, cell_of("duckdb", 1)))
+    assert estimate and estimate.total_s == pytest.approx(20 + 600)
+    assert (estimate.cells, estimate.by_own_records) == (1, 1)
 
 
 def test_the_records_nearest_in_size_are_taken_and_others_take_their_mean(tmp_path):
     record(tmp_path, "duckdb", 600, fixed_s=90, work_s=5)
     record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=6)
     record(tmp_path, "sqlite", 1000, fixed_s=20, work_s=2)
-    cells = [asked(each, 10_000) for each in ("duckdb", "sqlite", "postgresql")]
-    found = time_needed(cells, past_times(tmp_path, cells[0]))
-    assert found and found.total_s == pytest.approx(3 * 20 + 60 + 20 + 40)
-    assert found.by_own_records == 2
+    cells = [cell_of(system, 10_000) for system in ("duckdb", "sqlite", "postgresql")]
+    estimate = time_needed(cells, past_times(tmp_path, cells[0]))
+    assert estimate and estimate.total_s == pytest.approx(3 * 20 + 60 + 20 + 40)
+    assert estimate.by_own_records == 2
 
 
 def test_two_sizes_tell_what_work_takes_at_any_size(tmp_path):
     record(tmp_path, "duckdb", 100, fixed_s=20, work_s=6)
     record(tmp_path, "duckdb", 1000, fixed_s=20, work_s=15)
-    found = time_needed([asked("duckdb", 10_000)], past_times(tmp_path, asked("duckdb", 1)))
-    assert found and (found.fixed_s, found.growing_s) == pytest.approx((20 + 5, 100))
-    small = time_needed([asked("duckdb", 10)], past_times(tmp_path, asked("duckdb", 1)))
+    estimate = time_needed([cell_of("duckdb", 10_000)], past_times(tmp_path, cell_of("duckdb", 1)))
+    assert estimate and (estimate.fixed_s, estimate.growing_s) == pytest.approx((20 + 5, 100))
+    small = time_needed([cell_of("duckdb", 10)], past_times(tmp_path, cell_of("duckdb", 1)))
     assert small and small.total_s == pytest.approx(20 + 5 + 0.1)
 
 
 def test_a_server_that_starts_takes_as_long_at_any_size(tmp_path):
     marks = [("START", 6), ("LOAD", 2)]
     record(tmp_path, "questdb", 1000, fixed_s=20, work_s=10, marks=marks)
-    past = past_times(tmp_path, asked("questdb", 1), ["START"])
-    found = time_needed([asked("questdb", 10_000)], past)
-    assert found and (found.fixed_s, found.growing_s) == pytest.approx((20 + 8, 20))
+    past = past_times(tmp_path, cell_of("questdb", 1), ["START"])
+    estimate = time_needed([cell_of("questdb", 10_000)], past)
+    assert estimate and (estimate.fixed_s, estimate.growing_s) == pytest.approx((20 + 8, 20))
 
 
 def test_a_time_that_grows_faster_than_its_counts_is_taken_in_proportion_to_the_nearest(tmp_path):
     record(tmp_path, "duckdb", 100, fixed_s=1, work_s=1)
     record(tmp_path, "duckdb", 1000, fixed_s=1, work_s=30)
-    found = time_needed([asked("duckdb", 2000)], past_times(tmp_path, asked("duckdb", 1)))
-    assert found and (found.fixed_s, found.growing_s) == pytest.approx((0, 62))
+    estimate = time_needed([cell_of("duckdb", 2000)], past_times(tmp_path, cell_of("duckdb", 1)))
+    assert estimate and (estimate.fixed_s, estimate.growing_s) == pytest.approx((0, 62))
 
 
 def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(tmp_path):
@@ -92,8 +98,8 @@ def test_records_of_another_board_medium_or_study_and_damaged_ones_tell_nothing(
         record(tmp_path, "duckdb", 1000, 20, 6, **more)
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "run.json").write_text("{")
-    past = past_times(tmp_path, asked("duckdb", 1))
-    assert past == [] and time_needed([asked("duckdb", 10)], past) is None
+    past = past_times(tmp_path, cell_of("duckdb", 1))
+    assert past == [] and time_needed([cell_of("duckdb", 10)], past) is None
 
 
 @given(st.floats(1, 1e4), st.floats(1, 1e6), st.floats(1, 1e6))

@@ -39,13 +39,13 @@ def measured(out: Path, medium: str, *options: str):
         "--no-harness",
         "--no-blocks",
     ]
-    asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
-    plan = make_plan(asked.options)
+    command = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small, *options])
+    plan = make_plan(command.options)
     plan = replace(plan, board=replace(plan.board, medium=medium))  # not one of the profile
     truth = out / "simulator-truth.json"
     options = RigSetup(root=ROOT, storage=out.parent / "storage", truth=truth, seed=11)
     with twin_rig(plan.board, options) as rig, PhaseProgress(quiet=True) as progress:
-        supply = supply_of_rig(plan, None, asked.options)
+        supply = supply_of_rig(plan, None, command.options)
         measure(plan, rig.board, rig.supply.meter, out, progress, {"simulation": rig.facts}, supply)
     return json.loads((out / "run.json").read_text()), json.loads((out / "result.json").read_text())
 
@@ -66,7 +66,7 @@ def test_a_tail_of_12_s_is_part_of_the_energy_above_idle(tmp_path):
         assert abs(result[key]["value"] - true[key]) <= result[key]["u"]
 
 
-def test_a_settle_limit_that_cuts_a_tail_short_is_told_and_withholds_what_it_makes_wrong(tmp_path):
+def test_a_settle_limit_that_cuts_a_tail_short_is_reported_and_withholds_what_it_makes_wrong(tmp_path):
     """Two seconds of limit gave 4.3 instead of 70 to 81 uJ, without a word."""
     run, result = measured(tmp_path / "record", "sd-folding", "--settle-limit", "7")
     assert any("settle: power" in fault or "settle: the power" in fault for fault in run["faults"])
