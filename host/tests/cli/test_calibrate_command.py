@@ -45,14 +45,14 @@ def run(arguments, load, typed=None, loads_a=LOADS_A):
     """Runs calibrate.py, answering its questions; gives exit status, stdout and stderr."""
     command = [sys.executable, "-m", "opjoule.cli.start", "calibrate", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "host"), "PYTHONUNBUFFERED": "1"}
-    pipe, waiting, told = subprocess.PIPE, list(loads_a), ""
+    pipe, waiting, stderr = subprocess.PIPE, list(loads_a), ""
     with subprocess.Popen(
         command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment
     ) as process:
         answers = []
         while letter := process.stderr.read(1):
-            told += letter
-            if told.endswith("('done' ends): "):
+            stderr += letter
+            if stderr.endswith("('done' ends): "):
                 if not waiting:
                     process.stdin.write("done\n")
                     process.stdin.flush()
@@ -66,11 +66,11 @@ def run(arguments, load, typed=None, loads_a=LOADS_A):
                 answers = typed(current_a) if typed else []
                 process.stdin.write("\n")
                 process.stdin.flush()
-            elif told.endswith("]: "):
+            elif stderr.endswith("]: "):
                 process.stdin.write(f"{answers.pop(0)}\n")
                 process.stdin.flush()
         out = process.stdout.read()
-    return process.returncode, out, told
+    return process.returncode, out, stderr
 
 
 def of_bench(current_a):
@@ -82,35 +82,35 @@ def of_bench(current_a):
 def bench_runs(tmp_path_factory):
     """A calibration with typed readings, a check, one of a sensor that has drifted, and one by a meter in series."""
     folder = tmp_path_factory.mktemp("bench")
-    found = {"folder": folder}
+    results = {"folder": folder}
     common = ("--seconds=0.6", f"--folder={folder}/calibration", "--json", "--room-temperature=23")
-    bench = ("--reference=DMM 7", "--over=0.1,0.1%", "--voltage=0.03%+0.1mV", *common)
+    dmm_options = ("--reference=DMM 7", "--over=0.1,0.1%", "--voltage=0.03%+0.1mV", *common)
     with series_rigs(folder, SENSOR, REFERENCE) as ((sensor, reference), load):
         meter = f"--meter=serial:{sensor},label=bench-1"
-        found["typed"] = run((meter, *bench, f"--keep={folder}/typed"), load, of_bench)
-        found["check"] = run(
-            ("check", meter, *bench, f"--keep={folder}/check"), load, of_bench, LOADS_A[1:4:2]
+        results["typed"] = run((meter, *dmm_options, f"--keep={folder}/typed"), load, of_bench)
+        results["check"] = run(
+            ("check", meter, *dmm_options, f"--keep={folder}/check"), load, of_bench, LOADS_A[1:4:2]
         )
 
         def drifted(current_a):
             return of_bench(current_a * 1.01)
 
-        found["drift"] = run(
-            ("check", meter, *bench, f"--keep={folder}/drift"), load, drifted, LOADS_A[1:4:2]
+        results["drift"] = run(
+            ("check", meter, *dmm_options, f"--keep={folder}/drift"), load, drifted, LOADS_A[1:4:2]
         )
         series = f"--reference-meter=serial:{reference},shunt_tolerance=0.1%,label=bench-2"
         other = (meter.replace("bench-1", "bench-3"), series, "--same-voltage", *common)
-        found["series"] = run((*other, f"--keep={folder}/series"), load)
-    return found
+        results["series"] = run((*other, f"--keep={folder}/series"), load)
+    return results
 
 
 @pytest.mark.parametrize(("what", "sensor"), [("typed", "bench-1@0x40"), ("series", "bench-3@0x40")])
 def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states(bench_runs, what, sensor):
-    status, out, told = bench_runs[what]
-    assert status == 0, told
-    told = json.loads(out)
-    file = read_calibration(Path(told["file"]))
-    assert told["simulated"] and file.simulated and file.sensor.id == sensor
+    status, out, stderr = bench_runs[what]
+    assert status == 0, stderr
+    result = json.loads(out)
+    file = read_calibration(Path(result["file"]))
+    assert result["simulated"] and file.simulated and file.sensor.id == sensor
     assert file.temperature_c == 23.0 and len(file.current) == len(file.voltage) == len(LOADS_A)
     for current_a in (0.3, 1.0):
         read_a = current_a / GAIN - OFFSET_A / GAIN
@@ -120,8 +120,8 @@ def test_points_become_a_file_with_the_sensors_true_errors_within_what_it_states
     assert file.calibration.voltage.offset + file.calibration.voltage.gain * read_v == pytest.approx(
         5.0, abs=4e-3
     )
-    assert told["power_u"] < told["power_u_before"] / 4
-    assert Path(told["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
+    assert result["power_u"] < result["power_u_before"] / 4
+    assert Path(result["picture"]).read_text().count("<circle") == 2 * len(LOADS_A)
 
 
 def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of_their_own(bench_runs):
@@ -132,11 +132,11 @@ def test_the_two_meters_in_series_were_recorded_at_the_same_time_into_records_of
 
 
 def test_a_check_says_that_the_calibration_holds_or_that_the_sensor_has_drifted(bench_runs):
-    status, out, told = bench_runs["check"]
-    assert status == 0, told
+    status, out, stderr = bench_runs["check"]
+    assert status == 0, stderr
     assert not json.loads(out)["drifted"] and len(json.loads(out)["points"]) == 4
-    status, out, told = bench_runs["drift"]
-    assert status == 6, told
+    status, out, stderr = bench_runs["drift"]
+    assert status == 6, stderr
     assert json.loads(out)["drifted"]
 
 
@@ -147,8 +147,10 @@ def test_a_trace_of_the_calibrated_sensor_is_corrected_when_it_is_read(bench_run
     kept = raw.current_a.copy()
     bounds = RunRecord.open(recorded).run.sensor
     assert bounds.sensor_id == "bench-1@0x40" and bounds.calibration is None
-    found = find_calibration(bench_runs["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0)
-    corrected = CorrectedTrace.of(raw, found.of(bounds, 23.0))
+    calibration = find_calibration(
+        bench_runs["folder"] / "calibration", bounds, simulated=True, temperature_c=23.0
+    )
+    corrected = CorrectedTrace.of(raw, calibration.of(bounds, 23.0))
     assert not corrected.refusal and corrected.sensor.calibration is not None
     high = raw.current_a > 0.5 * raw.current_a.max()
     ratio = corrected.trace.current_a[high].mean() / raw.current_a[high].mean()
@@ -165,16 +167,16 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         load.set(0.8, volts(0.8))
 
-        def recorded(label, *further):
-            asked = ("record", f"--meter=serial:{sensor},label={label}", f"--out={tmp_path}/{label}")
-            return main([*asked, "--seconds=0.3", "--json", *further])
+        def recorded(label, *options):
+            command = ("record", f"--meter=serial:{sensor},label={label}", f"--out={tmp_path}/{label}")
+            return main([*command, "--seconds=0.3", "--json", *options])
 
         # 6: the first samples may be of the supply before the load was set, which the calibration does not cover
         assert recorded("bench-1", "--room-temperature=35") in (0, 6)
-        told = capsys.readouterr().err
+        stderr = capsys.readouterr().err
         assert recorded("bench-7") == 5
     (folder / "bench-7@0x40.toml").unlink()
-    assert "measure.py: warning: " in told and "was made at 23 °C, and it is 35 °C now" in told
+    assert "measure.py: warning: " in stderr and "was made at 23 °C, and it is 35 °C now" in stderr
     run = json.loads((tmp_path / "bench-1/run.json").read_text())
     assert run["asked"]["room_temperature_c"] == 35
     assert run["sensor"]["calibration"]["identity"].startswith("bench-1@0x40 ")
@@ -195,8 +197,8 @@ def test_a_recording_uses_the_calibration_warns_of_a_hot_room_and_refuses_anothe
 )
 def test_what_is_missing_is_said_before_any_question(tmp_path, arguments, words):
     with series_rigs(tmp_path, ()) as ((sensor,), load):
-        status, _, told = run((f"--meter=serial:{sensor}", *arguments, f"--keep={tmp_path}/keep"), load)
-    assert status == 2 and words in told and "Point 1" not in told
+        status, _, stderr = run((f"--meter=serial:{sensor}", *arguments, f"--keep={tmp_path}/keep"), load)
+    assert status == 2 and words in stderr and "Point 1" not in stderr
 
 
 def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
@@ -210,15 +212,15 @@ def test_points_that_tell_nothing_are_named_and_can_be_mended(tmp_path):
     answers = (*steps, "drop 7", "done")
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         meter = f"--meter=serial:{sensor},label=x"
-        status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
-    said = [line.strip() for line in told.splitlines() if "give up" in line]
+        status, _, stderr = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, last_one_wrong, answers)
+    said = [line.strip() for line in stderr.splitlines() if "give up" in line]
     assert len(said) == 3 and all("remove point N with 'drop N'" in line for line in said)
     assert "2 points: gain and offset of the current cannot be trusted, and no energy either" in said[0]
     assert "all points lie between 0.5 and 0.5 A" in said[1] and "neither can be trusted" in said[1]
     assert "the current cannot be trusted, nor any energy: point 7 lies +2" in said[2]
     assert " mA from the line through the others" in said[2] and "DMM is noisier than stated" in said[2]
-    assert "there is no point 9; points taken so far: 7" in told
-    assert status == 0, told
+    assert "there is no point 9; points taken so far: 7" in stderr
+    assert status == 0, stderr
     assert len(read_calibration(tmp_path / "calibration/x@0x40.toml").current) == 6
 
 
@@ -226,9 +228,9 @@ def test_too_few_points_leave_no_file_and_one_last_line(tmp_path):
     arguments = ("--reference=DMM", "--current=0.1%", f"--folder={tmp_path}/calibration")
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
         meter = f"--meter=serial:{sensor},label=x"
-        status, _, told = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, loads_a=())
-    assert status == 5 and "0 points: gain and offset of the current cannot" in told
-    assert told.splitlines()[-1].startswith(f"{QUESTION.format(1)}calibrate.py: 0 points")
+        status, _, stderr = run((meter, *arguments, f"--keep={tmp_path}/keep"), load, loads_a=())
+    assert status == 5 and "0 points: gain and offset of the current cannot" in stderr
+    assert stderr.splitlines()[-1].startswith(f"{QUESTION.format(1)}calibrate.py: 0 points")
     assert not (tmp_path / "calibration").exists()
 
 
@@ -243,16 +245,16 @@ def test_the_simulated_bench_shows_the_error_drop_and_says_simulated(tmp_path, c
     assert true_error < -8e-3, "another seed: this sensor has hardly an error to take away"
     monkeypatch.setattr(calibrate_command, "SIMULATED_LOADS_A", (0.0, 0.5, 1.0, 1.5))
     monkeypatch.setattr(calibrate_command, "UNSEEN_A", (1.2,))
-    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=197")
-    assert main(["calibrate", "--simulate", "--json", *own]) == 0
-    out, told = capsys.readouterr()
-    found = json.loads(out)
-    (held,) = found["against_truth"]
-    assert found["simulated"] and held["simulated"] == "SIMULATED" and "(SIMULATED) 1.5 A" in told
-    assert "voltage over the 0.1 ohm [V]: 1" in told
+    options = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seconds=0.4", "--seed=197")
+    assert main(["calibrate", "--simulate", "--json", *options]) == 0
+    out, stderr = capsys.readouterr()
+    result = json.loads(out)
+    (held,) = result["against_truth"]
+    assert result["simulated"] and held["simulated"] == "SIMULATED" and "(SIMULATED) 1.5 A" in stderr
+    assert "voltage over the 0.1 ohm [V]: 1" in stderr
     assert abs(held["calibrated_error"]) < min(held["calibrated_u"], abs(held["delivered_error"]) / 3)
     assert held["delivered_error"] == pytest.approx(true_error, abs=1e-3)
-    file = read_calibration(Path(found["file"]))
+    file = read_calibration(Path(result["file"]))
     assert file.simulated and file.sensor.id == "simulated-197@0x40"
     assert (tmp_path / "keep/simulator-truth.json").exists()
 
@@ -263,15 +265,15 @@ def test_a_minute_of_each_load_calibrates_a_shunt_that_heats_up_through_the_firm
 ):
     monkeypatch.setattr(calibrate_command, "SIMULATED_LOADS_A", (0.0, 1.0, 2.0, 3.0))
     monkeypatch.setattr(calibrate_command, "UNSEEN_A", (2.5,))
-    own = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")
-    assert main(["calibrate", "--simulate", "--json", *own]) == 0
-    found = json.loads(capsys.readouterr().out)
+    options = (f"--folder={tmp_path}/calibration", f"--keep={tmp_path}/keep", "--seed=8")
+    assert main(["calibrate", "--simulate", "--json", *options]) == 0
+    result = json.loads(capsys.readouterr().out)
     drawn = Imperfections.draw(8)
     k_per_w, tau_s = map(float, drawn.shunt_thermal.split(","))
     per_a2 = drawn.shunt_ppm * 1e-6 * k_per_w * 0.1
-    assert found["heating"]["per_a2"] == pytest.approx(per_a2, rel=0.1)
-    assert abs(math.log(found["heating"]["tau_s"] / tau_s)) < 3 * found["heating"]["ln_tau_u"]
-    (held,) = found["against_truth"]
+    assert result["heating"]["per_a2"] == pytest.approx(per_a2, rel=0.1)
+    assert abs(math.log(result["heating"]["tau_s"] / tau_s)) < 3 * result["heating"]["ln_tau_u"]
+    (held,) = result["against_truth"]
     assert abs(held["calibrated_error"]) < held["calibrated_u"] < 3e-3 < abs(held["delivered_error"])
 
 
@@ -281,7 +283,7 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
         (bench_runs["folder"] / "calibration/bench-1@0x40.toml").read_text(encoding="utf-8")
     )
     with series_rigs(tmp_path, SENSOR) as ((sensor,), load):
-        found = [
+        results = [
             run(
                 (
                     *("check", f"--meter=serial:{sensor},label={label}", "--reference=DMM", "--current=0.1%"),
@@ -291,14 +293,14 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
             )
             for label in ("bench-8", "bench-9")
         ]
-    assert [status for status, _, _ in found] == [2, 5]
-    assert "contains no calibration of sensor bench-8@0x40: calibrate it first" in found[0][2]
-    assert "is for sensor bench-1@0x40, and this is bench-9@0x40: it cannot be used" in found[1][2]
-    assert all(told.count("\n") == 1 for _, _, told in found)
+    assert [status for status, _, _ in results] == [2, 5]
+    assert "contains no calibration of sensor bench-8@0x40: calibrate it first" in results[0][2]
+    assert "is for sensor bench-1@0x40, and this is bench-9@0x40: it cannot be used" in results[1][2]
+    assert all(stderr.count("\n") == 1 for _, _, stderr in results)
 
 
 @pytest.mark.parametrize(
-    ("words", "told"),
+    ("words", "message"),
     [
         ([], "give --reference NAME or --reference-meter KIND:PLACE; without hardware, --simulate"),
         (["--reference", "x", "--reference-meter", "y"], "not allowed with"),
@@ -312,11 +314,11 @@ def test_a_check_without_a_calibration_of_this_sensor_is_refused_before_any_ques
         (["--simulate", "--device", "rpi4"], "--device rpi4 and --simulate: a simulated bench"),
     ],
 )
-def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, told, capsys):
+def test_a_mistake_on_the_command_line_is_one_line_of_calibrate_py(words, message, capsys):
     with pytest.raises(SystemExit) as ended:
         commands.parse(["calibrate", *words])
     line = capsys.readouterr().err
-    assert ended.value.code == 2 and line.startswith("calibrate.py: ") and told in line
+    assert ended.value.code == 2 and line.startswith("calibrate.py: ") and message in line
     assert line.count("\n") == 1
 
 

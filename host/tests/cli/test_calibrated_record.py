@@ -117,7 +117,7 @@ def test_the_result_says_what_it_shares_so_that_two_runs_are_compared_without_it
         )
         # A power has no timebase in it, which is this meter's own and poor.
         sides.append(Side.of(result["power_w"], of_energy.shared))
-    alone = [replace(each, shared={}) for each in sides]
+    alone = [replace(side, shared={}) for side in sides]
     assert ratio(*sides).value == pytest.approx(0.8 / 0.824, rel=2e-4)
     assert ratio(*sides).covers(0.8 / 0.824)
     assert ratio(*sides).u < 0.5 * ratio(*alone).u
@@ -151,14 +151,14 @@ def test_a_warm_room_is_warned_of_above_the_figures_and_widens_the_interval(tmp_
 
 
 def test_advice_leads_to_calibrating_until_the_sensor_is_calibrated(tmp_path, folder):
-    told = []
+    advice = []
     for name, sensors in (("with", known(folder)), ("without", known(tmp_path / "none"))):
         recorded(tmp_path / name, sensors, 0.8)
-        told.append(remedies(read_result(tmp_path / name).numbers, TRACE.quantities, "longer"))
-    assert any("better reference" in line for line in told[0]) or not any(
-        "calibrate" in line for line in told[0]
+        advice.append(remedies(read_result(tmp_path / name).numbers, TRACE.quantities, "longer"))
+    assert any("better reference" in line for line in advice[0]) or not any(
+        "calibrate" in line for line in advice[0]
     )
-    assert "host/calibrate.py" in told[1][0]
+    assert "host/calibrate.py" in advice[1][0]
 
 
 @pytest.mark.parametrize(
@@ -191,16 +191,16 @@ def test_files_of_two_sensors_do_not_meet(folder):
 
 
 def test_the_doctor_names_the_calibration_or_the_way_to_one(tmp_path, folder):
-    def told(sensors):
+    def details(sensors):
         findings = list(calibration_findings(sensors))
-        assert all(each.well for each in findings)
-        return [each.detail for each in findings]
+        assert all(finding.well for finding in findings)
+        return [finding.detail for finding in findings]
 
-    assert told(known(folder)) == [known(folder).found[0].file.title]
-    assert "it is 35 °C" in told(known(folder, temperature_c=35.0))[1]
-    [without] = told(known(tmp_path / "none"))
+    assert details(known(folder)) == [known(folder).found[0].file.title]
+    assert "it is 35 °C" in details(known(folder, temperature_c=35.0))[1]
+    [without] = details(known(tmp_path / "none"))
     assert without.startswith(f"sensor {SENSOR_ID} has none") and "host/calibrate.py" in without
-    [nameless] = told(known(folder, "serial:/dev/ttyACM0"))
+    [nameless] = details(known(folder, "serial:/dev/ttyACM0"))
     assert "add label=NAME" in nameless
 
 

@@ -38,15 +38,15 @@ BOUNDS = INA219.error_bounds(3, 1.0, Shunt(0.1))
 def test_current_and_voltage_of_a_board_that_answers_are_held_against_what_a_board_takes(
     current_a, voltage_v, well, remedy
 ):
-    found = flow_finding("rpi4", (current_a, voltage_v), BOUNDS)
-    assert (found.well, remedy in found.remedy) == (well, True)
+    finding = flow_finding("rpi4", (current_a, voltage_v), BOUNDS)
+    assert (finding.well, remedy in finding.remedy) == (well, True)
 
 
 def test_a_meter_of_power_alone_is_not_told_that_it_sees_no_supply():
     assert flow_finding("rpi4", (3.0, 1.0), replace(BOUNDS, voltage_step_v=0.0)).well
 
 
-def test_a_meter_that_gives_no_sample_is_told():
+def test_a_meter_that_gives_no_sample_is_reported():
     assert not flow_finding("rpi4", None, BOUNDS).well
 
 
@@ -60,8 +60,8 @@ def test_a_meter_that_gives_no_sample_is_told():
     ],
 )
 def test_edges_that_arrive_are_counted_against_those_that_were_played(arrived, well, said):
-    found = edges_finding("rpi4", 6, arrived)
-    assert (found.well, said in found.detail) == (well, True)
+    finding = edges_finding("rpi4", 6, arrived)
+    assert (finding.well, said in finding.detail) == (well, True)
 
 
 class PlayedMeter:
@@ -104,8 +104,8 @@ def test_a_meter_that_does_not_open_leaves_the_boards_to_be_examined():
         assert heard is None
 
 
-@pytest.mark.parametrize(("asked", "played"), [(None, 3), (0, 0), (7, 7)])
-def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, asked, played):
+@pytest.mark.parametrize(("requested", "played"), [(None, 3), (0, 0), (7, 7)])
+def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, requested, played):
     """On the board's line, before the meter is closed again."""
     seen = []
 
@@ -121,9 +121,9 @@ def test_pulses_play_while_the_meter_records(tmp_path, monkeypatch, asked, playe
             f'[meter]\nport = "serial:{meter.path},shunt=0.02"\n\n[device.rpi4]\nconnection = "ssh:pi@board"\n'
             f'[device.rpi4.storage]\nsd = "{tmp_path}"\n'
         )
-        found = {each.about: each for each in examine(path, simulate=False, pulses=asked)}
+        findings = {finding.about: finding for finding in examine(path, simulate=False, pulses=requested)}
     assert seen == [(played, True, True)]
-    assert found["rpi4 current"].well  # the software meter's board draws 0.5 A
+    assert findings["rpi4 current"].well  # the software meter's board draws 0.5 A
 
 
 def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
@@ -134,9 +134,9 @@ def test_a_dead_sync_wire_is_found_by_the_examination_of_the_board(monkeypatch):
     board = SimpleNamespace(values={"user_id": "0"}, rights="root", machine="aarch64", cache="/tmp")
     monkeypatch.setattr(examine_module, "install_programs", lambda *_: SimpleNamespace(probe="probe"))
     monkeypatch.setattr(examine_module, "look_at_pin", lambda *_: None)
-    found = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
-    assert [each.well for each in found] == [True, False]
-    assert "0 of 6 edges" in found[1].detail
+    findings = list(examine_module._sync("rpi4", None, board, None, "gpio:GPIO17", 3, edges))
+    assert [finding.well for finding in findings] == [True, False]
+    assert "0 of 6 edges" in findings[1].detail
 
 
 def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
@@ -159,8 +159,8 @@ def test_a_note_is_marked_as_neither_sound_nor_to_mend(monkeypatch, capsys):
 
 def test_what_is_missing_or_tested_otherwise_is_a_note(tmp_path, monkeypatch):
     monkeypatch.setattr(doctor, "missing", lambda study: {"mongodb": "missing"} if study.name == "s1" else {})
-    found = {each.about: each for each in examine(tmp_path / "rig.toml", simulate=True)}
-    assert [found[about].is_note for about in ("study s1", "study s2", "tested otherwise")] == [
+    findings = {finding.about: finding for finding in examine(tmp_path / "rig.toml", simulate=True)}
+    assert [findings[about].is_note for about in ("study s1", "study s2", "tested otherwise")] == [
         True,
         False,
         True,
@@ -172,9 +172,9 @@ def test_the_remedy_of_a_fault_in_rig_toml_is_a_page_on_hardware(tmp_path):
     path.write_text(
         '[meter]\nport = "serial:/dev/no-such-port"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
     )
-    found = {each.about: each for each in examine(path, simulate=False)}
-    assert found["meter"].remedy == "see docs/how-to/wire-the-rig.md"
-    assert found["rpi4 supply"].is_note  # the last of the two: the board reads its own meter
+    findings = {finding.about: finding for finding in examine(path, simulate=False)}
+    assert findings["meter"].remedy == "see docs/how-to/wire-the-rig.md"
+    assert findings["rpi4 supply"].is_note  # the last of the two: the board reads its own meter
     path.write_text("[meter]\n")
     *_, last = examine(path, simulate=False)
     assert last.remedy == "see docs/how-to/connect-a-board.md"
@@ -183,7 +183,7 @@ def test_the_remedy_of_a_fault_in_rig_toml_is_a_page_on_hardware(tmp_path):
 ADVISED = RigSupply(voltage_v=5.2, cable_ohm=0.08)
 
 
-@pytest.mark.parametrize("board", [each for each in known_profiles() if find_profile(each).least_voltage_v])
+@pytest.mark.parametrize("board", [name for name in known_profiles() if find_profile(name).least_voltage_v])
 def test_the_recommended_parts_pass_doctors_supply_sum_on_every_board(board):
     """Supply of 5.2 V (12 V for an ODROID-N2), 20 milliohm, 0.08 ohm of wiring: docs/how-to/wire-the-rig.md."""
     supply = RigSupply(voltage_v=12.0, cable_ohm=0.08) if board == "odroid-n2" else ADVISED

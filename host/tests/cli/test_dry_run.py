@@ -48,24 +48,24 @@ def said(tmp_path_factory):
         "campaign": place,
         "long": place / ("x" * 300),
     }
-    asked = [[word.format(**places) if "{" in word else word for word in argv] for argv in WRONG]
-    (place / "asked.json").write_text(json.dumps(asked))
+    command_lines = [[word.format(**places) if "{" in word else word for word in argv] for argv in WRONG]
+    (place / "argv.json").write_text(json.dumps(command_lines))
     before = {str(path): path.stat().st_size for path in place.rglob("*")}
-    command = [sys.executable, "-c", DRIVER, str(place / "asked.json")]
+    command = [sys.executable, "-c", DRIVER, str(place / "argv.json")]
     ended = subprocess.run(
         command, cwd=ROOT / "host", capture_output=True, text=True, check=False, timeout=LIMIT_S
     )
     assert {str(path): path.stat().st_size for path in place.rglob("*")} == before
-    found: list[tuple[int, list[str]]] = []
+    outcomes: list[tuple[int, list[str]]] = []
     lines: list[str] = []
     for line in filter(str.strip, ended.stderr.splitlines()):
         if line.startswith('{"status"'):
-            found.append((json.loads(line)["status"], lines))
+            outcomes.append((json.loads(line)["status"], lines))
             lines = []
         else:
             lines.append(line)
-    assert ended.returncode == 0 and len(found) == len(WRONG), ended.stderr[-2000:]
-    return found, json.loads(lines[-1])["peak_bytes"]
+    assert ended.returncode == 0 and len(outcomes) == len(WRONG), ended.stderr[-2000:]
+    return outcomes, json.loads(lines[-1])["peak_bytes"]
 
 
 def test_the_plan_names_rig_tomls_meter_of_the_medium_and_the_option_goes_before_it(tmp_path, capsys):
@@ -74,10 +74,10 @@ def test_the_plan_names_rig_tomls_meter_of_the_medium_and_the_option_goes_before
         '[meter]\nport = "km003c"\nstorage = "fnirsi"\n[device.rpi4]\nconnection = "local"\nsync = "none"\n'
         '[device.rpi4.storage]\nsd = "/mnt/sd"\n'
     )
-    asked = [word.format(rig=rig) for word in REAL]
-    assert main(asked) == 0
+    command_line = [word.format(rig=rig) for word in REAL]
+    assert main(command_line) == 0
     assert "km003c; of the medium fnirsi" in capsys.readouterr().out
-    assert main([*asked, "--storage-meter", "fnirsi:A1"]) == 0
+    assert main([*command_line, "--storage-meter", "fnirsi:A1"]) == 0
     assert "km003c; of the medium fnirsi:A1" in capsys.readouterr().out
 
 
@@ -97,7 +97,7 @@ def test_all_of_them_take_less_than_a_gigabyte(said):
 
 
 @pytest.mark.parametrize(
-    ("further", "says"),
+    ("options", "says"),
     [
         ([], "Takes at least 86 s in all (idle 24 s, runs 60 s, harness 2 s)"),
         (
@@ -108,6 +108,6 @@ def test_all_of_them_take_less_than_a_gigabyte(said):
         (["--storage", "sd,emmc"], "Takes at least 3 min in all"),
     ],
 )
-def test_a_dry_run_says_how_long_the_run_takes_at_least(capsys, further, says):
-    assert main([*LEVELDB, *further]) == 0
+def test_a_dry_run_says_how_long_the_run_takes_at_least(capsys, options, says):
+    assert main([*LEVELDB, *options]) == 0
     assert says in capsys.readouterr().out

@@ -93,24 +93,24 @@ def said(tmp_path_factory):
     place = tmp_path_factory.mktemp("wrong")
     for name, text in FILES.items():
         (place / name).write_bytes(text if isinstance(text, bytes) else text.encode())
-    asked = [[word.replace("{place}", str(place)) for word in argv] for argv in WRONG.values()]
-    (place / "asked.json").write_text(json.dumps(asked))
+    command_lines = [[word.replace("{place}", str(place)) for word in argv] for argv in WRONG.values()]
+    (place / "argv.json").write_text(json.dumps(command_lines))
     before = sorted(str(path) for path in Path(place).rglob("*"))
     ended = subprocess.run(
-        [sys.executable, "-c", DRIVER, str(place / "asked.json")],
+        [sys.executable, "-c", DRIVER, str(place / "argv.json")],
         cwd=ROOT / "host", capture_output=True, text=True, check=False, timeout=LIMIT_S,
     )  # fmt: skip
     assert sorted(str(path) for path in Path(place).rglob("*")) == before, "a dry run leaves nothing"
-    found: list[tuple[int, list[str]]] = []
+    outcomes: list[tuple[int, list[str]]] = []
     lines: list[str] = []
     for line in filter(str.strip, ended.stderr.splitlines()):
         if line.startswith('{"status"'):
-            found.append((json.loads(line)["status"], lines))
+            outcomes.append((json.loads(line)["status"], lines))
             lines = []
         else:
             lines.append(line)
-    assert ended.returncode == 0 and len(found) == len(WRONG), ended.stderr[-2000:]
-    return dict(zip(WRONG, found, strict=True)), json.loads(lines[-1])["peak_bytes"]
+    assert ended.returncode == 0 and len(outcomes) == len(WRONG), ended.stderr[-2000:]
+    return dict(zip(WRONG, outcomes, strict=True)), json.loads(lines[-1])["peak_bytes"]
 
 
 def test_there_are_forty_and_none_is_of_the_other_list():

@@ -386,13 +386,13 @@ def test_init_checks_each_answer_and_writes_only_what_it_can_read_again(tmp_path
     answers = iter([*given, "here", "/mnt/sd [a]"])
     monkeypatch.setattr(init.Prompt, "ask", lambda *_, **__: next(answers, ""))
     assert run_init(InitOptions(rig=tmp_path / "rig.toml")) == 0
-    written = (tmp_path / "rig.toml").read_text()
-    assert 'connection = "ssh:pi@raspberrypi.local"' in written and "/mnt/sd [a]" in written
+    rig_toml = (tmp_path / "rig.toml").read_text()
+    assert 'connection = "ssh:pi@raspberrypi.local"' in rig_toml and "/mnt/sd [a]" in rig_toml
     assert (
         'port = "serial:/dev/ttyACM0,shunt=0.02,shunt_tolerance=0.5%,shunt_ppm=75,kelvin=yes,label=left"'
-        in written
+        in rig_toml
     )
-    assert "[supply]\nsense_ohm = 0.01" in written
+    assert "[supply]\nsense_ohm = 0.01" in rig_toml
     said = capsys.readouterr().out
     assert "'perhaps' is neither yes nor no" in said and "'much' is not a resistance" in said
     assert (

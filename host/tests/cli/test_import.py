@@ -203,7 +203,7 @@ def test_the_command_makes_a_record_that_the_report_reads(tmp_path):
     assert (out / "report.html").exists()
 
 
-def test_rows_at_the_meters_greatest_current_are_clipped_and_told(tmp_path):
+def test_rows_at_the_meters_greatest_current_are_clipped_and_reported(tmp_path):
     amperes = np.full(1000, 0.5)
     amperes[400:410] = 6.0
     text = POWERTOOL + rows(TIME_S, amperes * 1e3, np.full(1000, 2500), np.full(1000, 5.0))

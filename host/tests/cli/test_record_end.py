@@ -20,7 +20,7 @@ def record(port, out, *options):
     return subprocess.run(command, capture_output=True, text=True, check=False, env=ENVIRONMENT)
 
 
-def told(out):
+def status_and_faults(out):
     contents = json.loads((out / "run.json").read_text())
     return contents["status"], " ".join(contents["faults"])
 
@@ -44,18 +44,18 @@ def test_only_the_end_that_was_asked_for_is_complete(
     with rig_sim(tmp_path, "--profile", str(tmp_path / "profile.csv"), *rig_options, pace="1"):
         ended = record(tmp_path / "meter", tmp_path / "out", *options)
     assert ended.returncode == exit_code, ended.stdout + ended.stderr
-    assert told(tmp_path / "out")[0] == status
-    assert fault in told(tmp_path / "out")[1]
-    assert bool(fault) == bool(told(tmp_path / "out")[1])
+    assert status_and_faults(tmp_path / "out")[0] == status
+    assert fault in status_and_faults(tmp_path / "out")[1]
+    assert bool(fault) == bool(status_and_faults(tmp_path / "out")[1])
 
 
 @pytest.mark.parametrize("frames", [40, 0], ids=["among samples", "before the first sample"])
-def test_a_meter_that_speaks_another_version_in_mid_run_is_told(tmp_path, frames):
+def test_a_meter_that_speaks_another_version_in_mid_run_is_reported(tmp_path, frames):
     with SoftwareMeter(frames=frames) as device:
         device.after_samples = [identity(version=99)]
         ended = record(device.path, tmp_path / "out")
     assert ended.returncode == 3
-    status, faults = told(tmp_path / "out")
+    status, faults = status_and_faults(tmp_path / "out")
     assert status == ("partial" if frames else "failed") and "protocol version 99" in faults
 
 
@@ -77,4 +77,4 @@ def test_ctrl_c_is_an_orderly_end_unless_a_time_was_asked_for(tmp_path, options,
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT_S) == exit_code
-    assert told(out)[0] == status
+    assert status_and_faults(out)[0] == status

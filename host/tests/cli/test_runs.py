@@ -35,7 +35,7 @@ def folder(made, tmp_path):
     return tmp_path / "runs"
 
 
-def told(capsys, *words, status=0):
+def output(capsys, *words, status=0):
     capsys.readouterr()
     assert main(["runs", *map(str, words)]) == status
     return capsys.readouterr().out
@@ -46,7 +46,7 @@ def names(text):
 
 
 def test_every_record_is_listed_with_its_status_and_headline(made, capsys):
-    text = told(capsys, "list", made, "--sort", "name")
+    text = output(capsys, "list", made, "--sort", "name")
     assert names(text) == ["a-complete", "c-going-on", "d-damaged", "b-failed"]
     complete, going_on, damaged, failed = text.splitlines()[1:]
     assert "SIMULATED" in complete and "±" in complete and "above idle per operation" in complete
@@ -55,7 +55,7 @@ def test_every_record_is_listed_with_its_status_and_headline(made, capsys):
 
 
 @pytest.mark.parametrize(
-    ("options", "found"),
+    ("options", "listed"),
     [
         (["--db", "sqlite"], {"b-failed"}),
         (["--status", "partial", "--status", "unreadable"], {"c-going-on", "d-damaged"}),
@@ -63,55 +63,55 @@ def test_every_record_is_listed_with_its_status_and_headline(made, capsys):
         (["--storage", "sd", "--device", "rpi4"], {"a-complete", "b-failed"}),
     ],
 )
-def test_a_list_is_filtered(made, capsys, options, found):
-    assert set(names(told(capsys, "list", made, *options))) == found
+def test_a_list_is_filtered(made, capsys, options, listed):
+    assert set(names(output(capsys, "list", made, *options))) == listed
 
 
 def test_a_list_as_json_and_by_headline(made, capsys):
-    found = json.loads(told(capsys, "list", made, "--json", "--sort", "headline"))
-    assert found[0]["record"].endswith("/a-complete")
-    assert found[0]["headline"]["u"] > 0 and found[0]["simulated"] is True
-    assert all(each["headline"]["reason"] for each in found[1:])
+    records = json.loads(output(capsys, "list", made, "--json", "--sort", "headline"))
+    assert records[0]["record"].endswith("/a-complete")
+    assert records[0]["headline"]["u"] > 0 and records[0]["simulated"] is True
+    assert all(record["headline"]["reason"] for record in records[1:])
 
 
 def test_a_record_is_shown_as_its_measurement_showed_it(made, capsys):
-    text = told(capsys, "show", made / "a-complete")
+    text = output(capsys, "show", made / "a-complete")
     assert "above idle per operation" in text and "SIMULATED" in text
-    assert json.loads(told(capsys, "show", made / "a-complete", "--json"))["simulated"] is True
+    assert json.loads(output(capsys, "show", made / "a-complete", "--json"))["simulated"] is True
 
 
 def test_an_altered_record_is_shown_with_the_status_of_verify(folder, capsys):
     record = RunRecord.open(folder / "a-complete")
     record.path("events.parquet").write_bytes(b"no parquet")
-    assert "ALTERED" in told(capsys, "show", record.directory, status=4)
-    assert json.loads(told(capsys, "show", record.directory, "--json", status=4))["simulated"] is True
-    told(capsys, "verify", record.directory, status=4)
+    assert "ALTERED" in output(capsys, "show", record.directory, status=4)
+    assert json.loads(output(capsys, "show", record.directory, "--json", status=4))["simulated"] is True
+    output(capsys, "verify", record.directory, status=4)
 
 
-def test_what_was_changed_is_missing_or_cannot_be_read_is_told_with_status_4(folder, capsys):
-    assert "files are as the run left them" in told(capsys, "verify", folder / "a-complete")
-    assert "is corrupt" in told(capsys, "verify", folder, status=4)
+def test_what_was_changed_is_missing_or_cannot_be_read_is_reported_with_status_4(folder, capsys):
+    assert "files are as the run left them" in output(capsys, "verify", folder / "a-complete")
+    assert "is corrupt" in output(capsys, "verify", folder, status=4)
     record = RunRecord.open(folder / "a-complete")
     record.path("events.parquet").write_bytes(b"no parquet")
-    assert "events.parquet: changed since the run ended" in told(
+    assert "events.parquet: changed since the run ended" in output(
         capsys, "verify", folder / "a-complete", status=4
     )
     record.finish("complete")  # under a new checksum
-    text = told(capsys, "verify", folder / "a-complete", status=4)
+    text = output(capsys, "verify", folder / "a-complete", status=4)
     assert "events.parquet: not a readable parquet file" in text
     record.path("events.parquet").unlink()
-    assert "events.parquet: missing" in told(capsys, "verify", folder / "a-complete", status=4)
+    assert "events.parquet: missing" in output(capsys, "verify", folder / "a-complete", status=4)
 
 
 def test_nothing_is_deleted_without_yes_and_what_it_frees_is_said(folder, capsys):
     before = sorted(folder.rglob("*"))
-    text = told(capsys, "prune", folder, "--status", "failed")
+    text = output(capsys, "prune", folder, "--status", "failed")
     assert "would delete: " in text and "b-failed (failed, " in text and "nothing was deleted" in text
     assert sorted(folder.rglob("*")) == before
     freed_bytes = sum(
         path.stat().st_size for path in (folder / "deeper/b-failed").rglob("*") if path.is_file()
     )
-    text = told(capsys, "prune", folder, "--status", "failed", "--yes")
+    text = output(capsys, "prune", folder, "--status", "failed", "--yes")
     assert f"{freed_bytes / 1e6:.1f} MB freed" in text and freed_bytes > 10**5
     assert not (folder / "deeper/b-failed").exists() and (folder / "a-complete/run.json").exists()
 
@@ -124,7 +124,7 @@ def test_all_rules_have_to_pick_a_record(folder, capsys):
     def picked(*options):
         return {
             line.split("/")[-1].split()[0]
-            for line in told(capsys, "prune", folder, *options).splitlines()[:-1]
+            for line in output(capsys, "prune", folder, *options).splitlines()[:-1]
         }
 
     assert picked("--older-than", "1") == {"a-complete", "b-failed"}
@@ -135,10 +135,10 @@ def test_all_rules_have_to_pick_a_record(folder, capsys):
 
 def test_a_record_that_is_being_written_or_belongs_to_a_comparison_is_kept(folder, capsys):
     with held(folder / "c-going-on"):
-        text = told(capsys, "prune", folder, "--status", "partial", "--yes")
+        text = output(capsys, "prune", folder, "--status", "partial", "--yes")
     assert "c-going-on: its measurement still runs" in text and (folder / "c-going-on").exists()
     (folder / "deeper" / "conditions.json").write_text("{}")
-    text = told(capsys, "prune", folder, "--status", "failed", "--yes")
+    text = output(capsys, "prune", folder, "--status", "failed", "--yes")
     assert "is one of the runs of" in text and (folder / "deeper/b-failed").exists()
 
 
@@ -159,11 +159,11 @@ def test_a_cut_off_run_of_a_campaign_is_deleted_and_leaves_its_index(tmp_path, c
         )
     write_index(tmp_path, runs, simulated=True, programs=["0.1.0"])
     with held(tmp_path):
-        assert "still runs" in told(capsys, "prune", tmp_path, "--simulated", "--yes")
-    text = told(capsys, "prune", tmp_path, "--simulated", "--yes")
+        assert "still runs" in output(capsys, "prune", tmp_path, "--simulated", "--yes")
+    text = output(capsys, "prune", tmp_path, "--simulated", "--yes")
     assert text.count("deleted: ") == 1 and text.count("is one of the runs of") == 2
     assert not (tmp_path / runs[0].folder).exists()
-    assert [each.folder for each in read_index(tmp_path)[0]] == [each.folder for each in runs[1:]]
+    assert [run.folder for run in read_index(tmp_path)[0]] == [run.folder for run in runs[1:]]
     assert json.loads((tmp_path / "conditions.json").read_text())["programs"] == ["0.1.0"]
 
 
@@ -171,20 +171,22 @@ def test_blocks_of_a_campaign_are_kept_without_its_index(tmp_path, capsys):
     """By what the records say of themselves; one that has no other beside it is a record like any."""
     for name in ("01-sd", "01-emmc"):
         RunRecord.create(tmp_path / name, {"db": "lmdb", "block": 1}, simulated=True).finish("failed")
-    text = told(capsys, "prune", tmp_path, "--status", "failed", "--yes")
+    text = output(capsys, "prune", tmp_path, "--status", "failed", "--yes")
     assert text.count("is one of the runs of") == 2 and (tmp_path / "01-sd/run.json").exists()
     shutil.rmtree(tmp_path / "01-emmc")
-    assert "deleted: " in told(capsys, "prune", tmp_path, "--status", "failed", "--yes")
+    assert "deleted: " in output(capsys, "prune", tmp_path, "--status", "failed", "--yes")
 
 
 def test_a_folder_without_records_is_not_taken_for_one_that_was_looked_at(tmp_path, capsys):
     assert main(["runs", "verify", str(tmp_path)]) == 2
     assert "no record to verify" in capsys.readouterr().err
-    assert told(capsys, "prune", tmp_path, "--status", "failed") == "no record matches; nothing was deleted\n"
+    assert (
+        output(capsys, "prune", tmp_path, "--status", "failed") == "no record matches; nothing was deleted\n"
+    )
 
 
 def test_the_example_is_never_pruned(capsys):
-    text = told(capsys, "prune", "runs/example", "--simulated")
+    text = output(capsys, "prune", "runs/example", "--simulated")
     assert "the example belongs to the repository" in text and "0.0 MB" in text
 
 
@@ -223,7 +225,7 @@ def test_what_cannot_be_done_is_one_line_with_its_status(words, status, said, ca
 
 def test_a_run_is_exported_to_all_formats_at_once(made, tmp_path, capsys):
     where = ["--perfetto", tmp_path / "t", "--openmetrics", tmp_path / "m", "--csv", tmp_path / "c"]
-    text = told(capsys, "export", made / "a-complete", *where, "--most", "50")
+    text = output(capsys, "export", made / "a-complete", *where, "--most", "50")
     assert "https://ui.perfetto.dev" in text
     assert (tmp_path / "t").stat().st_size > 1000 and (tmp_path / "m").read_text().endswith("# EOF\n")
     assert len(list((tmp_path / "c").iterdir())) == 7

@@ -130,10 +130,10 @@ def test_no_page_runs_what_a_record_holds(stranger, capsys):
     pages = list(stranger.rglob("*.html"))
     assert pages
     for page in pages:
-        found = Elements()
-        found.feed(page.read_text())
-        assert not found.handlers and not found.outside
-        assert not any("<script" in script or "</script" in script for script in found.scripts)
+        elements = Elements()
+        elements.feed(page.read_text())
+        assert not elements.handlers and not elements.outside
+        assert not any("<script" in script or "</script" in script for script in elements.scripts)
         assert page.read_text().count(SCRIPT) == 0
 
 

@@ -24,7 +24,7 @@ def test_the_nearest_name_is_suggested():
         (["--study", "s1", "--db", "leveldb"], "leave out --db, and give --only system=NAME"),
     ],
 )
-def test_an_unknown_option_is_told_with_the_nearest_one(capsys, argv, hint):
+def test_an_unknown_option_is_reported_with_the_nearest_one(capsys, argv, hint):
     with pytest.raises(SystemExit) as ended:
         commands.parse(argv)
     assert ended.value.code == 2

@@ -33,15 +33,15 @@ def complaint(capsys, argv: list[str], status: int) -> str:
     """The one line that a command line brings, with this exit status."""
     capsys.readouterr()
     try:
-        found = main(argv)
+        exit_code = main(argv)
     except SystemExit as ended:
-        found = ended.code
+        exit_code = ended.code
     said = capsys.readouterr()
     lines = [line for line in said.err.splitlines() if line.strip()]
     assert "Traceback" not in said.err, said.err
     assert len(lines) == 1, said.err or said.out
     assert lines[0].startswith("measure.py: ") and len(lines[0]) > 25
-    assert found == status, lines[0]
+    assert exit_code == status, lines[0]
     return lines[0]
 
 
@@ -382,7 +382,7 @@ RESULTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("name", RESULTS)
-def test_a_damaged_result_is_told_and_no_figure_is_printed(record, capsys, name):
+def test_a_damaged_result_is_reported_and_no_figure_is_printed(record, capsys, name):
     content = RESULTS[name]
     path = record / "result.json"
     path.write_text(content if isinstance(content, str) else json.dumps(content))
