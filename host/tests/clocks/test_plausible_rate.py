@@ -19,7 +19,7 @@ def exchanges_of(near_ns: np.ndarray, far_ns: np.ndarray, trips_ns: np.ndarray) 
     rng = np.random.default_rng(3)
     out_ns = (rng.random(near_ns.size) * trips_ns).astype(np.int64)
     columns = near_ns - out_ns, far_ns, far_ns, near_ns - out_ns + trips_ns
-    return [Exchange(*each) for each in np.stack(columns, axis=1).tolist()]
+    return [Exchange(*times_ns) for times_ns in np.stack(columns, axis=1).tolist()]
 
 
 def run_of(seconds: float, trip_ns: int = 400_000) -> tuple[np.ndarray, np.ndarray]:
@@ -40,7 +40,7 @@ def test_a_resonator_within_its_bound_is_never_odd(ppm, seconds, trip_ns):
 
 
 @pytest.mark.parametrize("rate", [0.13, 0.8, 0.97, 1.05])
-def test_a_host_that_runs_at_another_rate_all_along_is_odd_and_its_rate_is_told(rate):
+def test_a_host_that_runs_at_another_rate_all_along_is_odd_and_its_rate_is_reported(rate):
     near_ns, trips_ns = run_of(10)
     far_ns = np.rint((near_ns - near_ns[0]) / rate).astype(np.int64)
     odd = odd_stretch(exchanges_of(near_ns, far_ns, trips_ns), BOUND)

@@ -27,8 +27,8 @@ def recorded(patterns, noise_w=0.02, period_ns=200_000):
     last_ns = int(patterns[-1].board_ns[-1]) + 2_000_000_000
     meter_ns = np.arange(period_ns // 2, last_ns - OFFSET_NS, period_ns)
     power_w = np.random.default_rng(4).normal(3.0, noise_w, meter_ns.size)
-    for each in patterns:
-        state = np.searchsorted(each.board_ns, meter_ns + OFFSET_NS, side="right") % 2
+    for pattern in patterns:
+        state = np.searchsorted(pattern.board_ns, meter_ns + OFFSET_NS, side="right") % 2
         power_w += 1.5 * state
     return meter_ns, power_w
 
@@ -42,10 +42,10 @@ BEFORE, AFTER = played(1, 6_000_000_000), played(2, 20_000_000_000)
 
 
 def test_the_map_is_found_and_its_uncertainty_covers_the_error():
-    found = fitted([BEFORE, AFTER]).clock_map
+    clock_map = fitted([BEFORE, AFTER]).clock_map
     for board_ns in (6_000_000_000, 15_000_000_000, 25_000_000_000):
-        error_ns = float(found.to_target(board_ns)) - (board_ns - OFFSET_NS)
-        assert abs(error_ns) < min(60_000, 2 * found.u_ns(board_ns))
+        error_ns = float(clock_map.to_target(board_ns)) - (board_ns - OFFSET_NS)
+        assert abs(error_ns) < min(60_000, 2 * clock_map.u_ns(board_ns))
 
 
 def test_a_disturbed_board_widens_the_uncertainty_by_what_it_logged():
@@ -57,8 +57,8 @@ def test_a_disturbed_board_widens_the_uncertainty_by_what_it_logged():
 def test_one_late_change_does_not_shorten_the_chip():
     late = BEFORE.board_ns.copy()
     late[10] = late[11] - 300_000
-    found = fitted([BoardEdges(late, BEFORE.level, BEFORE.u_ns), AFTER])
-    assert found.rival < 0.5
+    fit = fitted([BoardEdges(late, BEFORE.level, BEFORE.u_ns), AFTER])
+    assert fit.rival < 0.5
 
 
 @pytest.mark.parametrize("damage", ["torn", "repeated", "reversed", "empty"])
@@ -101,10 +101,10 @@ def aligned(offset_ns=OFFSET_NS, signature=lambda: fitted([BEFORE, AFTER])):
 
 
 def test_without_a_wire_the_signature_is_the_map_and_exchanges_check_it():
-    found = aligned()
-    assert found.board_to_meter.method == "signature"
-    assert found.passed
-    assert [check.name for check in found.checks if check.difference_ns is not None] == [
+    alignment = aligned()
+    assert alignment.board_to_meter.method == "signature"
+    assert alignment.passed
+    assert [check.name for check in alignment.checks if check.difference_ns is not None] == [
         "signature against exchanges+exchanges"
     ]
 
@@ -119,13 +119,13 @@ def test_the_evidence_with_the_least_uncertainty_is_used():
     assert disturbed.passed
 
 
-def test_a_signature_that_is_not_found_is_told_and_does_not_end_the_run():
+def test_a_signature_that_is_not_found_is_reported_and_does_not_end_the_run():
     def nothing():
         raise AlignmentError("load signature not found in the power trace")
 
-    found = aligned(signature=nothing)
-    assert isinstance(found.board_to_meter, ClockMap)
-    assert any("not found" in check.detail for check in found.checks)
+    alignment = aligned(signature=nothing)
+    assert isinstance(alignment.board_to_meter, ClockMap)
+    assert any("not found" in check.detail for check in alignment.checks)
 
 
 def on_the_line(meter_edge_u_ns, late_ns=0):

@@ -47,9 +47,9 @@ def test_the_integral_of_a_pattern_is_that_of_its_lagging_load(number, lag_s):
 @pytest.mark.parametrize("meter", [INA219, MONSOON], ids=lambda meter: meter.name)
 def test_random_runs_align_within_the_limit(meter):
     """Two of the trials of host/validation/signature_alignment.py; each also looks for an unplayed pattern."""
-    found = [trial(seed, meter) for seed in range(2)]
-    assert max(one.error_us for one in found) <= LIMITS_US[meter.name]
-    assert sum(one.wrong_locks for one in found) == 0
+    trials = [trial(seed, meter) for seed in range(2)]
+    assert max(one.error_us for one in trials) <= LIMITS_US[meter.name]
+    assert sum(one.wrong_locks for one in trials) == 0
 
 
 @pytest.fixture(scope="module")

@@ -132,17 +132,17 @@ def test_filter_and_smoother_give_the_exact_posterior():
 @settings(max_examples=12, deadline=None)
 def test_a_clock_that_wanders_is_followed_to_microseconds(shape, seed):
     """30 ppm of warm-up, 3 ppm an hour, swings and steps of some ppm; pauses of the edges included."""
-    found = trial(seed, shape, 150.0)
-    assert not found.refused
-    assert found.greatest_us < 20.0
+    result = trial(seed, shape, 150.0)
+    assert not result.refused
+    assert result.greatest_us < 20.0
 
 
 @pytest.mark.slow
 def test_stated_intervals_hold_in_about_95_of_100_moments():
     """100 runs of the study, of all shapes; the delay they share is spread over its whole distribution."""
     shapes = list(SHAPES)
-    found = [trial(seed, shapes[seed % 6], 100.0, ((seed * 37) % 100 + 0.5) / 100) for seed in range(100)]
-    covered = [one.covered for one in found]
+    trials = [trial(seed, shapes[seed % 6], 100.0, ((seed * 37) % 100 + 0.5) / 100) for seed in range(100)]
+    covered = [one.covered for one in trials]
     assert 0.92 <= np.mean(covered) <= 0.985
 
 
@@ -150,9 +150,9 @@ def test_residuals_widen_what_is_stated():
     rng = np.random.default_rng(4)
     source_ns = np.cumsum(rng.integers(S // 2, 3 * S // 2, 120)).astype(np.int64)
     noisy_ns = source_ns + np.rint(rng.normal(0, 20_000, 120)).astype(np.int64)
-    told = follow(source_ns, noisy_ns, np.full(120, 20_000.0))
-    untold = follow(source_ns, noisy_ns, np.full(120, 1_000.0))
-    assert np.median(untold.u_ns) > 0.7 * np.median(told.u_ns)
+    stated = follow(source_ns, noisy_ns, np.full(120, 20_000.0))
+    understated = follow(source_ns, noisy_ns, np.full(120, 1_000.0))
+    assert np.median(understated.u_ns) > 0.7 * np.median(stated.u_ns)
 
 
 def test_a_pause_of_the_edges_is_as_uncertain_as_the_wander_makes_it():
@@ -187,9 +187,9 @@ def test_steady_resonators_are_all_matched():
     """A part of the study's 2,000: up to 6000 ppm off, edges lost, invented and late. Some 2 % were refused once."""
     for seed in range(150):
         line = sync_line(np.random.default_rng([7, seed]), "steady", 30.0)
-        found = match_edges(line.board_ns, line.board_level, line.meter_ns, line.meter_level)
-        assert wrong_pairs(line, found.source_index, found.target_index) <= 1
-        assert found.source_ns.size >= 0.8 * line.board_ns.size
+        matched = match_edges(line.board_ns, line.board_level, line.meter_ns, line.meter_level)
+        assert wrong_pairs(line, matched.source_index, matched.target_index) <= 1
+        assert matched.source_ns.size >= 0.8 * line.board_ns.size
 
 
 @pytest.mark.parametrize("late_at", [122, 123])
@@ -282,14 +282,16 @@ def warmed_up_run():
 def test_the_cross_check_passes_a_right_map_of_a_wandering_clock_and_fails_a_straight_line():
     evidence = warmed_up_run()
     over = (10 * S, 1780 * S)
-    found = align(evidence, over)
-    assert found.board_to_meter.method == "sync-edges" and found.passed and not found.edges.faults()
-    assert found.stated()["u_s"].value < 20e-6
+    alignment = align(evidence, over)
+    assert (
+        alignment.board_to_meter.method == "sync-edges" and alignment.passed and not alignment.edges.faults()
+    )
+    assert alignment.stated()["u_s"].value < 20e-6
     ends_ns = np.array(over, np.int64)
     rate = 1 + float(np.diff(warming_up_ns(ends_ns))[0]) / float(over[1] - over[0])
     first_ns = over[0] + round(float(warming_up_ns(over[0])))
     line = ClockMap("board", "meter", over[0], first_ns, rate, 2000.0, 1e-9, "line", 0.0, 9)
-    assert not agree(line, found.maps["exchanges"], over).passed
+    assert not agree(line, alignment.maps["exchanges"], over).passed
 
 
 def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
@@ -299,15 +301,15 @@ def test_edges_without_a_partner_are_counted_and_too_many_are_a_fault():
     worn = replace(
         evidence, meter_edges=SyncEdges(meter.meter_ns[seen], meter.level[seen], np.arange(int(seen.sum())))
     )
-    found = align(worn, (10 * S, 1780 * S))
-    edges = asdict(found.edges)
+    alignment = align(worn, (10 * S, 1780 * S))
+    edges = asdict(alignment.edges)
     assert edges["matched"] == int(seen.sum()) and edges["meter_unmatched"] == 0
     assert edges["board_unmatched"] == 1790 - int(seen.sum())
     missed = edges["board_unmatched"] - edges["board_invisible"]  # those beside the run are not looked for
     whole = missed + edges["matched"]
     assert (
-        len(found.edges.faults()) == 1
-        and f"{missed} of {whole} edges of the board" in found.edges.faults()[0]
+        len(alignment.edges.faults()) == 1
+        and f"{missed} of {whole} edges of the board" in alignment.edges.faults()[0]
     )
 
 
@@ -345,12 +347,12 @@ def test_edges_that_change_nothing_on_the_line_are_no_fault():
     ns = np.concatenate([board.board_ns, again_ns])
     order = np.argsort(ns)
     level = np.concatenate([board.level, board.level[::50]])[order]
-    found = align(
+    alignment = align(
         replace(evidence, board_edges=BoardEdges(ns[order], level, np.full(ns.size, 500.0))),
         (10 * S, 1780 * S),
     )
-    assert found.edges.board_unmatched == found.edges.board_invisible == again_ns.size
-    assert found.edges.matched == meter.meter_ns.size and not found.edges.faults()
+    assert alignment.edges.board_unmatched == alignment.edges.board_invisible == again_ns.size
+    assert alignment.edges.matched == meter.meter_ns.size and not alignment.edges.faults()
 
 
 def test_a_slewed_clock_is_a_fault_that_names_the_daemons():
