@@ -38,12 +38,12 @@ BOARD_AHEAD_NS = 5_000_000_000
 
 def exchanges(seconds, ahead_ns, rate=1.0):
     """Round trips of 100 us, five a second."""
-    found = []
+    round_trips = []
     for number in range(int(seconds * 5)):
         sent_ns = number * 200_000_000
         far_ns = ahead_ns + round((sent_ns + 50_000) * rate)
-        found.append(Exchange(sent_ns, far_ns, far_ns, sent_ns + 100_000))
-    return found
+        round_trips.append(Exchange(sent_ns, far_ns, far_ns, sent_ns + 100_000))
+    return round_trips
 
 
 def sync_recorded(
@@ -172,7 +172,7 @@ def test_a_meter_too_slow_for_a_signature_is_not_blamed_for_it():
 
 def levels(*, ohm=0.15, back=1.0, powers=(3.0, 3.4, 4.5, 5.6, 6.4), sign=1):
     """Up and back on a supply of 5.2 V behind this resistance, the shunt's 0.1 ohm in it."""
-    found = []
+    readings = []
     course = [
         *enumerate(powers),
         *[(place, power * back) for place, power in reversed(list(enumerate(powers)))][1:],
@@ -180,8 +180,8 @@ def levels(*, ohm=0.15, back=1.0, powers=(3.0, 3.4, 4.5, 5.6, 6.4), sign=1):
     for place, power_w in course:
         current_a = (5.2 - np.sqrt(5.2**2 - 4 * ohm * power_w)) / (2 * ohm)
         read = MeanReading(sign * current_a, 1e-5, 5.2 - ohm * current_a, 1e-4)
-        found.append(LevelReading(2 * place, read))
-    return found
+        readings.append(LevelReading(2 * place, read))
+    return readings
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_full_load_leaves_the_board_its_voltage_and_the_sensor_its_range(
     assert verdict.outcome is outcome and advice in verdict.advice
 
 
-def written(share=1.0, further=None, sensor=0, **look):
+def written_medium(share=1.0, storage_trace=None, sensor=0, **medium):
     """256 MiB asked for, of which the kernel counts a share."""
     size = 256 << 20
     spans = {"rest": (0, 2), "processors": (2, 4), "written": (4, 8)}
@@ -251,9 +251,9 @@ def written(share=1.0, further=None, sensor=0, **look):
         system=system,
         meter_exchanges=exchanges(9.0, 0),
         board_exchanges=exchanges(9.0, BOARD_AHEAD_NS),
-        other_sensors={1: further} if further is not None else {},
+        other_sensors={1: storage_trace} if storage_trace is not None else {},
     )
-    seen = {"path_number": "179:2", "path_device": "mmcblk0p2", **look}
+    seen = {"path_number": "179:2", "path_device": "mmcblk0p2", **medium}
     return WrittenMedium(made, FoundMedium("sd", "/mnt/sd", **seen), size, sensor)
 
 
@@ -272,7 +272,7 @@ def written(share=1.0, further=None, sensor=0, **look):
     ],
 )
 def test_the_kernels_bytes_and_its_device_tell_a_wrong_medium(case, outcome, advice):
-    verdict = judge_medium(written(**case))
+    verdict = judge_medium(written_medium(**case))
     assert verdict.outcome is outcome and advice in verdict.advice
 
 
@@ -282,7 +282,7 @@ def test_a_storage_sensor_moves_with_the_medium_alone(with_processors_a, outcome
         busy = (time_s > 2) & (time_s < 4)
         return 0.1 + with_processors_a * busy + 0.15 * ((time_s > 4) & (time_s < 8))
 
-    verdict = judge_medium(written(further=trace(9.0, current_a), sensor=1))
+    verdict = judge_medium(written_medium(storage_trace=trace(9.0, current_a), sensor=1))
     assert verdict.outcome is outcome
     assert ("medium's own VBUS" in verdict.advice) == (outcome is FAILED)
 
@@ -291,13 +291,13 @@ def test_a_storage_sensor_moves_with_the_medium_alone(with_processors_a, outcome
     ("off", "outcome"), [(0.0, PASSED), (0.013, PASSED), (0.02, FAILED), (-0.02, FAILED)]
 )
 def test_two_meters_agree_within_both_intervals_once_the_loss_is_counted(off, outcome):
-    found = [
+    energies = [
         BothEnergies(
             level, 30.0 + level, 0.014 * (30 + level), (30.0 + level) * (1 + off) + 0.4, 0.05, 0.4, 0.02
         )
         for level in (0, 4, 8)
     ]
-    verdict = judge_second(found)
+    verdict = judge_second(energies)
     assert verdict.outcome is outcome
     assert verdict.figures["apart"].value == pytest.approx(off, abs=1e-3)
     assert ("exchange the meters' places" in verdict.advice) == (outcome is FAILED)

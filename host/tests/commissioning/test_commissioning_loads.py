@@ -103,13 +103,13 @@ def test_the_bound_of_a_resistor_counts_every_bound_and_an_unknown_zero():
 
 def loads(heating_per_a2=0.0, bend=0.0, zero_a=0.0):
     """Three readings of a 10 and a 5 ohm load behind 0.15 ohm."""
-    found = []
+    readings = []
     for conductance in (0.1, 0.2, 0.3):
         volts = 5.1 / (1 + 0.15 * conductance)
         current_a = conductance * volts
         read_a = current_a * (1.01 + heating_per_a2 * current_a**2 + bend * current_a) + zero_a
-        found.append(reading(read_a, volts))
-    return Loads(*found)
+        readings.append(reading(read_a, volts))
+    return Loads(*readings)
 
 
 def test_loads_add_up_whatever_the_gain_and_the_zero():
@@ -125,7 +125,7 @@ def test_an_unknown_zero_widens_the_limit_by_the_data_sheets_offset():
 
 
 @pytest.mark.parametrize(("per_a2", "outcome"), [(0.0, PASSED), (0.9e-3, PASSED), (2.0e-3, FAILED)])
-def test_a_shunt_that_heats_itself_is_told_by_two_loads_alone(per_a2, outcome):
+def test_a_shunt_that_heats_itself_is_shown_by_two_loads_alone(per_a2, outcome):
     verdict = judge_additivity(loads(), loads(per_a2), BOUNDS, 0.0)
     assert verdict.outcome is outcome
     assert ("20 milliohm" in verdict.advice) == (outcome is FAILED)
@@ -141,7 +141,7 @@ def test_a_bend_without_heat_is_told_apart():
 
 def test_a_difference_within_its_noise_is_none():
     noisy = [
-        MeanReading(each.current_a, 2e-3, each.voltage_v, 1e-3)
-        for each in (loads(2e-3).a, loads(2e-3).b, loads(2e-3).both)
+        MeanReading(mean.current_a, 2e-3, mean.voltage_v, 1e-3)
+        for mean in (loads(2e-3).a, loads(2e-3).b, loads(2e-3).both)
     ]
     assert judge_additivity(Loads(*noisy), Loads(*noisy), BOUNDS, 0.0).outcome is PASSED

@@ -50,9 +50,9 @@ def scripted(*answers):
 
 def procedure(tmp_path, outcomes, dialogue=None, certificate=None):
     """Steps whose verdicts, or exceptions, are given by key, in turn; the others pass."""
-    told, saved = [], []
-    waiting = {key: list(each) for key, each in outcomes.items()}
-    found = certificate or Certificate("hash", "rpi4", "sd", simulated=False)
+    lines, saved = [], []
+    waiting = {key: list(verdicts) for key, verdicts in outcomes.items()}
+    certificate = certificate or Certificate("hash", "rpi4", "sd", simulated=False)
 
     @contextmanager
     def open_desk(step, folder):
@@ -69,25 +69,30 @@ def procedure(tmp_path, outcomes, dialogue=None, certificate=None):
         return one
 
     made = Procedure(
-        found, open_desk, lambda: saved.append(dict(found.finished)), told.append, tmp_path, dialogue
+        certificate,
+        open_desk,
+        lambda: saved.append(dict(certificate.finished)),
+        lines.append,
+        tmp_path,
+        dialogue,
     )
-    steps = [DeskStep(each.key, each.title, each.measures, carry_out(each.key)) for each in STEPS]
-    return made, steps, told, saved
+    steps = [DeskStep(step.key, step.title, step.measures, carry_out(step.key)) for step in STEPS]
+    return made, steps, lines, saved
 
 
 def test_a_sound_rig_passes_in_twelve_steps_each_saved_at_once(tmp_path):
-    made, steps, told, saved = procedure(tmp_path, {})
+    made, steps, lines, saved = procedure(tmp_path, {})
     assert made.run(steps) is True
-    assert len(saved) == 12 and [len(each) for each in saved] == list(range(1, 13))
+    assert len(saved) == 12 and [len(finished) for finished in saved] == list(range(1, 13))
     assert made.certificate.conclusion == "the rig has passed"
-    assert "12 of 12  Idle power" in told[-2]
+    assert "12 of 12  Idle power" in lines[-2]
 
 
 def test_without_a_person_the_first_fault_ends_it_with_its_advice(tmp_path):
-    made, steps, told, _ = procedure(tmp_path, {"resistor": [BROKEN]})
+    made, steps, lines, _ = procedure(tmp_path, {"resistor": [BROKEN]})
     assert made.run(steps) is False
     assert list(made.certificate.finished) == ["zero", "back-feed", "resistor"]
-    assert told[-1].endswith("-> mend \\ it")
+    assert lines[-1].endswith("-> mend \\ it")
 
 
 def test_a_person_mends_and_repeats_or_goes_on_with_the_fault(tmp_path):
@@ -95,9 +100,9 @@ def test_a_person_mends_and_repeats_or_goes_on_with_the_fault(tmp_path):
         tmp_path, {"zero": [BROKEN, BROKEN], "sync": [BROKEN]}, scripted("", "repeat", "what?", "next")
     )
     assert made.run(steps) is False
-    found = made.certificate.finished
-    assert found["zero"].outcome is StepOutcome.PASSED
-    assert found["sync"].outcome is StepOutcome.FAILED and len(found) == 12
+    finished = made.certificate.finished
+    assert finished["zero"].outcome is StepOutcome.PASSED
+    assert finished["sync"].outcome is StepOutcome.FAILED and len(finished) == 12
 
 
 def test_whatever_the_rig_does_wrong_is_a_verdict(tmp_path):
@@ -111,9 +116,9 @@ def test_a_step_is_left_out_with_a_reason_which_the_certificate_tells(tmp_path):
     made, steps, _, _ = procedure(tmp_path, {"resistor": [Skipped("no such resistor here")]})
     assert made.run(steps) is True
     write_certificate(tmp_path / "c.toml", made.certificate)
-    found = read_certificate(tmp_path / "c.toml")
-    assert found.finished["resistor"].words == "no such resistor here"
-    assert found.conclusion == "the rig has passed; left out: A known resistor"
+    certificate = read_certificate(tmp_path / "c.toml")
+    assert certificate.finished["resistor"].words == "no such resistor here"
+    assert certificate.conclusion == "the rig has passed; left out: A known resistor"
 
 
 def test_an_interrupted_procedure_goes_on_after_what_is_finished(tmp_path):
@@ -121,11 +126,11 @@ def test_an_interrupted_procedure_goes_on_after_what_is_finished(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         made.run(steps)
     write_certificate(tmp_path / "c.toml", made.certificate)
-    again, steps, told, saved = procedure(
+    again, steps, lines, saved = procedure(
         tmp_path / "two", {}, certificate=read_certificate(tmp_path / "c.toml")
     )
     assert again.run(steps) is True
-    assert len(saved) == 8 and "as before" in told[0]
+    assert len(saved) == 8 and "as before" in lines[0]
 
 
 def test_a_failed_step_is_repeated_when_it_goes_on_and_all_are_when_asked(tmp_path):
@@ -215,21 +220,21 @@ def test_figures_after_a_change_of_the_rig_say_so(rig):
 
 def test_the_note_is_among_the_warnings_of_a_measurement_with_hardware_alone(rig, tmp_path):
     """Those stand in run.json, in the summary and in the report."""
-    asked = ["--db", "leveldb", "--device", "rpi4", "--rig", str(rig)]
-    options = commands.parse(asked).options
+    command_line = ["--db", "leveldb", "--device", "rpi4", "--rig", str(rig)]
+    options = commands.parse(command_line).options
     plan = planning.make_plan(options)
-    told = planning.rig_warnings(plan, read_rig(rig), options)
-    assert [each for each in told if "has not been commissioned" in each]
+    warnings = planning.rig_warnings(plan, read_rig(rig), options)
+    assert [warning for warning in warnings if "has not been commissioned" in warning]
     assert not planning.rig_warnings(plan, None, options)
 
 
 def test_a_dialogue_wants_a_reason_and_ends_with_its_input():
-    asked = []
-    dialogue = DeskDialogue(lambda question: asked.append(question) or answers.pop(0))
+    questions = []
+    dialogue = DeskDialogue(lambda question: questions.append(question) or answers.pop(0))
     answers = ["skip", "hello", "skip it is welded in"]
     with pytest.raises(Skipped, match="it is welded in"):
         dialogue.ready("Pull the fuse.")
-    assert "Give a reason" in asked[1] and "none of these" in asked[2]
+    assert "Give a reason" in questions[1] and "none of these" in questions[2]
     answers = ["stop"]
     with pytest.raises(Stopped):
         dialogue.ready("Pull the fuse.")
@@ -238,15 +243,15 @@ def test_a_dialogue_wants_a_reason_and_ends_with_its_input():
 
 
 def test_the_parts_are_asked_for_once_and_only_those_that_there_are():
-    asked = []
+    questions = []
 
     def line(question):
-        asked.append(question)
+        questions.append(question)
         return {"Known": "10,0.1%", "Second": ""}.get(question.split()[0], "x")
 
     parts = Parts.asked(DeskDialogue(line))
     assert known_resistor(parts.resistor) == pytest.approx((10.0, 0.001))
-    assert parts.second_meter == "" and len(asked) == 6
+    assert parts.second_meter == "" and len(questions) == 6
 
 
 @pytest.mark.parametrize("text", ["10", "ten,0.1%", "0,1%", "1e9,1%", "10,", "10,30%"])
@@ -278,7 +283,7 @@ def test_the_page_shows_every_step_its_figures_and_what_to_do():
 
 
 def test_the_command_line_names_the_steps_and_faults_that_there_are():
-    assert tuple(each.key for each in STEPS) == STEP_KEYS
+    assert tuple(step.key for step in STEPS) == STEP_KEYS
     assert tuple(PLANTS) == PLANTED
     assert all(step_called(key).title for key in STEP_KEYS)
 
@@ -311,7 +316,7 @@ def real(tmp_path, monkeypatch):
         monkeypatch.setattr(commission, "REAL_PACE", DeskPace(zero_s=1.0, fuse_s=1.0, long_s=1.0))
 
         def run(*answers, options=()):
-            monkeypatch.setattr("sys.stdin", StringIO("".join(f"{each}\n" for each in answers)))
+            monkeypatch.setattr("sys.stdin", StringIO("".join(f"{answer}\n" for answer in answers)))
             return main(["commission", "--rig", str(path), *options])
 
         yield run, tmp_path / "commissioning.toml"
@@ -322,15 +327,15 @@ def test_a_script_can_answer_a_real_rigs_commissioning(real, capsys):
     run, path = real
     steps = ("--step", "zero", "--step", "resistor", "--step", "idle")
     assert run(*ANSWERS, "", "next", "", options=steps) == FAULTY_EXIT
-    found = read_certificate(path)
-    assert found.parts.supply == "Mean Well RS-15-5" and found.meter["board"] == "atmega328p"
-    assert {key: each.outcome.value for key, each in found.finished.items()} == {
+    certificate = read_certificate(path)
+    assert certificate.parts.supply == "Mean Well RS-15-5" and certificate.meter["board"] == "atmega328p"
+    assert {key: step.outcome.value for key, step in certificate.finished.items()} == {
         "zero": "failed",
         "resistor": "skipped",
         "idle": "warning",
     }
-    told = capsys.readouterr().err
-    assert "unplug it from the sensor" in told and "see that nothing is connected after VIN" in told
+    stderr = capsys.readouterr().err
+    assert "unplug it from the sensor" in stderr and "see that nothing is connected after VIN" in stderr
     assert path.with_name("commissioning.html").exists()
 
 
@@ -351,8 +356,8 @@ def test_a_change_of_the_rig_begins_anew_with_the_same_parts(real, capsys):
     rig.write_text(rig.read_text() + "\n[supply]\nvoltage_v = 5.2\n")
     run("stop")
     assert "every step is repeated" in capsys.readouterr().err
-    found = read_certificate(path)
-    assert found.parts.supply == "Mean Well RS-15-5" or found.finished
+    certificate = read_certificate(path)
+    assert certificate.parts.supply == "Mean Well RS-15-5" or certificate.finished
 
 
 def test_a_board_that_is_out_of_reach_is_a_verdict_with_the_connections_own_words(real):

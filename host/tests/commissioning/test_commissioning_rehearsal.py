@@ -63,10 +63,10 @@ def rehearsed(folder, plant, keys):
 
 def assert_found(folder, plant, passed, found_by, advice):
     finished = rehearsed(folder, plant, [*passed, found_by])
-    assert {key: each.outcome for key, each in finished.items()} == {
+    assert {key: step.outcome for key, step in finished.items()} == {
         **dict.fromkeys(passed, StepOutcome.PASSED),
         found_by: StepOutcome.FAILED,
-    }, [each.words for each in finished.values()]
+    }, [step.words for step in finished.values()]
     assert advice in finished[found_by].advice
 
 
@@ -88,8 +88,8 @@ def test_a_fault_planted_around_the_board_fails_its_step_with_the_right_advice(t
 
 @pytest.mark.rig
 def test_a_rehearsal_leaves_a_certificate_and_a_page_that_say_simulated_and_goes_on(tmp_path, capfd):
-    asked = ["commission", "--simulate", "--out", str(tmp_path / "one")]
-    assert main([*asked, "--step", "zero", "--step", "back-feed"]) == 0
+    command_line = ["commission", "--simulate", "--out", str(tmp_path / "one")]
+    assert main([*command_line, "--step", "zero", "--step", "back-feed"]) == 0
     out, err = capfd.readouterr()
     assert "SIMULATED: 10 of 12 steps are left" in out and "SIMULATED" in err
     certificate = read_certificate(tmp_path / "one/commissioning.toml")
@@ -97,8 +97,8 @@ def test_a_rehearsal_leaves_a_certificate_and_a_page_that_say_simulated_and_goes
     page = (tmp_path / "one/commissioning.html").read_text()
     assert "SIMULATED" in page and '"tracks"' in page
     content = json.loads(page.partition('id="content">')[2].partition("</script>")[0])
-    assert [each["name"] for each in content["phases"]] == ["zero", "back-feed"]
-    assert main([*asked, "--step", "resistor"]) == 0
+    assert [phase["name"] for phase in content["phases"]] == ["zero", "back-feed"]
+    assert main([*command_line, "--step", "resistor"]) == 0
     assert [*read_certificate(tmp_path / "one/commissioning.toml").finished] == [
         "zero",
         "back-feed",

@@ -43,9 +43,9 @@ def test_a_played_pattern_is_logged_as_a_board_logs_it(tmp_path, monkeypatch):
     monkeypatch.setattr("opjoule.simulation.rehearsal_rig.time.sleep", lambda seconds: None)
     load = PlayedLoad(drawn().power, Witness(1.0, 0.0))
     start_ns, end_ns = load.play_signature("0110010", 20, tmp_path)
-    found = load_changes(read_events(tmp_path / "played-1.events.jsonl"))
-    assert ((found.board_ns - start_ns) // MS).tolist() == [20, 60, 100, 120]
-    assert found.level.tolist() == [1, 0, 1, 0] and end_ns - start_ns == 140 * MS
+    changes = load_changes(read_events(tmp_path / "played-1.events.jsonl"))
+    assert ((changes.board_ns - start_ns) // MS).tolist() == [20, 60, 100, 120]
+    assert changes.level.tolist() == [1, 0, 1, 0] and end_ns - start_ns == 140 * MS
 
 
 def test_the_second_meter_reads_what_flowed_on_the_supplys_side(monkeypatch):
@@ -57,7 +57,7 @@ def test_the_second_meter_reads_what_flowed_on_the_supplys_side(monkeypatch):
     begun_ns = now_ns[0] - Witness.LATE_NS
     witness.tell([(begun_ns, 1.0, 5.0), (begun_ns + 50 * MS, 2.0, 4.9)])
     now_ns[0] += 100 * MS
-    [samples] = [each for each in witness.read(0.0) if isinstance(each, Samples)]
+    [samples] = [event for event in witness.read(0.0) if isinstance(event, Samples)]
     assert samples.meter_ns.size == 100
     assert samples.current_a.mean() == pytest.approx(1.02 * 1.5, rel=0.02)
     ohm = SHUNT_OHM + BETWEEN_OHM
@@ -66,9 +66,9 @@ def test_the_second_meter_reads_what_flowed_on_the_supplys_side(monkeypatch):
 
 def test_loads_by_hand_obey_ohms_law_behind_the_supplys_resistance(tmp_path):
     desk = drawn()
-    bench = LoadBench(desk, tmp_path)
-    bench.connect(0.2)
-    _, first, last = bench._profile(3.0).splitlines()
+    load_bench = LoadBench(desk, tmp_path)
+    load_bench.connect(0.2)
+    _, first, last = load_bench._profile(3.0).splitlines()
     _, current_a, volts = map(float, first.split(","))
     assert current_a == pytest.approx(0.2 * volts)
     assert volts == pytest.approx(desk.supply.open_voltage_v - desk.supply.resistance_ohm * current_a)
@@ -77,9 +77,9 @@ def test_loads_by_hand_obey_ohms_law_behind_the_supplys_resistance(tmp_path):
 
 def test_what_feeds_the_board_stays_without_the_fuse(tmp_path):
     def left_v(plant):
-        bench = LoadBench(drawn(plant), tmp_path)
-        bench.pull_fuse()
-        return float(bench._profile(1.0).splitlines()[1].split(",")[2])
+        load_bench = LoadBench(drawn(plant), tmp_path)
+        load_bench.pull_fuse()
+        return float(load_bench._profile(1.0).splitlines()[1].split(",")[2])
 
     assert left_v(None) < 0.1 and left_v("back-feed") == FED_V
 
