@@ -28,7 +28,7 @@ def test_every_output_has_the_interval_of_the_comparison(tmp_path: Path) -> None
     runs, _ = gather([str(folder)])
     compared = compare(runs, Question(("storage",)))
     cells = {
-        (each.values["db"], each.values["storage"]): each.number(ABOVE_IDLE) for each in plotted(runs).cells
+        (cell.values["db"], cell.values["storage"]): cell.number(ABOVE_IDLE) for cell in plotted(runs).cells
     }
     index, _ = read_index(folder)
     for group in compared.groups:
@@ -43,16 +43,16 @@ def test_one_run_of_several_repeats_has_the_interval_that_its_record_states() ->
     repeats = [Figure(value, "J", 0.02) for value in (1.0, 1.1, 1.3)]
     stated = over_repeats(repeats)
     assert stated.u is not None
-    by_repeat = {"a_j": {"values": [each.value for each in repeats]}}
-    found = cell_mean([{**result(stated.value, stated.u), "by_repeat": by_repeat}], J)
-    assert found["u"] == pytest.approx(stated.u)
+    by_repeat = {"a_j": {"values": [repeat.value for repeat in repeats]}}
+    mean = cell_mean([{**result(stated.value, stated.u), "by_repeat": by_repeat}], J)
+    assert mean["u"] == pytest.approx(stated.u)
 
 
 def test_the_spread_is_widened_by_students_t_and_the_rest_is_not() -> None:
-    found = cell_mean([result(1.9, 0.2), result(2.1, 0.2)], J)
-    assert (found["value"], found["runs"]) == (2.0, 2)
-    assert found["u"] == pytest.approx(math.hypot(0.2, 13.97 * 0.1), rel=1e-3)
-    assert Side.mean([Side(1.9, 0.1, "J"), Side(2.1, 0.1, "J")]).expanded_u == pytest.approx(found["u"])
+    mean = cell_mean([result(1.9, 0.2), result(2.1, 0.2)], J)
+    assert (mean["value"], mean["runs"]) == (2.0, 2)
+    assert mean["u"] == pytest.approx(math.hypot(0.2, 13.97 * 0.1), rel=1e-3)
+    assert Side.mean([Side(1.9, 0.1, "J"), Side(2.1, 0.1, "J")]).expanded_u == pytest.approx(mean["u"])
 
 
 def test_a_lower_bound_is_no_part_of_a_mean_as_long_as_another_run_has_an_interval() -> None:

@@ -28,11 +28,11 @@ def said(capsys, argv: list, status: int = 0) -> str:
     """What compare.py prints, with this exit status; of a mistake, its one line."""
     capsys.readouterr()
     try:
-        found = main(["compare", *map(str, argv)])
+        exit_code = main(["compare", *map(str, argv)])
     except SystemExit as ended:
-        found = ended.code
+        exit_code = ended.code
     printed = capsys.readouterr()
-    assert found == status, printed
+    assert exit_code == status, printed
     if status in (BAD_INPUT, NO_ANSWER):
         [line] = printed.err.splitlines()
         assert line.startswith("compare.py: ")
@@ -49,10 +49,10 @@ def test_students_probability_is_that_of_the_guides_table():
 
 @settings(deadline=None)
 @given(st.floats(0.0, 30.0), st.floats(0.0, 3.0), st.floats(1.0, 1e6))
-def test_students_probability_falls_with_distance_and_stays_a_probability(t, further, freedom):
+def test_students_probability_falls_with_distance_and_stays_a_probability(t, increase, freedom):
     assert (
         0.0
-        <= student_probability(t + further, freedom)
+        <= student_probability(t + increase, freedom)
         <= student_probability(t, freedom) + 1e-12
         <= 1.0 + 1e-12
     )
@@ -68,8 +68,8 @@ def test_holms_rule_by_hand():
 @given(st.lists(st.floats(0.0, 1.0), max_size=12))
 def test_holms_rule_never_makes_a_probability_smaller_nor_changes_an_order(alone):
     together = holm(alone)
-    assert all(own <= found <= 1.0 for own, found in zip(alone, together, strict=True))
-    ranked = [found for _, found in sorted(zip(alone, together, strict=True))]
+    assert all(probability <= adjusted <= 1.0 for probability, adjusted in zip(alone, together, strict=True))
+    ranked = [adjusted for _, adjusted in sorted(zip(alone, together, strict=True))]
     assert ranked == sorted(ranked)
 
 
@@ -81,9 +81,9 @@ def test_five_alike_are_found_different_no_more_often_than_stated():
             Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.1, 5)]) for _ in range(5)
         ]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
-        found = [same_probability(a, b) for a, b in pairs]
-        alone += min(found) < 0.0455
-        false += min(holm(found)) < 0.0455
+        probabilities = [same_probability(a, b) for a, b in pairs]
+        alone += min(probabilities) < 0.0455
+        false += min(holm(probabilities)) < 0.0455
     assert false / 400 < 0.07
     assert alone / 400 > 0.15
 
@@ -106,15 +106,15 @@ def test_single_runs_are_not_counted_among_what_was_judged(tmp_path, capsys):
 def test_the_greater_is_named_with_its_ratio_and_interval(tmp_path, capsys):
     several(tmp_path, "a", [1.0, 1.01, 0.99, 1.0])
     several(tmp_path, "b", [2.0, 2.02, 1.98, 2.0], storage="emmc")
-    found = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
-    [contrast] = found["contrasts"]
+    comparison = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))
+    [contrast] = comparison["contrasts"]
     assert (contrast["a"], contrast["b"], contrast["differs"]) == ("emmc", "sd", True)
     assert contrast["ratio"] == pytest.approx(2.0)
     # by hand: standard errors of 0.00408 and 0.00816, relative 0.00408 each; Welch and Satterthwaite give 6 degrees
     # of freedom for two alike, t = 2.52
     half = (contrast["ratio_limits"][1] - contrast["ratio_limits"][0]) / 2
     assert half == pytest.approx(2 * 2.52 * math.hypot(0.00408, 0.00408), rel=0.01)
-    assert found["groups"][0]["runs"]
+    assert comparison["groups"][0]["runs"]
 
 
 def test_what_two_runs_of_one_sensor_share_is_not_in_their_ratio(tmp_path):
@@ -139,7 +139,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
     sides = [
         comparison_side(run(name, value).numbers, quantity) for name, value in (("b", 1e-3), ("c", 3e-3))
     ]
-    assert [each.standard_u for each in sides] == [0.0, 0.0]
+    assert [side.standard_u for side in sides] == [0.0, 0.0]
     assert Side.mean(sides).standard_u == pytest.approx(1e-3)
 
 
@@ -156,7 +156,7 @@ def test_a_count_of_one_run_is_exact_and_its_uncertainty_is_how_much_runs_differ
         ({"blocks": {"mixblock.length_s": "0.1"}}, "workload: mixblock.length_s 0.1 / none"),
     ],
 )
-def test_what_is_not_comparable_is_refused_and_said_when_it_is_told(tmp_path, capsys, changed, names):
+def test_what_is_not_comparable_is_refused_and_said_when_it_is_allowed(tmp_path, capsys, changed, names):
     several(tmp_path, "a", [1.0, 1.01])
     several(tmp_path, "b", [2.0, 2.01], storage="emmc", **changed)
     line = said(capsys, [tmp_path, "--by", "storage"], BAD_INPUT)
@@ -217,7 +217,7 @@ def test_what_would_count_alone_and_does_not_among_all_is_said(tmp_path, capsys)
     assert "would be significant (p = " in said(capsys, [tmp_path, "--by", "storage"])
 
 
-def test_what_a_campaign_declares_beside_its_axis_is_told_and_not_refused(tmp_path, capsys):
+def test_what_a_campaign_declares_beside_its_axis_is_reported_and_not_refused(tmp_path, capsys):
     text = said(capsys, [campaign(tmp_path), "--by", "db", "--against", "sqlite"])
     assert "beside db the campaign's file varies records: recordcount 400 / 100" in text
 
@@ -243,10 +243,10 @@ def test_more_throughput_is_better(tmp_path, capsys):
                 made(
                     tmp_path / f"{name}{number}",
                     1.0,
-                    changes={"throughput_per_s": {"value": each, "u": 0.0, "unit": "1/s"}},
+                    changes={"throughput_per_s": {"value": value, "u": 0.0, "unit": "1/s"}},
                 )
             )
-            for number, each in enumerate(values)
+            for number, value in enumerate(values)
         ]
 
     old, new = of("old", [100.0, 101.0, 99.0]), of("new", [200.0, 202.0, 198.0])
@@ -305,7 +305,7 @@ def test_a_mistake_is_one_line(tmp_path, capsys, argv, monkeypatch):
     monkeypatch.chdir(tmp_path)  # the pattern would fit the folders of a checkout
     several(tmp_path, "a", [1.0, 1.1])
     several(tmp_path, "b", [2.0, 2.1], storage="emmc")
-    assert len(said(capsys, [tmp_path if each == "HERE" else each for each in argv], BAD_INPUT)) > 30
+    assert len(said(capsys, [tmp_path if word == "HERE" else word for word in argv], BAD_INPUT)) > 30
 
 
 def test_a_pattern_stands_for_its_records_each_once(tmp_path):
@@ -330,9 +330,9 @@ def test_every_axis_of_a_campaign_keeps_figures_bars_apart_in_the_order_asked_fo
         made(tmp_path / f"{number}", value)
         entries.append(ConditionRun(1, {"journal": journal}, f"{number}", rank=number % 2))
     write_index(tmp_path, entries, simulated=False)
-    found = plotted(*gather([str(tmp_path)]))
-    assert found.series == ["on", "off"] and [len(cell.runs) for cell in found.cells] == [2, 2]
-    assert found.cells[0].number(KEY).value == pytest.approx(2.05)
+    figure = plotted(*gather([str(tmp_path)]))
+    assert figure.series == ["on", "off"] and [len(cell.runs) for cell in figure.cells] == [2, 2]
+    assert figure.cells[0].number(KEY).value == pytest.approx(2.05)
 
 
 def on_rigs(folder: Path, differ: float, blocks_of=lambda medium, number: number) -> None:
@@ -354,19 +354,19 @@ def on_rigs(folder: Path, differ: float, blocks_of=lambda medium, number: number
 def test_what_differs_between_rigs_is_in_no_comparison(tmp_path, capsys):
     """Media 3 % apart on rigs that are up to a factor of two apart: found, with an interval of the blocks."""
     on_rigs(tmp_path, 0.03)
-    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
-    assert found["ratio"] == pytest.approx(1.03, abs=0.005)
-    assert 1.02 < found["ratio_limits"][0] < found["ratio_limits"][1] < 1.04
-    assert found["differs"]
+    [contrast] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert contrast["ratio"] == pytest.approx(1.03, abs=0.005)
+    assert 1.02 < contrast["ratio_limits"][0] < contrast["ratio_limits"][1] < 1.04
+    assert contrast["differs"]
 
 
 def test_the_same_on_several_rigs_is_not_told_apart(tmp_path, capsys):
     on_rigs(tmp_path, 0.0)
-    [found] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
-    assert not found["differs"]
+    [contrast] = json.loads(said(capsys, [tmp_path, "--by", "storage", "--json"]))["contrasts"]
+    assert not contrast["differs"]
 
 
-def test_what_was_never_on_one_rig_is_refused_unless_told(tmp_path, capsys):
+def test_what_was_never_on_one_rig_is_refused_unless_allowed(tmp_path, capsys):
     on_rigs(tmp_path, 0.03, lambda medium, number: number + 8 * (medium == "emmc"))
     assert "no block has both on one rig" in said(capsys, [tmp_path, "--by", "storage"], NO_ANSWER)
     assert "storage" in said(capsys, [tmp_path, "--by", "storage", "--although", "rig", "--json"])

@@ -37,9 +37,9 @@ def side(calibration, mean_a, seconds=10.0, volts=5.0, own_u=0.0):
     """An energy of a steady load, with what its calibration is uncertain by and something of its own."""
     bounds = replace(BOUNDS, calibration=calibration)
     energy_j = mean_a * volts * seconds
-    found = systematic(bounds, Integrals(energy_j, volts * seconds, mean_a * seconds))
-    u = float(np.hypot(np.hypot(found.gain_u, found.offset_u), own_u))
-    return Side(energy_j, u, "J", found.shared)
+    error = systematic(bounds, Integrals(energy_j, volts * seconds, mean_a * seconds))
+    u = float(np.hypot(np.hypot(error.gain_u, error.offset_u), own_u))
+    return Side(energy_j, u, "J", error.shared)
 
 
 def test_two_equal_energies_by_one_calibration_differ_by_nothing():
@@ -80,7 +80,7 @@ def test_two_calibrations_against_one_reference_share_what_that_gets_wrong():
 def test_as_delivered_one_named_sensor_cancels_too_and_two_unnamed_ones_do_not():
     a, b = side(None, 0.8), side(None, 0.8)
     assert difference(a, b).u < 1e-6 * a.standard_u
-    unnamed = [Side(each.value, each.standard_u, "J") for each in (a, b)]
+    unnamed = [Side(energy.value, energy.standard_u, "J") for energy in (a, b)]
     assert difference(*unnamed).u == pytest.approx(2 * 2**0.5 * a.standard_u)
 
 
@@ -89,7 +89,7 @@ def test_a_comparison_by_one_calibration_is_never_less_certain_than_by_two(
     first_a, second_a, first_u, second_u
 ):
     a, b = side(ONE, first_a, own_u=first_u), side(ONE, second_a, own_u=second_u)
-    alone = [Side(each.value, each.standard_u, "J") for each in (a, b)]
+    alone = [Side(energy.value, energy.standard_u, "J") for energy in (a, b)]
     assert ratio(a, b).u <= ratio(*alone).u * (1 + 1e-9)
     assert difference(a, b).value == pytest.approx(-difference(b, a).value)
     assert difference(a, b).u == pytest.approx(difference(b, a).u)
@@ -123,23 +123,23 @@ def repeats(rng, count, mean_j, spread_j, common=0.0):
 def test_two_that_are_the_same_are_found_different_as_seldom_as_stated(counts, spreads_j):
     """And the interval of their difference holds it, though both are far off by what they share."""
     rng = np.random.default_rng(4)
-    held, found = [], []
+    held, differing = [], []
     for _ in range(2000):
         common = rng.normal(0, 1.0)
         a, b = (repeats(rng, n, 100.0, s, common) for n, s in zip(counts, spreads_j, strict=True))
         held.append(difference(a, b).covers(0.0))
-        found.append(differ(a, b))
+        differing.append(differ(a, b))
     assert 0.94 <= np.mean(held) <= 0.98
-    assert found == [not each for each in held]
+    assert differing == [not covered for covered in held]
 
 
 def test_five_repeats_of_either_show_a_difference_of_three_hundredths():
     rng = np.random.default_rng(5)
-    found = [
+    differing = [
         differ(repeats(rng, 5, 103.0, 1.0, common), repeats(rng, 5, 100.0, 1.0, common))
         for common in rng.normal(0, 1.0, 300)
     ]
-    assert np.mean(found) >= 0.95
+    assert np.mean(differing) >= 0.95
 
 
 def test_few_repeats_make_a_wide_interval_and_one_none_at_all():
@@ -189,17 +189,17 @@ def test_two_repeats_of_one_and_nothing_else_leave_one_degree_of_freedom_whateve
 
 
 def test_the_interval_of_a_ratio_holds_one_exactly_where_the_two_are_not_found_different():
-    draw, told = np.random.default_rng(11), 0
+    draw, differing = np.random.default_rng(11), 0
     for _ in range(300):
         a, b = (
-            Side.mean([Side(float(each), 0.01, "J") for each in draw.normal(mean, 0.3, 4)])
+            Side.mean([Side(float(value), 0.01, "J") for value in draw.normal(mean, 0.3, 4)])
             for mean in (2.0, 1.4)
         )
         low, high = ratio_limits(a, b)
         assert low < a.value / b.value < high
         assert differ(a, b) == (not low <= 1.0 <= high)
-        told += bool(differ(a, b))
-    assert 50 < told < 250
+        differing += bool(differ(a, b))
+    assert 50 < differing < 250
 
 
 def test_the_interval_of_a_ratio_is_the_first_orders_where_it_is_narrow_and_uneven_where_not():
@@ -219,7 +219,7 @@ def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says():
     draw, held = np.random.default_rng(5), 0
     for _ in range(2_000):
         a, b = (
-            Side.mean([Side(float(each), 0.0, "J") for each in draw.normal(mean, 0.4, 5)])
+            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(mean, 0.4, 5)])
             for mean in (2.0, 1.0)
         )
         low, high = ratio_limits(a, b) if min(a.value, b.value) > 0 else (0.0, math.inf)
@@ -237,8 +237,8 @@ def test_the_gain_of_one_sensor_cancels_in_a_difference_of_powers(figure):
         before, run, after = (Window(round(at * 1e9), round((at + 9) * 1e9), 0.0) for at in (1, 11, 21))
         energy = window_energy_j(cells, run, BOUNDS)
         idle = energy_idle_power(cells, [before, after], BOUNDS)
-        found = figure(Repeat(1, RepeatEnergy(energy, energy, idle, None, None, None), 9.0))
-        sides.append(Side(found.value, found.standard_u, found.unit, found.shared))
+        mean_power = figure(Repeat(1, RepeatEnergy(energy, energy, idle, None, None, None), 9.0))
+        sides.append(Side(mean_power.value, mean_power.standard_u, mean_power.unit, mean_power.shared))
     apart = difference(*sides)
     assert min(side.standard_u for side in sides) > 0.02
     assert apart.value == pytest.approx(-0.15, abs=1e-3) and apart.u < 0.01

@@ -84,18 +84,18 @@ def test_a_cut_off_run_that_was_measured_again_counts_nowhere(folder: Path, tmp_
     cut_off = RunRecord.open(runs / "failed")
     put_result(runs / "failed", scaled(result(DATABASES[-1], MEDIA[-1]), 5.0))
     cut_off.finish("partial")
-    write_index(runs, [as_recorded(runs, each) for each in read_index(runs)[0]], simulated=True)
+    write_index(runs, [as_recorded(runs, run) for run in read_index(runs)[0]], simulated=True)
     after, left_out = gather([str(runs)])
     assert [run.place for run in after] == [run.place for run in before]
     assert any("measured again as sqlite-ssd-usb3-1" in line for line in left_out)
     index, _ = read_index(runs)
-    assert any(each.folder == "failed" and each.run for each in index), "its record has a result"
+    assert any(run.folder == "failed" and run.run for run in index), "its record has a result"
     assert means_of(index, "sqlite ssd-usb3") == means_of(read_index(folder)[0], "sqlite ssd-usb3")
     assert ">PARTIAL<" not in write_campaign_page(runs).read_text()
 
 
 def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: str) -> None:
-    links = {unquote(each) for each in re.findall(r'href="([^"]+)"', page)}
+    links = {unquote(href) for href in re.findall(r'href="([^"]+)"', page)}
     assert links == {f"{run.folder}/report.html" for run in read_index(folder)[0]}
     browser.open(folder / "report.html")
     address = browser.run("document.querySelector('td a').href")
@@ -105,8 +105,10 @@ def test_links_lead_to_the_runs_own_pages(browser: Browser, folder: Path, page: 
 def test_simulated_stands_in_every_heading_and_table_of_numbers(page: str) -> None:
     titles = re.findall(r"<h[12][^>]*>([^<]+)</h[12]>", page)
     plain = {"Further notes", "Every run", "How it was measured"}
-    assert len(titles) > 6 and all("SIMULATED" in each for each in titles if each not in plain)
-    assert all("SIMULATED" in each for each in re.findall(r'class="strips"><caption><span>([^<]+)', page))
+    assert len(titles) > 6 and all("SIMULATED" in title for title in titles if title not in plain)
+    assert all(
+        "SIMULATED" in caption for caption in re.findall(r'class="strips"><caption><span>([^<]+)', page)
+    )
 
 
 def test_conclusions_failures_and_what_was_measured_again_are_said(page: str) -> None:
@@ -130,10 +132,10 @@ def test_both_axes_are_judged_together(folder: Path) -> None:
     runs, _ = gather([str(folder)])
     alone = [compare(runs, Question((axis,))) for axis in ("db", "storage")]
     together = judged_together(alone)
-    wanted = holm([each.probability for of in alone for each in of.contrasts])
-    found = [each.adjusted for of in together for each in of.contrasts]
-    assert found == pytest.approx(wanted) and len(found) == 18
-    assert {each.judged for of in together for each in of.contrasts} == {18}
+    wanted = holm([contrast.probability for of in alone for contrast in of.contrasts])
+    adjusted = [contrast.adjusted for of in together for contrast in of.contrasts]
+    assert adjusted == pytest.approx(wanted) and len(adjusted) == 18
+    assert {contrast.judged for of in together for contrast in of.contrasts} == {18}
 
 
 def test_the_thin_interval_is_bonferronis() -> None:
@@ -152,7 +154,7 @@ def test_intervals_of_all_together_hold_all_true_ratios_as_often_as_they_say() -
     draw, held, alone = np.random.default_rng(7), 0, 0
     for _ in range(150):
         sides = [
-            Side.mean([Side(float(each), 0.0, "J") for each in draw.normal(1.0, 0.02, 5)]) for _ in range(5)
+            Side.mean([Side(float(value), 0.0, "J") for value in draw.normal(1.0, 0.02, 5)]) for _ in range(5)
         ]
         pairs = [(a, b) for number, a in enumerate(sides) for b in sides[:number]]
         together = [ratio_limits(a, b, 0.0455 / len(pairs)) for a, b in pairs]
@@ -169,8 +171,8 @@ def copied(folder: Path, target: Path) -> Path:
 
 def places(strip: str, name: str) -> list[tuple[float, float]]:
     """(left, width) in per cent of the parts of a class."""
-    found = re.findall(rf'class="{name}" style="left:([0-9.]+)%(?:;width:([0-9.]+)%)?', strip)
-    return [(float(left), float(width or 0)) for left, width in found]
+    parts = re.findall(rf'class="{name}" style="left:([0-9.]+)%(?:;width:([0-9.]+)%)?', strip)
+    return [(float(left), float(width or 0)) for left, width in parts]
 
 
 def test_a_strip_stands_where_its_numbers_say() -> None:
@@ -206,9 +208,9 @@ def test_a_drift_is_found_and_falls_on_nothing_that_was_measured_in_turn(folder:
     assert drift.length_s == 17 * 60
     assert drift.whole.value == pytest.approx(17 * 0.002, rel=0.03)
     assert drift.whole.u < 0.005
-    own = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] == "SD card"]
-    assert drift.time_s(own) == pytest.approx(17 * 30, rel=0.01)
-    assert drift.shift(own).value == pytest.approx(0.0, abs=1e-9), "forwards, then backwards"
+    sd_cells = [number for number, cell in enumerate(cells.cells) if cell.values["storage"] == "SD card"]
+    assert drift.time_s(sd_cells) == pytest.approx(17 * 30, rel=0.01)
+    assert drift.shift(sd_cells).value == pytest.approx(0.0, abs=1e-9), "forwards, then backwards"
     assert "a drift is seen" in page
 
 
@@ -223,7 +225,7 @@ def test_what_was_measured_last_alone_carries_the_drift(folder: Path, tmp_path: 
     assert drift.shift(late).value > 0.003
 
 
-def test_an_axis_that_is_not_comparable_is_told_and_costs_the_others_nothing(
+def test_an_axis_that_is_not_comparable_is_reported_and_costs_the_others_nothing(
     folder: Path, tmp_path: Path
 ) -> None:
     runs = copied(folder, tmp_path)

@@ -48,7 +48,7 @@ def warn(place: Path, line: str) -> None:
 
 def said(capsys: pytest.CaptureFixture[str], *argv: object, status: int = 0) -> str:
     capsys.readouterr()
-    assert main([str(each) for each in argv]) == status
+    assert main([str(word) for word in argv]) == status
     return capsys.readouterr().out.replace("\N{NO-BREAK SPACE}", " ")
 
 
@@ -83,7 +83,7 @@ def test_runs_that_are_too_short_are_judged_if_that_is_asked_for(
 def test_no_verdict_rests_on_runs_that_are_too_short(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    before, after = ([f"{folder}/leveldb-{each}-{n}" for n in (1, 2)] for each in ("sd", "ssd-usb3"))
+    before, after = ([f"{folder}/leveldb-{medium}-{n}" for n in (1, 2)] for medium in ("sd", "ssd-usb3"))
     argv = ["compare", "--before", *before, "--after", *after, "--although", "storage"]
     assert main(argv) == 5 and "no verdict: TOO SHORT" in capsys.readouterr().err
 
@@ -102,13 +102,13 @@ def test_warnings_are_in_the_comparisons_files(
         tmp_path / "x.html",
         "--json",
     )
-    found = json.loads(said(capsys, *argv))
-    assert any(each.startswith("TOO SHORT: leveldb-sd-1") for each in found["warnings"])
-    assert any("12 samples were lost" in each for each in found["warnings"])
-    marks = {(each["condition"]["db"], each["name"]): each["warnings"] for each in found["groups"]}
+    comparison = json.loads(said(capsys, *argv))
+    assert any(warning.startswith("TOO SHORT: leveldb-sd-1") for warning in comparison["warnings"])
+    assert any("12 samples were lost" in warning for warning in comparison["warnings"])
+    marks = {(group["condition"]["db"], group["name"]): group["warnings"] for group in comparison["groups"]}
     assert marks["leveldb", "sd"] == ["too short"] and marks["sqlite", "sd"] == ["with faults", "note"]
     assert marks["rocksdb", "sd"] == ["waited"] and marks["rocksdb", "ssd-usb3"] == []
-    waited = [each for each in found["warnings"] if each.startswith("WAITED")]
+    waited = [warning for warning in comparison["warnings"] if warning.startswith("WAITED")]
     assert len(waited) == 1 and "rocksdb-sd-1 and 1 more run" in waited[0]
     rows = {(row["db"], row["a"], row["b"]): row for row in csv.DictReader((tmp_path / "x.csv").open())}
     assert rows["leveldb", "sd", "ssd-usb3"]["warnings"] == "too short"
@@ -148,7 +148,7 @@ def test_figures_tables_and_methods_show_the_warnings(
     assert "too short: 2 of 18 runs" in drawn and "with faults: 1 of 18 runs" in drawn
 
 
-def test_single_runs_are_told_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_single_runs_are_reported_as_such(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for medium in ("sd", "emmc"):
         make_record(tmp_path / medium, storage=medium)
         put_result(

@@ -21,42 +21,46 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def sentences(compared: Compared) -> list[str]:
-    return [sentence(each, compared) for each in compared.contrasts]
+    return [sentence(contrast, compared) for contrast in compared.contrasts]
 
 
-def asked(folder: Path, *by: str, metric: str = "") -> Compared:
+def compared_by(folder: Path, *by: str, metric: str = "") -> Compared:
     return compare(gather([str(folder)])[0], Question(by, (metric,) if metric else ()))
 
 
 def test_a_difference_names_engine_media_factor_interval_and_quantity(folder: Path) -> None:
-    [found] = [
-        each for each in sentences(asked(folder, "storage")) if "On SQLite" in each and "USB 2 used" in each
+    [line] = [
+        line
+        for line in sentences(compared_by(folder, "storage"))
+        if "On SQLite" in line and "USB 2 used" in line
     ]
     assert re.fullmatch(
         r"On SQLite, the SSD on USB 2 used 2\.\d+ times \(95 %: 1\.\d+ to 2\.\d+\) the energy above idle per operation "
         r"of the SSD on USB 3\.",
-        found,
+        line,
     )
 
 
 def test_engines_are_compared_on_a_medium_by_their_own_names(folder: Path) -> None:
     assert any(
-        each.startswith("On the SD card, SQLite used 3.")
-        and each.endswith("energy above idle per operation of LevelDB.")
-        for each in sentences(asked(folder, "db"))
+        line.startswith("On the SD card, SQLite used 3.")
+        and line.endswith("energy above idle per operation of LevelDB.")
+        for line in sentences(compared_by(folder, "db"))
     )
 
 
 def test_what_is_no_energy_is_had_and_not_used(folder: Path) -> None:
-    found = sentences(asked(folder, "storage", metric="throughput_per_s"))
+    lines = sentences(compared_by(folder, "storage", metric="throughput_per_s"))
     assert any(
-        re.match(r"On LevelDB, the SSD on USB 3 had \d\.\d+ times .* the throughput of the SD card", each)
-        for each in found
+        re.match(r"On LevelDB, the SSD on USB 3 had \d\.\d+ times .* the throughput of the SD card", line)
+        for line in lines
     )
 
 
 def test_several_axes_at_a_time_name_both(folder: Path) -> None:
-    assert any("LevelDB on the SD card used" in each for each in sentences(asked(folder, "db", "storage")))
+    assert any(
+        "LevelDB on the SD card used" in line for line in sentences(compared_by(folder, "db", "storage"))
+    )
 
 
 @pytest.mark.parametrize("by", ["db", "storage"])
@@ -64,17 +68,17 @@ def test_several_axes_at_a_time_name_both(folder: Path) -> None:
     "metric", ["", "energy_j", "run_energy_j", "power_w", "latency_s.p99", "disk_written_bytes"]
 )
 def test_no_sentence_holds_a_key_or_words_of_the_trade(folder: Path, by: str, metric: str) -> None:
-    for each in sentences(asked(folder, by, metric=metric)):
-        assert "_" not in each and "told apart" not in each and each.endswith(".") and each[0].isupper()
+    for line in sentences(compared_by(folder, by, metric=metric)):
+        assert "_" not in line and "told apart" not in line and line.endswith(".") and line[0].isupper()
 
 
 def test_no_difference_is_said_with_its_ratio(tmp_path: Path) -> None:
     for number, value in enumerate((1.0, 1.2, 0.9)):
         made(tmp_path / f"a{number}", value)
         made(tmp_path / f"b{number}", 1.05 * value, storage="emmc")
-    compared = asked(tmp_path, "storage")
-    [found] = sentences(compared)
-    assert found.startswith(
+    compared = compared_by(tmp_path, "storage")
+    [line] = sentences(compared)
+    assert line.startswith(
         "No difference in energy above idle per operation was found between the eMMC and the SD card "
         "(ratio 1.05, 95 %: "
     )
@@ -85,31 +89,31 @@ def test_the_only_ssd_is_the_ssd(tmp_path: Path) -> None:
     for number, value in enumerate((1.0, 1.01, 0.99)):
         made(tmp_path / f"a{number}", value)
         made(tmp_path / f"b{number}", 4 * value, storage="ssd-usb3")
-    assert sentences(asked(tmp_path, "storage"))[0].startswith("The SSD used 4.000 times (95 %: ")
+    assert sentences(compared_by(tmp_path, "storage"))[0].startswith("The SSD used 4.000 times (95 %: ")
 
 
-def test_a_change_is_told_as_before_and_after(tmp_path: Path) -> None:
+def test_a_change_is_worded_as_before_and_after(tmp_path: Path) -> None:
     for number, value in enumerate((1.0, 1.01, 0.99)):
         made(tmp_path / f"a{number}", value)
         made(tmp_path / f"b{number}", 2 * value)
     runs = gather([str(tmp_path)])[0]
     sides = {at: BEFORE if run.place.name.startswith("a") else AFTER for at, run in enumerate(runs)}
-    [found] = sentences(compare(runs, Question((SIDE,)), sides))
-    assert found.startswith("After the change the energy above idle per operation was 2.000 times (95 %: ")
-    assert found.endswith(" that before.")
+    [line] = sentences(compare(runs, Question((SIDE,)), sides))
+    assert line.startswith("After the change the energy above idle per operation was 2.000 times (95 %: ")
+    assert line.endswith(" that before.")
 
 
 def test_below_zero_there_is_no_ratio(tmp_path: Path) -> None:
     for number, value in enumerate((1.0, 1.01, 0.99)):
         made(tmp_path / f"a{number}", value)
         made(tmp_path / f"b{number}", -value, storage="emmc")
-    [found] = sentences(asked(tmp_path, "storage"))
-    assert found == (
+    [line] = sentences(compared_by(tmp_path, "storage"))
+    assert line == (
         "The SD card had more energy above idle per operation than the eMMC. "
         "A value is not above 0, so there is no ratio."
     )
 
 
 def test_the_headline_of_the_made_up_runs_is_what_is_asked_about(folder: Path) -> None:
-    [quantity] = asked(folder, "db").quantities
+    [quantity] = compared_by(folder, "db").quantities
     assert isinstance(quantity, Definition) and quantity.key == ABOVE_IDLE

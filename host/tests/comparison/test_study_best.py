@@ -68,15 +68,17 @@ def test_the_spread_of_runs_counts_and_not_only_what_each_states() -> None:
 
 def test_the_figure_has_the_interval_of_the_table() -> None:
     rows = [row("one", at, value) for at, value in enumerate((1.0, 1.5, 0.6))]
-    rows = [replace(each, measures={"energy_j": each.measures[KEY]}, u={"energy_j": 0.01}) for each in rows]
-    value, u = mean_with_u([each.side("energy_j") for each in rows])
+    rows = [
+        replace(sample, measures={"energy_j": sample.measures[KEY]}, u={"energy_j": 0.01}) for sample in rows
+    ]
+    value, u = mean_with_u([sample.side("energy_j") for sample in rows])
     assert joules(rows, "energy_j") == (pytest.approx(value), u)
 
 
 def test_a_bound_of_each_run_enters_with_its_own_coverage_factor() -> None:
     """Two standard uncertainties of 0.010, a bound (k = 1.653) and the spread of the runs, have k = 1.968 together."""
     rows = [row("one", at, value, 0.01653) for at, value in enumerate((1.0, 1.0076, 0.9924))]
-    rows = [replace(each, k={KEY: 1.653}) for each in rows]
+    rows = [replace(sample, k={KEY: 1.653}) for sample in rows]
     (best,) = best_systems(study(*rows))
     assert best.u == pytest.approx(1.968 * 0.01 * 2**0.5, rel=0.01)
 

@@ -24,9 +24,9 @@ def folder(tmp_path_factory):
 
 def test_each_figure_shows_its_own_records_by_the_axes_that_differ(folder):
     runs, _ = gather([str(folder)])
-    found = figures_of_studies(runs)
-    assert set(found) == {"s1-figure-3", "s1-figure-7"}, "there is one board: nothing to compare in figure 6"
-    patterns, media = found["s1-figure-3"], found["s1-figure-7"]
+    plots = figures_of_studies(runs)
+    assert set(plots) == {"s1-figure-3", "s1-figure-7"}, "there is one board: nothing to compare in figure 6"
+    patterns, media = plots["s1-figure-3"], plots["s1-figure-7"]
     assert len(patterns.cells) == len(media.cells) == 8
     assert (patterns.series_axes, patterns.group_axes) == (["system"], ["distribution", "mix"])
     assert (media.series_axes, media.group_axes) == (["system"], ["storage", "mix"])
@@ -42,10 +42,10 @@ def test_a_figure_that_is_not_about_boards_is_one_for_each(folder, tmp_path):
         make(tmp_path, "leveldb", "sd", "zipfian", mix, 1, device="rpi3")
         make(tmp_path, "leveldb", "sd", "latest", mix, 1, device="rpi3")
     runs, _ = gather([str(folder), str(tmp_path)])
-    found = figures_of_studies(runs)
-    assert list(found) == ["s1-figure-3-rpi3", "s1-figure-3-rpi4", "s1-figure-6", "s1-figure-7"]
-    assert len(found["s1-figure-3-rpi3"].cells) == 4
-    assert "device" in found["s1-figure-7"].group_axes
+    plots = figures_of_studies(runs)
+    assert list(plots) == ["s1-figure-3-rpi3", "s1-figure-3-rpi4", "s1-figure-6", "s1-figure-7"]
+    assert len(plots["s1-figure-3-rpi3"].cells) == 4
+    assert "device" in plots["s1-figure-7"].group_axes
 
 
 def test_records_of_two_scales_stand_beside_each_other_with_their_scale(folder, tmp_path):
@@ -60,9 +60,9 @@ def test_other_records_have_their_own_figures_beside_a_studys(folder, tmp_path, 
     places = [str(folder), str(tmp_path / "alone")]
     monkeypatch.setattr(figures, "save", lambda _figure, folder, name: [folder / f"{name}.svg"])
     assert main(["runs", "figures", *places, "--out", str(tmp_path / "out")]) == 0
-    told = [line.rpartition("/")[2].partition(":")[0] for line in capsys.readouterr().out.splitlines()]
-    assert told[0] == "ONE RUN"
-    assert told[1:4] == ["s1-figure-3-energy-power", "s1-figure-7-energy-power", "energy-power"]
+    names = [line.rpartition("/")[2].partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names[0] == "ONE RUN"
+    assert names[1:4] == ["s1-figure-3-energy-power", "s1-figure-7-energy-power", "energy-power"]
 
 
 @pytest.mark.slow
@@ -82,10 +82,10 @@ def test_what_stands_for_a_papers_figures_is_drawn_in_its_order_with_its_conclus
     monkeypatch.setattr(figures, "FIGURES", drawn)
     monkeypatch.setattr(figures, "save", lambda _figure, folder, name: [folder / f"{name}.svg"])
     assert main(["runs", "figures", str(folder), "--study", "s1", "--out", str(tmp_path / "out")]) == 0
-    told = [line.rpartition("/")[2].partition(":")[0] for line in capsys.readouterr().out.splitlines()]
-    drawn = [each for each in told if each[:2].isdigit()]
+    names = [line.rpartition("/")[2].partition(":")[0] for line in capsys.readouterr().out.splitlines()]
+    drawn = [name for name in names if name[:2].isdigit()]
     assert drawn == ["05-figure-3-s1-figure-3-energy-power", "09-figure-7-s1-figure-7-energy-power"]
-    assert told[-1] == "s1-conclusions.csv"
+    assert names[-1] == "s1-conclusions.csv"
     head, *rows = (tmp_path / "out" / "s1-conclusions.csv").read_text().splitlines()
     assert head.startswith("study,question,where,") and rows and all(row.startswith("s1,") for row in rows)
     assert main(["runs", "figures", str(folder), "--study", "s3", "--out", str(tmp_path / "none")]) == 2

@@ -26,7 +26,7 @@ from opjoule.studies.folder import find_study, known_studies
 from study_records import make
 
 
-def asked(paper: float = 2.0, **more) -> PaperConclusion:
+def conclusion(paper: float = 2.0, **more) -> PaperConclusion:
     return PaperConclusion(
         "a over b", "figure 1", "bandwidth", {"system": "a"}, {"system": "b"}, paper, **more
     )
@@ -34,11 +34,13 @@ def asked(paper: float = 2.0, **more) -> PaperConclusion:
 
 def samples(system: str, *values: float, rows: str = "10", u: float = 0.01, **more) -> list[Sample]:
     cell = {"system": system, "rows": rows}
-    side = [
+    records = [
         {"bandwidth": Side(value, u * value, ""), "energy_per_operation_j": Side(1 / value, 0.0, "")}
         for value in values
     ]
-    return [Sample(cell, more.get("phase", ""), each, True, more.get("too_short", False)) for each in side]
+    return [
+        Sample(cell, more.get("phase", ""), sides, True, more.get("too_short", False)) for sides in records
+    ]
 
 
 A, B = (10.0, 10.1, 9.9), (4.0, 4.1, 3.9)
@@ -47,34 +49,34 @@ A, B = (10.0, 10.1, 9.9), (4.0, 4.1, 3.9)
 @pytest.mark.parametrize(
     ("of", "one", "other", "word"),
     [
-        (asked(2.0), A, B, AGREED),
-        (asked(0.5), A, B, NOT_AGREED),
-        (asked(2.0), A, (10.0, 11.0, 9.0), OPEN),
-        (asked(2.0), A[:1], B, SINGLE),
-        (asked(2.0), A, (), NOT_MEASURED),
-        (asked(1.0, about=0.1), A, (10.0, 10.1, 9.9), AGREED),
-        (asked(1.0, about=0.1), A, B, NOT_AGREED),
-        (asked(1.0, about=0.1), A, (10.0, 13.0, 7.0), OPEN),
+        (conclusion(2.0), A, B, AGREED),
+        (conclusion(0.5), A, B, NOT_AGREED),
+        (conclusion(2.0), A, (10.0, 11.0, 9.0), OPEN),
+        (conclusion(2.0), A[:1], B, SINGLE),
+        (conclusion(2.0), A, (), NOT_MEASURED),
+        (conclusion(1.0, about=0.1), A, (10.0, 10.1, 9.9), AGREED),
+        (conclusion(1.0, about=0.1), A, B, NOT_AGREED),
+        (conclusion(1.0, about=0.1), A, (10.0, 13.0, 7.0), OPEN),
     ],
 )
 def test_the_word_follows_from_the_papers_ratio_and_the_interval_of_the_records(of, one, other, word):
-    (found,) = verdicts([of], [*samples("a", *one), *samples("b", *other)])
-    assert found.word == word
+    (verdict,) = verdicts([of], [*samples("a", *one), *samples("b", *other)])
+    assert verdict.word == word
 
 
 def test_a_ratio_that_agrees_may_hold_the_papers_factor_or_not_and_has_the_joules_beside_it():
-    near, far = verdicts([asked(2.5), asked(50.0)], [*samples("a", *A), *samples("b", *B)])
+    near, far = verdicts([conclusion(2.5), conclusion(50.0)], [*samples("a", *A), *samples("b", *B)])
     assert near.word == far.word == AGREED
     assert near.holds_the_papers and far.holds_the_papers is False
     assert near.ratio == pytest.approx(2.5, rel=0.01)
     assert near.joules and near.joules.side_a.value / near.joules.side_b.value == pytest.approx(0.4, rel=0.01)
-    (direction,) = verdicts([asked(2.0, only_direction=True)], [*samples("a", *A), *samples("b", *B)])
+    (direction,) = verdicts([conclusion(2.0, only_direction=True)], [*samples("a", *A), *samples("b", *B)])
     assert direction.holds_the_papers is None
 
 
 def test_runs_that_are_too_short_say_nothing():
-    (found,) = verdicts([asked()], [*samples("a", *A, too_short=True), *samples("b", *B)])
-    assert found.word == TOO_SHORT
+    (verdict,) = verdicts([conclusion()], [*samples("a", *A, too_short=True), *samples("b", *B)])
+    assert verdict.word == TOO_SHORT
 
 
 def test_axes_that_are_not_named_are_answered_each_and_a_count_may_be_the_largest_alone():
@@ -84,26 +86,26 @@ def test_axes_that_are_not_named_are_answered_each_and_a_count_may_be_the_larges
         *samples("a", *B, rows="100"),
         *samples("b", *A, rows="100"),
     ]
-    found = verdicts([asked()], there)
-    assert [(dict(each.place), each.word) for each in found] == [
+    answers = verdicts([conclusion()], there)
+    assert [(dict(verdict.place), verdict.word) for verdict in answers] == [
         ({"rows": "10"}, AGREED),
         ({"rows": "100"}, NOT_AGREED),
     ]
-    (largest,) = verdicts([asked(largest="rows")], there)
+    (largest,) = verdicts([conclusion(largest="rows")], there)
     assert dict(largest.place) == {"rows": "100"}
 
 
 def test_two_phases_of_one_system_are_compared_as_two_systems_are():
     of = PaperConclusion("cold", "4", "bandwidth", {"system": "a"}, {}, 0.4, phase="Q1_COLD", to_phase="Q1")
-    (found,) = verdicts([of], [*samples("a", *B, phase="Q1_COLD"), *samples("a", *A, phase="Q1")])
-    assert found.word == AGREED
+    (verdict,) = verdicts([of], [*samples("a", *B, phase="Q1_COLD"), *samples("a", *A, phase="Q1")])
+    assert verdict.word == AGREED
 
 
 def test_every_study_of_a_paper_has_its_figures_and_conclusions_and_at_most_five_are_missing():
-    studies = [each for each in known_studies() if each.counterparts]
-    assert [each.name for each in studies] == ["s1", "s2", "s3", "s4", "s5"]
-    assert all(each.conclusions for each in studies)
-    missing = [part for each in studies for part in each.counterparts if part.state == MISSING]
+    studies = [study for study in known_studies() if study.counterparts]
+    assert [study.name for study in studies] == ["s1", "s2", "s3", "s4", "s5"]
+    assert all(study.conclusions for study in studies)
+    missing = [part for study in studies for part in study.counterparts if part.state == MISSING]
     assert len(missing) <= 5 and all(part.differs for part in missing)
 
 
@@ -144,11 +146,11 @@ def test_records_of_a_workload_are_held_against_its_paper(tmp_path, capsys):
         cell |= {"distribution": "zipfian", "mix": "read", "size": "1kb"}
         make(tmp_path, system, "sd", "zipfian", "read", factor * (1 + block / 100), cell=cell)
     assert main(["runs", "conclusions", str(tmp_path), "--json"]) == 0
-    said = {each["question"]: each for each in json.loads(capsys.readouterr().out)}
-    assert len(said) == len({each.question for each in find_study("s1").conclusions})
-    found = said["Reading: SQLite's bandwidth over LevelDB's"]
-    assert found["verdict"] == AGREED and found["ratio"] == pytest.approx(3.0)
-    assert found["papers_factor_inside"] == "no" and found["simulated"] == "SIMULATED"
+    said = {row["question"]: row for row in json.loads(capsys.readouterr().out)}
+    assert len(said) == len({stated.question for stated in find_study("s1").conclusions})
+    answer = said["Reading: SQLite's bandwidth over LevelDB's"]
+    assert answer["verdict"] == AGREED and answer["ratio"] == pytest.approx(3.0)
+    assert answer["papers_factor_inside"] == "no" and answer["simulated"] == "SIMULATED"
     assert said["Reading: SQLite's bandwidth over MongoDB's"]["verdict"] == NOT_MEASURED
     assert main(["runs", "conclusions", str(tmp_path)]) == 0
     assert "answers    " in (table := capsys.readouterr().out) and "SIMULATED" in table

@@ -34,16 +34,18 @@ def campaign(folder: Path, runs_of: int = 4, *, tail: float = 0.1) -> Path:
     for block in range(1, runs_of + 1):
         for db, values in VALUES.items():
             for medium, value in values.items():
-                name, own = f"{block}-{db}-{medium}", value * (1 + 0.02 * (block % 3 - 1))
+                name, energy_j = f"{block}-{db}-{medium}", value * (1 + 0.02 * (block % 3 - 1))
                 changes = {
                     "idle_power_w": number(IDLE_W[medium], "W", 0.004),
-                    "marginal_energy_j": number(own, "J", 0.01),
-                    "write_back_energy_j": number(own * (tail if medium == "ssd-usb3" else 0.0), "J", 0.01),
+                    "marginal_energy_j": number(energy_j, "J", 0.01),
+                    "write_back_energy_j": number(
+                        energy_j * (tail if medium == "ssd-usb3" else 0.0), "J", 0.01
+                    ),
                     "duration_s": number(10.0, "s"),
                     "operations": number(1000.0, "1"),
                     "repeats": 1,
                 }
-                made(folder / name, own, db=db, storage=medium, changes=changes)
+                made(folder / name, energy_j, db=db, storage=medium, changes=changes)
                 runs.append(ConditionRun(block, {"db": db, "storage": medium}, name))
     write_index(folder, runs, simulated=False)
     return folder
@@ -74,8 +76,8 @@ def test_sd_emmc_or_ssd_for_leveldb_and_sqlite_is_answered_in_three_lines(tmp_pa
     assert third.endswith("no difference was found between LevelDB and SQLite on the eMMC.")
 
 
-def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
-    [line] = [each for each in answers_in(campaign(tmp_path)).conclusions if "idle power" in each]
+def test_what_is_left_out_of_energy_above_idle_is_reported(tmp_path: Path) -> None:
+    [line] = [line for line in answers_in(campaign(tmp_path)).conclusions if "idle power" in line]
     shown = line.replace("\N{NO-BREAK SPACE}", " ")
     assert re.match(
         r"Energy above idle leaves out idle power: on \w+, the board drew 300\.0 ± \d\.\d mW more at idle",
@@ -86,17 +88,17 @@ def test_what_is_left_out_of_energy_above_idle_is_told(tmp_path: Path) -> None:
 
 def test_a_tail_that_decides_is_named(tmp_path: Path) -> None:
     short = answers_in(campaign(tmp_path / "a", tail=0.8)).conclusions
-    [line] = [each for each in short if "after the last operation" in each]
+    [line] = [line for line in short if "after the last operation" in line]
     assert "the SSD on LevelDB (80 %) and the SSD on SQLite (80 %)" in line
-    assert not any("after the last" in each for each in answers_in(campaign(tmp_path / "b")).conclusions)
+    assert not any("after the last" in line for line in answers_in(campaign(tmp_path / "b")).conclusions)
 
 
 def test_single_runs_crown_nobody(tmp_path: Path) -> None:
-    found = answers_in(campaign(tmp_path, 1))
-    lines = found.conclusions
+    answers = answers_in(campaign(tmp_path, 1))
+    lines = answers.conclusions
     assert "used the least" not in " ".join(lines)
     assert lines[0].startswith("No medium is named best: these are single runs")
-    assert [each.title for each in found.warnings] == ["ONE RUN"]
+    assert [warning.title for warning in answers.warnings] == ["ONE RUN"]
 
 
 def test_what_is_too_short_or_single_is_left_aside_and_not_said_to_be_the_same(tmp_path: Path) -> None:
@@ -216,8 +218,8 @@ def test_a_medium_without_common_blocks_is_left_aside(tmp_path: Path) -> None:
 
 def test_a_medium_that_is_worse_than_another_but_the_best_is_not_named_with_the_best(tmp_path: Path) -> None:
     values = {"sd": (1.0, 0.7, 1.2), "emmc": (1.0, 1.01, 1.02), "ssd-usb3": (1.1, 1.11, 1.12)}
-    for medium, own in values.items():
-        for at, value in enumerate(own):
+    for medium, energies_j in values.items():
+        for at, value in enumerate(energies_j):
             made(tmp_path / f"{medium}{at}", value, storage=medium)
     [line] = winner_lines(compare(gather([str(tmp_path)])[0], Question(("storage",))))
     assert line.startswith(
@@ -277,5 +279,5 @@ def test_idle_powers_of_several_rigs_are_compared_within_blocks(tmp_path: Path) 
             made(tmp_path / name, 1.0, storage=medium, block=block, rig_name=rig, changes=changes)
             runs.append(ConditionRun(block, {"storage": medium}, name))
     write_index(tmp_path, runs, simulated=False)
-    [line] = [each for each in answers_in(tmp_path).conclusions if "idle power" in each]
+    [line] = [line for line in answers_in(tmp_path).conclusions if "idle power" in line]
     assert "the board drew 200 " in line and "with the SD card than with the eMMC" in line
