@@ -33,11 +33,11 @@ def read(colour):
 def palettes():
     """Name -> colour, of the light page and of the dark one."""
     light, dark = re.findall(r":root \{(.*?)\}", library_style(), re.S)[:2]
-    found = [
+    colours = [
         {name: read(colour) for name, colour in re.findall(r"(--[\w-]+): (#[0-9a-f]{6}|rgba\(.*?\))", part)}
         for part in (light, dark)
     ]
-    return {"light": found[0], "dark": found[0] | found[1]}
+    return {"light": colours[0], "dark": colours[0] | colours[1]}
 
 
 def over(colour, ground, opacity=None):
@@ -130,5 +130,5 @@ def test_contrast_is_that_of_the_standards_examples():
 
 
 def test_the_script_makes_one_name_alone():
-    own = library_script().split("const drawing = ")[1]
-    assert own.startswith("(() => {") and own.rstrip().endswith("})();")
+    script = library_script().split("const drawing = ")[1]
+    assert script.startswith("(() => {") and script.rstrip().endswith("})();")

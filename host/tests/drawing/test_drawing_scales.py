@@ -36,14 +36,18 @@ def test_equal_ratios_are_equally_far_apart_on_a_logarithmic_scale():
 
 @given(st.floats(-1e4, 1e4), st.floats(0.01, 1e4), st.integers(2, 10))
 def test_ticks_are_round_inside_and_not_too_many(low, span, most):
-    found = ticks(low, low + span, most)
-    assert len(found) <= most + 1 and all(low - 1e-6 <= each <= low + span + 1e-6 for each in found)
+    positions = ticks(low, low + span, most)
+    assert len(positions) <= most + 1 and all(
+        low - 1e-6 <= position <= low + span + 1e-6 for position in positions
+    )
 
 
 @given(st.floats(1e-6, 1e3), st.floats(1.05, 1e6), st.integers(4, 8))
 def test_logarithmic_ticks_are_inside_and_not_too_many(low, ratio, most):
-    found = log_ticks(low, low * ratio, most)
-    assert len(found) <= most + 1 and all(low <= each <= low * ratio * (1 + 1e-6) for each in found)
+    positions = log_ticks(low, low * ratio, most)
+    assert len(positions) <= most + 1 and all(
+        low <= position <= low * ratio * (1 + 1e-6) for position in positions
+    )
 
 
 def test_a_narrow_logarithmic_axis_has_ticks_too():
@@ -55,21 +59,23 @@ def test_parts_of_a_stack_follow_each_other_on_their_side_of_zero(values):
     places = stacked(values)
     assert [end - start for start, end in places] == pytest.approx(values, abs=1e-6)
     for sign in (1, -1):
-        own = [place for place, value in zip(places, values, strict=True) if sign * value > 0]
-        assert [start for start, _ in own] == pytest.approx([0.0, *(end for _, end in own)][: len(own)])
+        same_side = [place for place, value in zip(places, values, strict=True) if sign * value > 0]
+        assert [start for start, _ in same_side] == pytest.approx(
+            [0.0, *(end for _, end in same_side)][: len(same_side)]
+        )
 
 
 @given(VALUES)
-def test_an_axis_from_zero_holds_every_value_and_goes_no_further_than_its_reach(found):
-    low, high = limits_from_zero(found)
-    most = max(value for value, _ in found)
+def test_an_axis_from_zero_holds_every_value_and_goes_no_further_than_its_reach(points):
+    low, high = limits_from_zero(points)
+    most = max(value for value, _ in points)
     assert low == 0.0 and most <= high <= REACH * most * (1 + 1e-9)
 
 
 @given(VALUES, st.booleans())
-def test_an_axis_about_points_holds_them_and_a_logarithmic_one_stays_above_zero(found, logarithmic):
-    low, high = limits_about(found, logarithmic=logarithmic)
-    assert low < min(value for value, _ in found) <= max(value for value, _ in found) < high
+def test_an_axis_about_points_holds_them_and_a_logarithmic_one_stays_above_zero(points, logarithmic):
+    low, high = limits_about(points, logarithmic=logarithmic)
+    assert low < min(value for value, _ in points) <= max(value for value, _ in points) < high
     assert low > 0 or not logarithmic
 
 
