@@ -37,14 +37,14 @@ sizes = st.floats(0.0, 1.0)
 @given(st.lists(sizes, min_size=1, max_size=4), sizes, st.integers(0, 2**31))
 @settings(max_examples=60, deadline=None)
 def test_the_factor_holds_95_of_100_of_any_sum_of_rectangles_and_a_normal_error(bounds, normal, seed):
-    parts = [(each, RECTANGULAR) for each in bounds] + [(normal, 0.0)]
+    parts = [(bound_u, RECTANGULAR) for bound_u in bounds] + [(normal, 0.0)]
     standard_u = math.hypot(*(u for u, _ in parts))
     if standard_u < 1e-3:
         return
     rng = np.random.default_rng(seed)
     errors = normal * rng.standard_normal(DRAWS)
-    for each in bounds:
-        errors += each * math.sqrt(3) * rng.uniform(-1, 1, DRAWS)
+    for bound_u in bounds:
+        errors += bound_u * math.sqrt(3) * rng.uniform(-1, 1, DRAWS)
     held = np.abs(errors) <= coverage_factor(excess_kurtosis(parts)) * standard_u
     assert HELD[0] < held.mean() < HELD[1]
 
@@ -81,15 +81,17 @@ def budget(excess: float, **parts: float) -> Budget:
 
 
 def test_a_budget_states_the_k_of_the_sum_of_its_parts_and_its_parts_add_up_to_u():
-    found = budget(RECTANGULAR, gain=3.0, offset=1.0)
-    energy = found.energy(100.0)
-    assert 1.7 < found.k < 1.9 and energy.u == pytest.approx(found.k * math.sqrt(10))
+    combined = budget(RECTANGULAR, gain=3.0, offset=1.0)
+    energy = combined.energy(100.0)
+    assert 1.7 < combined.k < 1.9 and energy.u == pytest.approx(combined.k * math.sqrt(10))
     assert energy.standard_u == pytest.approx(math.sqrt(10))
-    stated = found.stated()
-    assert math.hypot(*(each["value"] for each in stated.values())) == pytest.approx(energy.u)
-    assert f"k = {found.k:.3g}" in stated["gain"]["reason"]
+    stated = combined.stated()
+    assert math.hypot(*(part["value"] for part in stated.values())) == pytest.approx(energy.u)
+    assert f"k = {combined.k:.3g}" in stated["gain"]["reason"]
     assert budget(RECTANGULAR, gain=0.1, offset=1.0).k == pytest.approx(2.0, abs=1e-3)
-    assert found.scaled(0.5).k == found.k and found.with_part("loss", 50.0).k == pytest.approx(2.0, abs=1e-3)
+    assert combined.scaled(0.5).k == combined.k and combined.with_part("loss", 50.0).k == pytest.approx(
+        2.0, abs=1e-3
+    )
 
 
 def test_repeats_keep_the_k_of_what_they_share_and_their_spread_counts_as_normal():
@@ -132,6 +134,6 @@ def test_energy_power_and_energy_above_idle_of_an_unmarked_shunt_say_their_k():
     run = window_energy_j(trace, Window(11 * 10**9, 20 * 10**9, 0.0), sensor)
     marginal = marginal_energy(run, idle, sensor).energy
     assert isinstance(run.energy, Measured) and isinstance(marginal, Measured)
-    for each in (run.energy, run.power, idle.power, marginal):
-        assert 1.65 < each.k < 1.75
-        assert each.u == pytest.approx(each.k * each.standard_u)
+    for figure in (run.energy, run.power, idle.power, marginal):
+        assert 1.65 < figure.k < 1.75
+        assert figure.u == pytest.approx(figure.k * figure.standard_u)

@@ -101,14 +101,14 @@ def ideal_trials():
 
 @pytest.mark.parametrize("trials", ["spec_sheet_trials", "ideal_trials"])
 def test_energy_intervals_cover_the_truth(trials, request):
-    found = request.getfixturevalue(trials)
-    assert sum(run.energy.covers(truth) for run, _, truth, _ in found) >= 95
+    results = request.getfixturevalue(trials)
+    assert sum(run.energy.covers(truth) for run, _, truth, _ in results) >= 95
 
 
 @pytest.mark.parametrize("trials", ["spec_sheet_trials", "ideal_trials"])
 def test_marginal_energy_intervals_cover_the_truth(trials, request):
-    found = request.getfixturevalue(trials)
-    assert sum(marginal.energy.covers(truth) for _, marginal, _, truth in found) >= 95
+    results = request.getfixturevalue(trials)
+    assert sum(marginal.energy.covers(truth) for _, marginal, _, truth in results) >= 95
 
 
 def test_intervals_are_not_wide_without_need(ideal_trials):
@@ -174,7 +174,9 @@ def test_few_long_blocks_hold_the_mean_of_what_stays_correlated_for_a_tenth_of_t
             steps[0] /= math.sqrt(1 - rho**2)
             stretches.append(np.array(list(accumulate(steps.tolist(), lambda now, step: rho * now + step))))
         errors = long_block_errors(stretches)
-        held += [abs(float(each.mean())) <= 2 * error for each, error in zip(stretches, errors, strict=True)]
+        held += [
+            abs(float(stretch.mean())) <= 2 * error for stretch, error in zip(stretches, errors, strict=True)
+        ]
         wider.append(long_block_errors(stretches[:1])[0] / errors[0])
     assert 0.88 <= np.mean(held) <= 0.97
     assert np.mean(wider) > 1.05
@@ -247,8 +249,8 @@ def shunt_rows(current_a, slot_periods=2.15):
 
 def test_the_part_of_the_time_that_is_seen_is_what_was_converted():
     trace = shunt_rows(np.full(128 * 60, 0.6))
-    found = window_energy_j(trace, Window(int(1e8), int(4e9), 0.0), replace(CALIBRATED, seen_fraction=1.0))
-    assert found.seen_share == pytest.approx(128 / (128 + 1.15), abs=5e-4)
+    energy = window_energy_j(trace, Window(int(1e8), int(4e9), 0.0), replace(CALIBRATED, seen_fraction=1.0))
+    assert energy.seen_share == pytest.approx(128 / (128 + 1.15), abs=5e-4)
     pairs = PowerTrace.of(np.arange(4000) * 1_064_000, np.full(4000, 0.6), np.full(4000, 5.0))
     assert window_energy_j(pairs, Window(10**8, 4 * 10**9, 0.0), SENSOR).seen_share == pytest.approx(0.5)
 

@@ -60,10 +60,10 @@ def test_a_chip_behind_a_shunt_has_its_bounds_in_amperes():
 
 @pytest.mark.parametrize("chip", [INA219, INA226, INA228], ids=lambda chip: chip.name)
 def test_a_chips_ranges_end_where_its_codes_do_and_the_narrowest_is_first(chip):
-    assert [each.end * each.step_v for each in chip.ranges] == pytest.approx(
-        [each.max_v for each in chip.ranges], rel=1e-4
+    assert [input_range.end * input_range.step_v for input_range in chip.ranges] == pytest.approx(
+        [input_range.max_v for input_range in chip.ranges], rel=1e-4
     )
-    assert list(chip.ranges) == sorted(chip.ranges, key=lambda each: each.max_v)
+    assert list(chip.ranges) == sorted(chip.ranges, key=lambda input_range: input_range.max_v)
 
 
 @pytest.mark.parametrize("entry", [{"shunt": 1}, {"shunt_ohm": 0.1}, {}])

@@ -15,9 +15,9 @@ TRIALS = 20
 )
 def test_intervals_hold_the_truth_when_packets_are_lost(meter, profile):
     """Some of the trials of host/validation/lost_packets.py."""
-    found = [trial(seed, meter, profile) for seed in range(TRIALS)]
-    assert sum(result.energy.covers(truth) for result, truth in found) >= TRIALS - 1
-    assert all(result.lost_samples > 0.03 * 9000 for result, _ in found)
+    results = [trial(seed, meter, profile) for seed in range(TRIALS)]
+    assert sum(result.energy.covers(truth) for result, truth in results) >= TRIALS - 1
+    assert all(result.lost_samples > 0.03 * 9000 for result, _ in results)
 
 
 def test_recovered_charge_makes_loss_harmless():

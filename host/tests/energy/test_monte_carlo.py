@@ -98,8 +98,8 @@ def stated():
 def drawn():
     """name -> values of all trials; the two runs of a trial have one calibration, and a clock each."""
     rng = np.random.default_rng(12)
-    found = {"a": [], "b": []}
-    while len(found["a"]) < TRIALS:
+    results = {"a": [], "b": []}
+    while len(results["a"]) < TRIALS:
         # What is known of the voltage's gain beforehand is an input like any other: drawn, too.
         sensor = replace(SENSOR, voltage_gain=rng.normal(1.0, BOUNDS.voltage_gain_error_max / 3**0.5))
         try:
@@ -107,10 +107,10 @@ def drawn():
         except CalibrationFault:
             continue  # one in a thousand strays too far, and is taken anew
         for name, run in RUNS.items():
-            found[name].append(energies(as_read(sensor, *run), made, 1.0 + rng.normal(0, CLOCK_U)))
+            results[name].append(energies(as_read(sensor, *run), made, 1.0 + rng.normal(0, CLOCK_U)))
     return {
-        (name, what): np.array([getattr(each, what).value for each in values])
-        for name, values in found.items()
+        (name, what): np.array([getattr(result, what).value for result in values])
+        for name, values in results.items()
         for what in ("total", "marginal")
     }
 

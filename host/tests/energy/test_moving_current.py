@@ -31,20 +31,20 @@ def averages(rng: np.random.Generator, on_s: float, regular: bool) -> tuple[np.n
 @pytest.mark.parametrize("on_s", [20e-6, 50e-6, 200e-6, 1e-3, 5e-3])
 def test_bursts_of_any_length_lie_inside_the_range_that_is_stated(on_s, regular):
     current_a, variance_a2 = averages(np.random.default_rng(4), on_s, regular)
-    found = moving_current(current_a, PERIOD_NS)
-    middle_a2, half_a2 = float(found.a2.mean()), float(found.half_a2.mean())
+    moving = moving_current(current_a, PERIOD_NS)
+    middle_a2, half_a2 = float(moving.a2.mean()), float(moving.half_a2.mean())
     assert abs(middle_a2 - variance_a2) <= 1.2 * half_a2
 
 
 def test_a_steady_current_has_no_room_for_bursts():
     current_a = 0.9 + np.random.default_rng(1).normal(0, 1e-4, CONVERSIONS)
-    found = moving_current(current_a, PERIOD_NS)
-    assert 0.3 * float(found.half_a2.mean()) < 1e-6 * 4.5  # W behind 0.3 ohm, of 4.5 W
+    moving = moving_current(current_a, PERIOD_NS)
+    assert 0.3 * float(moving.half_a2.mean()) < 1e-6 * 4.5  # W behind 0.3 ohm, of 4.5 W
 
 
 def test_few_samples_have_what_their_extremes_say():
-    found = moving_current(np.array([0.5, 0.9, 1.3]), PERIOD_NS)
-    assert found.a2 == pytest.approx([0.0, 0.16, 0.0])
+    moving = moving_current(np.array([0.5, 0.9, 1.3]), PERIOD_NS)
+    assert moving.a2 == pytest.approx([0.0, 0.16, 0.0])
 
 
 def test_a_load_that_switches_unseen_near_the_range_has_a_note_and_a_steady_one_has_none():
@@ -81,11 +81,11 @@ def test_the_variance_is_that_of_the_definition_at_every_edge_of_a_piece(count):
             for around in (current_a[max(at - 8, 0) : at + 9],)
         ]
     )
-    found = moving_current(current_a, PERIOD_NS).half_a2
-    assert np.all(found >= levels_a2)
+    half_a2 = moving_current(current_a, PERIOD_NS).half_a2
+    assert np.all(half_a2 >= levels_a2)
     # What is faster has one value for a block, if that is not too much for the sample's own mean.
-    faster_a2 = 2 * found - levels_a2
-    free = (found > levels_a2 * (1 + 1e-6)) & (faster_a2 < most_fast_a2(current_a) * (1 - 1e-6))
+    faster_a2 = 2 * half_a2 - levels_a2
+    free = (half_a2 > levels_a2 * (1 + 1e-6)) & (faster_a2 < most_fast_a2(current_a) * (1 - 1e-6))
     for at in range(0, count, BLOCK):
         of_block = faster_a2[at : at + BLOCK][free[at : at + BLOCK]]
         assert of_block == pytest.approx(of_block[:1].repeat(of_block.size))

@@ -38,10 +38,10 @@ def phases():
 
 
 def trace_of(change=lambda power_w, meter_s: power_w):
-    found = phases()
-    meter_ns = np.arange(0, found[-1].end_board_ns + 2_000_000_000, STEP_NS, dtype=np.int64)
+    timeline = phases()
+    meter_ns = np.arange(0, timeline[-1].end_board_ns + 2_000_000_000, STEP_NS, dtype=np.int64)
     power_w = np.full(meter_ns.size, IDLE_W)
-    for phase in found:
+    for phase in timeline:
         inside = (meter_ns >= phase.start_board_ns) & (meter_ns < phase.end_board_ns)
         power_w[inside & (phase.name == "run")] = RUN_W
     power_w = change(power_w, meter_ns * 1e-9)
@@ -63,11 +63,11 @@ def clipped_in(name):
 
 def test_power_is_not_made_uncertain_by_runs_of_different_length():
     """It was 5 to 21 times too wide: the spread of the energy, which is that of the durations, was divided by time."""
-    found = energies()
-    assert isinstance(found["power_w"], Measured)
-    assert found["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
-    assert found["power_w"].relative_u < 0.02
-    assert found["run_energy_j"].relative_u > 0.5  # the runs do differ by three times
+    figures = energies()
+    assert isinstance(figures["power_w"], Measured)
+    assert figures["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
+    assert figures["power_w"].relative_u < 0.02
+    assert figures["run_energy_j"].relative_u > 0.5  # the runs do differ by three times
 
 
 def test_the_start_of_an_idle_phase_is_left_out():
@@ -85,9 +85,9 @@ def test_the_start_of_an_idle_phase_is_left_out():
 
 def test_waiting_at_idle_power_is_nobodys_operation():
     """Six seconds of settle at idle power are 18 J, which were 80 % of the figure."""
-    found = energies()
-    assert found["energy_j"].value == pytest.approx(found["run_energy_j"].value, rel=5e-3)
-    assert found["marginal_energy_j"].value == pytest.approx((RUN_W - IDLE_W) * np.mean(RUNS_S), rel=5e-3)
+    figures = energies()
+    assert figures["energy_j"].value == pytest.approx(figures["run_energy_j"].value, rel=5e-3)
+    assert figures["marginal_energy_j"].value == pytest.approx((RUN_W - IDLE_W) * np.mean(RUNS_S), rel=5e-3)
 
 
 def test_a_run_with_clipped_samples_gives_lower_bounds_and_a_fault():
@@ -120,7 +120,7 @@ def test_clipped_idle_withholds_what_is_above_it():
     )
 
 
-def test_a_window_with_two_per_cent_lost_is_told_and_keeps_its_figure():
+def test_a_window_with_two_per_cent_lost_is_reported_and_keeps_its_figure():
     trace = trace_of()
     start_ns = next(phase.start_board_ns for phase in phases() if phase.name == "run")
     lost = (trace.meter_ns >= start_ns + 500_000_000) & (trace.meter_ns < start_ns + 528_000_000)

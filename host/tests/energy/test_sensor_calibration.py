@@ -86,9 +86,9 @@ def test_energy_of_a_corrected_trace_is_that_of_the_true_one():
     true = true_trace([0.3, 0.9, 0.5])
     window = Window(100 * PERIOD_NS, 1400 * PERIOD_NS, 0.0)
     true_j = window_energy_j(true, window, BOUNDS).energy.value
-    found = window_energy_j(EXACT.apply(as_read(true)), window, replace(BOUNDS, calibration=EXACT))
-    assert found.energy.value == pytest.approx(true_j, rel=1e-12)
-    assert found.budget.parts["gain"] == found.budget.parts["offset"] == 0.0
+    corrected = window_energy_j(EXACT.apply(as_read(true)), window, replace(BOUNDS, calibration=EXACT))
+    assert corrected.energy.value == pytest.approx(true_j, rel=1e-12)
+    assert corrected.budget.parts["gain"] == corrected.budget.parts["offset"] == 0.0
 
 
 def test_voltages_that_are_read_now_and_then_are_corrected_before_the_load_line_is_fitted():
@@ -131,12 +131,12 @@ def test_a_supply_of_another_voltage_is_refused_too():
 def test_gain_and_offset_of_the_budget_are_the_calibrations_and_make_up_all_of_its_variance():
     true = true_trace([0.3, 0.9, 0.5])
     window = Window(100 * PERIOD_NS, 1400 * PERIOD_NS, 0.0)
-    found = window_energy_j(MADE.apply(as_read(true)), window, replace(BOUNDS, calibration=MADE))
+    corrected = window_energy_j(MADE.apply(as_read(true)), window, replace(BOUNDS, calibration=MADE))
     delivered = window_energy_j(true, window, BOUNDS)
-    assert found.budget.parts["gain"] < delivered.budget.parts["gain"] / 5
-    assert found.budget.parts["offset"] < delivered.budget.parts["offset"] / 10
+    assert corrected.budget.parts["gain"] < delivered.budget.parts["gain"] / 5
+    assert corrected.budget.parts["offset"] < delivered.budget.parts["offset"] / 10
     # The same from the whole covariance of the parameters, by sensitivities taken numerically.
-    total = np.array(MADE.covariance) + sum(np.outer(each.effect, each.effect) for each in MADE.common)
+    total = np.array(MADE.covariance) + sum(np.outer(source.effect, source.effect) for source in MADE.common)
 
     def energy_j(step):
         changed = SensorCalibration(
@@ -149,10 +149,12 @@ def test_gain_and_offset_of_the_budget_are_the_calibrations_and_make_up_all_of_i
     size, total = 1e-4, total[:4, :4]
     sensitivity = np.array([(energy_j(size * row) - energy_j(-size * row)) / (2 * size) for row in np.eye(4)])
     whole_u = float(np.sqrt(sensitivity @ total @ sensitivity))
-    assert np.hypot(found.budget.parts["gain"], found.budget.parts["offset"]) == pytest.approx(
+    assert np.hypot(corrected.budget.parts["gain"], corrected.budget.parts["offset"]) == pytest.approx(
         whole_u, rel=1e-6
     )
-    assert np.sqrt(sum(each**2 for each in found.budget.shared.values())) == pytest.approx(whole_u, rel=1e-6)
+    assert np.sqrt(
+        sum(contribution**2 for contribution in corrected.budget.shared.values())
+    ) == pytest.approx(whole_u, rel=1e-6)
 
 
 def test_drift_since_the_calibration_is_in_the_gain_and_no_other_run_shares_it():
@@ -173,9 +175,11 @@ def test_a_calibration_without_voltage_leaves_the_voltages_bounds_in_the_budget(
         as_read(true_trace([0.3, 0.9]), replace(SENSOR, voltage_gain=1.0, voltage_offset_v=0.0)),
         Window(0, 900 * PERIOD_NS, 0.0),
     )
-    found = window_energy_j(current_alone.apply(trace), window, replace(BOUNDS, calibration=current_alone))
-    assert found.budget.parts["gain"] > found.energy.value * 0.005 / 3**0.5
-    assert "bench-1@0x40: voltage" in found.budget.shared
+    corrected = window_energy_j(
+        current_alone.apply(trace), window, replace(BOUNDS, calibration=current_alone)
+    )
+    assert corrected.budget.parts["gain"] > corrected.energy.value * 0.005 / 3**0.5
+    assert "bench-1@0x40: voltage" in corrected.budget.shared
 
 
 def test_bounds_with_a_calibration_are_read_back_as_they_were_written():

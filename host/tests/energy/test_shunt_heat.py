@@ -28,23 +28,23 @@ PERIOD_NS = 50_000_000
 
 def heated(true_a, per_a2=PER_A2, tau_s=TAU, step_s=PERIOD_NS * 1e-9):
     """What a shunt that was in balance with the first current makes of a course of currents."""
-    kept, warm, found = math.exp(-step_s / tau_s), None, []
-    for each in true_a:
+    kept, warm, readings_a = math.exp(-step_s / tau_s), None, []
+    for current_a in true_a:
         if warm is None:
-            warm = each**2 * (1 + per_a2 * each**2)
-        found.append(each * (1 + per_a2 * warm))
-        warm = kept * warm + (1 - kept) * each**2 * (1 + per_a2 * warm)
-    return np.array(found)
+            warm = current_a**2 * (1 + per_a2 * current_a**2)
+        readings_a.append(current_a * (1 + per_a2 * warm))
+        warm = kept * warm + (1 - kept) * current_a**2 * (1 + per_a2 * warm)
+    return np.array(readings_a)
 
 
-def trace_of(current_a, voltage_v=5.0, **further):
+def trace_of(current_a, voltage_v=5.0, **fields):
     place_ns = PERIOD_NS * np.arange(len(current_a), dtype=np.int64)
-    return replace(PowerTrace.of(place_ns, current_a, np.full(len(current_a), voltage_v)), **further)
+    return replace(PowerTrace.of(place_ns, current_a, np.full(len(current_a), voltage_v)), **fields)
 
 
-def known(per_a2=PER_A2, tau_s=TAU, **further):
+def known(per_a2=PER_A2, tau_s=TAU, **fields):
     """A calibration that knows the heating exactly."""
-    return SensorCalibration("exact", heating=Heating(per_a2, tau_s, 0.0), **further)
+    return SensorCalibration("exact", heating=Heating(per_a2, tau_s, 0.0), **fields)
 
 
 STEP = np.repeat([0.6, 1.5, 0.6], 1200)
@@ -80,10 +80,10 @@ def test_the_charge_of_a_gap_is_corrected_by_the_warmth_around_it():
 
 def test_warmth_follows_with_its_time_constant_and_starts_in_balance():
     place_ns = PERIOD_NS * np.arange(STEP.size, dtype=np.int64)
-    found = warmth(place_ns, STEP, Heating(0.0, TAU))
+    heat = warmth(place_ns, STEP, Heating(0.0, TAU))
     at_ns = np.array([1100, 1200 + round(TAU / 0.05), 2399]) * PERIOD_NS
     risen = 0.36 + (2.25 - 0.36) * (1 - math.exp(-1))
-    np.testing.assert_allclose(found.at(at_ns), [0.36, risen, 2.25], rtol=0.01)
+    np.testing.assert_allclose(heat.at(at_ns), [0.36, risen, 2.25], rtol=0.01)
 
 
 def point(true_a, reading_a, course=None, digits=1e-4, reading_u=2e-5):
@@ -102,13 +102,13 @@ def ladder(most_a=1.5, per_a2=PER_A2, tau_s=TAU, gain=1.0, drift=0.0):
     moving = 1 + drift * np.exp(-np.arange(count) / 400)
     true_a = np.concatenate([level * moving for level in levels_a])
     cells = Cells.of(trace_of(heated(true_a, per_a2, tau_s) * gain))
-    found = []
+    points = []
     for number, level_a in enumerate(levels_a):
         start_ns, end_ns = number * count * PERIOD_NS, (number + 1) * count * PERIOD_NS - PERIOD_NS
         course = PointCourse.of(cells, start_ns, end_ns)
         kept = course.reading_a[round(course.reading_a.size * 2 / 3) :].mean()
-        found.append(point(level_a, kept, course))
-    return found
+        points.append(point(level_a, kept, course))
+    return points
 
 
 def calibrated(taken, bounds=BOUNDS):
@@ -136,28 +136,28 @@ def test_the_time_constant_comes_from_how_the_readings_creep():
 
 
 def test_a_shunt_that_does_not_heat_up_leaves_the_time_constant_open():
-    heating = time_constant([each.course for each in ladder(per_a2=0.0)], 0.0)
+    heating = time_constant([load_point.course for load_point in ladder(per_a2=0.0)], 0.0)
     assert heating.ln_tau_u == pytest.approx(LN_TAU_U, rel=0.05)
     assert heating.tau_s == pytest.approx(TAU_S, rel=0.05)
 
 
 def test_loads_that_creep_by_themselves_do_not_pass_for_a_time_constant():
     """A resistor that heats up, too: what two meters in series see of it is taken out."""
-    alone = time_constant([each.course for each in ladder(drift=5e-3)], PER_A2)
+    alone = time_constant([load_point.course for load_point in ladder(drift=5e-3)], PER_A2)
     assert alone.ln_tau_u > 3 * calibrated(ladder()).calibration.heating.ln_tau_u
-    creeping = [each.course for each in ladder(drift=5e-3)]
-    of_load = [each.course for each in ladder(per_a2=0.0, drift=5e-3)]
+    creeping = [load_point.course for load_point in ladder(drift=5e-3)]
+    of_load = [load_point.course for load_point in ladder(per_a2=0.0, drift=5e-3)]
     both = [one.beside(other) for one, other in zip(creeping, of_load, strict=True)]
     assert time_constant(both, PER_A2).tau_s == pytest.approx(TAU, rel=0.1)
 
 
 def test_points_too_short_for_the_heat_are_a_line_and_its_doubt_stays_in_the_budget():
-    taken = [replace(each, course=None, warmth_a2=None) for each in ladder(per_a2=0.0)]
+    taken = [replace(load_point, course=None, warmth_a2=None) for load_point in ladder(per_a2=0.0)]
     made = calibrated(taken).calibration
     assert made.heating.per_a2 == 0.0 and made.heats
     cold = calibrated(taken, replace(BOUNDS, heating_max_per_a2=0.0)).calibration
     assert made.power_u(1.4, 5.0) > 1.1 * cold.power_u(1.4, 5.0)
-    heated_points = [replace(each, course=None, warmth_a2=None) for each in ladder(3.0)]
+    heated_points = [replace(load_point, course=None, warmth_a2=None) for load_point in ladder(3.0)]
     with pytest.raises(CalibrationFault, match="or the shunt warmed up: take points of 60 s"):
         calibrated(heated_points)
 
@@ -188,14 +188,14 @@ def test_the_heatings_part_of_the_budget_is_what_another_heating_would_change():
     u = 1e-4
     covariance = tuple(tuple(u**2 if row == column == 4 else 0.0 for column in range(5)) for row in range(5))
     calibration = replace(known(), covariance=covariance, heating=Heating(PER_A2, TAU, 0.2))
-    found = window_energy_j(calibration.apply(read), window, replace(BOUNDS, calibration=calibration))
+    energy = window_energy_j(calibration.apply(read), window, replace(BOUNDS, calibration=calibration))
 
     def energy_j(heating):
         return window_energy_j(replace(calibration, heating=heating).apply(read), window, BOUNDS).energy.value
 
     by_size = (energy_j(Heating(PER_A2 + u, TAU)) - energy_j(Heating(PER_A2 - u, TAU))) / 2
-    late, early = (energy_j(Heating(PER_A2, TAU * math.exp(each))) for each in (0.2, -0.2))
-    assert found.budget.parts["heating"] == pytest.approx(math.hypot(by_size, (late - early) / 2), rel=0.02)
+    late, early = (energy_j(Heating(PER_A2, TAU * math.exp(log_ratio))) for log_ratio in (0.2, -0.2))
+    assert energy.budget.parts["heating"] == pytest.approx(math.hypot(by_size, (late - early) / 2), rel=0.02)
 
 
 def test_a_shunt_of_another_kind_is_bounded_by_what_is_stated_of_it():
@@ -212,9 +212,9 @@ def test_a_wire_behind_the_sense_point_is_taken_off_where_it_is_known_and_doubte
     assert unknown.budget.parts["wire"] == pytest.approx(0.02 / 3**0.5 * 1.69 * seconds)
     assert window_energy_j(trace, window, BOUNDS.wired(0.0)).budget.parts["wire"] == 0.0
     stated = BOUNDS.wired(0.01)
-    found = window_energy_j(trace.behind(stated.wire_ohm), window, stated)
-    assert found.energy.value == pytest.approx(unknown.energy.value - 0.01 * 1.69 * seconds)
-    assert found.budget.parts["wire"] == pytest.approx(0.2 * 0.01 / 3**0.5 * 1.69 * seconds)
+    corrected = window_energy_j(trace.behind(stated.wire_ohm), window, stated)
+    assert corrected.energy.value == pytest.approx(unknown.energy.value - 0.01 * 1.69 * seconds)
+    assert corrected.budget.parts["wire"] == pytest.approx(0.2 * 0.01 / 3**0.5 * 1.69 * seconds)
 
 
 @pytest.mark.parametrize("true_a", [0.5, 1.0, 1.5])
@@ -222,5 +222,5 @@ def test_a_calibrated_meter_with_a_heated_shunt_is_as_uncertain_a_reference_as_i
     made = calibrated(ladder()).calibration
     reference = other_meter("sensor 1", replace(BOUNDS, calibration=made))
     at = made.sensitivity(true_a, made.steady_warmth_a2(true_a))
-    u_a = math.hypot(*(each for _, each in made.contributions(at).values()))
+    u_a = math.hypot(*(part_u for _, part_u in made.contributions(at).values()))
     assert reference.current_u_a(true_a) == pytest.approx(u_a, rel=0.3)

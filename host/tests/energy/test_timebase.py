@@ -31,12 +31,12 @@ def steady(ppm: float, low_a: float = 0.4, high_a: float = 0.8) -> PowerTrace:
 def test_a_resonator_5000_ppm_off_changes_no_energy(ppm):
     trace, board_to_meter = steady(ppm), map_to_meter(ppm)
     window = Window.on_meter(board_to_meter, 11 * SECOND_NS, 19 * SECOND_NS)
-    found = window_energy_j(trace, window, SENSOR)
+    energy = window_energy_j(trace, window, SENSOR)
     assert window.duration_s == pytest.approx(8.0, rel=1e-9)
-    assert found.energy.value == pytest.approx(8.0 * 4.0, rel=1e-6)
-    assert found.mean_power_w == pytest.approx(4.0, rel=1e-6)
-    assert found.timebase.clock == "board"
-    assert found.budget.parts["timebase"] == pytest.approx(32.0 * CRYSTAL_ERROR_MAX / math.sqrt(3), rel=1e-6)
+    assert energy.energy.value == pytest.approx(8.0 * 4.0, rel=1e-6)
+    assert energy.mean_power_w == pytest.approx(4.0, rel=1e-6)
+    assert energy.timebase.clock == "board"
+    assert energy.budget.parts["timebase"] == pytest.approx(32.0 * CRYSTAL_ERROR_MAX / math.sqrt(3), rel=1e-6)
 
 
 @pytest.mark.parametrize("ppm", [-5000, 5000])
@@ -55,10 +55,10 @@ def test_a_window_on_the_meters_clock_takes_its_seconds_from_the_host_and_its_do
     trace = steady(4000)
     meter_to_host = map_to_meter(4000, "host", u_rate=3e-6).inverse()
     window = Window.of_meter(trace.meter_ns[5], trace.meter_ns[18_000], meter_to_host)
-    found = window_energy_j(trace, window, SENSOR)
+    energy = window_energy_j(trace, window, SENSOR)
     assert window.duration_s == pytest.approx((18_000 - 5) * 532e-6, rel=1e-8)
-    assert found.timebase.clock == "host"
-    assert found.timebase.relative_u == pytest.approx(
+    assert energy.timebase.clock == "host"
+    assert energy.timebase.relative_u == pytest.approx(
         math.hypot(CRYSTAL_ERROR_MAX / math.sqrt(3), 3e-6), rel=0.01
     )
 
@@ -75,8 +75,8 @@ def test_seconds_that_only_the_meter_told_are_as_good_as_its_oscillator():
 
 def test_a_power_has_no_timebase_in_it():
     trace = steady(0)
-    found = window_energy_j(
+    energy = window_energy_j(
         trace, Window.of_meter(0, 9 * SECOND_NS, None), replace(SENSOR, clock_error_max=0.3)
     )
-    assert found.energy.relative_u > 0.3
-    assert found.power.relative_u < 0.02
+    assert energy.energy.relative_u > 0.3
+    assert energy.power.relative_u < 0.02

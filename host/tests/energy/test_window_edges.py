@@ -25,7 +25,7 @@ def error_and_u_j(
 ) -> tuple[float, float]:
     """Error of the energy between two marks at which the load changes, the window `late` samples after them."""
     cells = recorded(start, end, inside_a)
-    edges_ns = [round((each + late) * PERIOD_NS) for each in (start, end)]
+    edges_ns = [round((edge + late) * PERIOD_NS) for edge in (start, end)]
     truth_j = inside_a * VOLTS * (end - start) * PERIOD_NS * 1e-9
     return float(cells.power.between(*edges_ns)) - truth_j, alignment_u_j(cells, *edges_ns, u_ns, 0.0)
 
@@ -68,11 +68,11 @@ def test_steps_to_opposite_sides_do_not_add_up():
 @pytest.mark.parametrize("pairs", [False, True])
 def test_the_energy_of_a_marked_phase_holds_the_truth(pairs):
     """Phases of 5 to 500 ms, the map off by what it says: 384 figures a mode."""
-    found = [
+    results = [
         one
         for map_u_s in (2e-6, 20e-6)
         for n in range(6)
         for one in trials(1 + 1000 * n, pairs=pairs, own_power=True, map_u_s=map_u_s)
     ]
-    assert sum(one.held for one in found) >= 0.94 * len(found)
-    assert np.median([one.relative_u for one in found]) < (0.02 if pairs else 0.005)
+    assert sum(one.held for one in results) >= 0.94 * len(results)
+    assert np.median([one.relative_u for one in results]) < (0.02 if pairs else 0.005)
