@@ -386,15 +386,15 @@ def test_doctor_examines_a_board_behind_ssh(sshd, tmp_path):
         "ssd": Medium("/mnt", "/dev/nothing"),
     }
     described = RigDevice(f"ssh:{sshd.target}", "gpio:/dev/no-chip:1", storage, tuple(sshd.options()))
-    found = {check.about: check for check in examine_board("rpi4", described, BUILDS)}
-    wells = {about: check.well for about, check in found.items()}
+    checks = {check.about: check for check in examine_board("rpi4", described, BUILDS)}
+    wells = {about: check.well for about, check in checks.items()}
     assert wells["rpi4"]
     assert wells["rpi4 loader"]
     assert wells["rpi4 sd"]
     assert not wells["rpi4 emmc"]
     assert not wells["rpi4 ssd"]
     assert not wells["rpi4 sync"]
-    assert "probe gpio" in found["rpi4 sync"].remedy
+    assert "probe gpio" in checks["rpi4 sync"].remedy
 
 
 def test_doctor_shows_sshs_own_line_for_a_board_that_lets_nobody_in(sshd):

@@ -91,8 +91,10 @@ def test_a_stock_images_sensors_are_read(shell, board: ZooBoard, tmp_path):
     assert report.before["frequencies_khz"] == (1200000,)
     assert report.before["free_bytes"] > 0
     assert report.before["fan_state"] == (1 if board.fan else None)
-    told = (bool(board.throttled) and bool(find_profile(board.profile).throttled)) or board.rpi_volt
-    assert bool(report.unknown) == (not told)
+    reports_throttling = (
+        bool(board.throttled) and bool(find_profile(board.profile).throttled)
+    ) or board.rpi_volt
+    assert bool(report.unknown) == (not reports_throttling)
 
 
 @each_of([board for board in ZOO if board.profile == "rpi-zero2w"])
@@ -101,11 +103,11 @@ def test_wifi_is_kept_unless_the_connection_is_known_to_be_wired(shell, board: Z
     virtual = ("lo", "tailscale0", "wg0", "tun0", "br0", "eth0.5")
     for name in ("eth0/device", "wlan0/device", "wlan0/wireless", *virtual):
         (tmp_path / "root/sys/class/net" / name).mkdir(parents=True)
-    told = read_state(shell, "sudo", cpufreq=CPUFREQ, device="", path=str(tmp_path)).of("interface")
-    assert dict(told) == {"eth0": "wired", "wlan0": "wifi", **dict.fromkeys(virtual, "virtual")}
-    assert "Wi-Fi off" in abouts(plan(state(interface=told), interface="eth0"))
+    interfaces = read_state(shell, "sudo", cpufreq=CPUFREQ, device="", path=str(tmp_path)).of("interface")
+    assert dict(interfaces) == {"eth0": "wired", "wlan0": "wifi", **dict.fromkeys(virtual, "virtual")}
+    assert "Wi-Fi off" in abouts(plan(state(interface=interfaces), interface="eth0"))
     for name in (*virtual, "gone0"):
-        kept = plan(state(interface=told), interface=name).kept
+        kept = plan(state(interface=interfaces), interface=name).kept
         assert any("Wi-Fi: it may carry the connection" in line for line in kept)
 
 
@@ -143,16 +145,16 @@ def test_doctor_says_what_is_well_and_what_to_mend(shell, board: ZooBoard, build
     monkeypatch.setattr(examine, "read_facts", partial(read_facts, journal=str(tmp_path / "journal")))
     (tmp_path / "sd").mkdir()
     described = RigDevice("ssh:pi@board", None, {"sd": Medium(str(tmp_path / "sd"))})
-    found = list(examine.examine_board(board.profile, described, builds))
-    mend = [check for check in found if not check.well]
-    assert any(board.system in check.detail for check in found)
+    checks = list(examine.examine_board(board.profile, described, builds))
+    mend = [check for check in checks if not check.well]
+    assert any(board.system in check.detail for check in checks)
     assert bool(mend) == bool(board.refused), mend
     for check in mend:
         assert board.refused in check.detail
-    pins = [check.detail for check in found if check.about.endswith("sync")]
+    pins = [check.detail for check in checks if check.about.endswith("sync")]
     if not board.refused and find_profile(board.profile).sync != "none":
         assert pins == ["/dev/gpiochip0 line 17 'GPIO17', free, now an input; character device v2"]
-    flags = [check.detail for check in found if check.about.endswith("under-voltage")]
+    flags = [check.detail for check in checks if check.about.endswith("under-voltage")]
     assert len(flags) == 1
 
 

@@ -18,14 +18,14 @@ ROOT = Path(__file__).resolve().parents[3]
 
 def commands(folder: Path) -> list[Path]:
     """Processes of the disturbance in `folder`."""
-    found = []
+    processes = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if str(folder).encode() in (process / "cmdline").read_bytes():
-                found.append(process)
+                processes.append(process)
         except OSError:
             continue
-    return found
+    return processes
 
 
 @pytest.fixture

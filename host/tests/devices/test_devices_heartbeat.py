@@ -13,7 +13,7 @@ LIMIT_S = 60
 
 
 def thread_named(name):
-    return next((each for each in threading.enumerate() if each.name == name), None)
+    return next((thread for thread in threading.enumerate() if thread.name == name), None)
 
 
 def test_beats_come_until_the_end(monkeypatch):

@@ -52,7 +52,7 @@ def test_a_database_is_loaded_once_and_every_repeat_begins_with_a_copy(rig):
         record = rig.record()
         assert record["status"] == "complete"
         assert record["plan"]["study"]["reset"] == "copy"
-        assert all(each["errors"] == 0 for name, each in record["loader"].items() if "run" in name)
+        assert all(summary["errors"] == 0 for name, summary in record["loader"].items() if "run" in name)
         [kept] = (rig.storage / "opjoule-kept").iterdir()
         assert record["found"]["kept_database"] == kept.name
         assert list(rig.storage.iterdir()) == [kept.parent]

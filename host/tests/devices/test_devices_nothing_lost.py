@@ -182,7 +182,7 @@ def test_a_journal_is_switched_back_on_the_file_system_not_on_the_devices_name(t
         "medium": [["/dev/sda", "block", "8:0"]],
     }
     [step] = [
-        each for each in plan(state(**records), medium=medium, journal="off").steps if "journal" in each.about
+        step for step in plan(state(**records), medium=medium, journal="off").steps if "journal" in step.about
     ]
     assert step.undo == ("journal_back", "on", MARK)
     [outcome] = run(prepare_script([Change("x", ("journal_back", "on", MARK))], str(tmp_path / "journal")))

@@ -95,7 +95,7 @@ def test_the_answer_to_a_local_name_is_kept_when_the_connection_needs_it():
 )
 def test_daemons_that_slew_the_boards_clock_are_stopped_and_started_again(unit):
     board = state(unit=active(unit))
-    [step] = [each for each in plan(board, services="keep").steps if unit in each.about]
+    [step] = [step for step in plan(board, services="keep").steps if unit in step.about]
     assert (step.do, step.undo) == (("systemctl", "stop", unit), ("systemctl", "start", unit))
     assert f"{unit} stopped" not in abouts(plan(board, time_daemons="keep"))
 
@@ -125,12 +125,12 @@ def test_an_upgrade_at_work_is_waited_for_and_never_stopped(tmp_path, monkeypatc
     (tmp_path / "systemctl").write_text(SYSTEMCTL)
     (tmp_path / "systemctl").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    told = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path)).of("unit")
+    units = read_state(LocalShell(), "root", cpufreq="/nowhere", device="", path=str(tmp_path)).of("unit")
     with pytest.raises(DeviceFault, match=r"^apt-daily-upgrade\.service is at work: wait until it has ended"):
-        plan(state(unit=told))
-    kept = plan(state(unit=told), services="keep")
+        plan(state(unit=units))
+    kept = plan(state(unit=units), services="keep")
     assert not [about for about in abouts(kept) if "stopped" in about]
-    ended = [[unit, now] for unit, now in told if unit != "apt-daily-upgrade.service"]
+    ended = [[unit, now] for unit, now in units if unit != "apt-daily-upgrade.service"]
     stopped = [about for about in abouts(plan(state(unit=ended))) if "stopped" in about]
     assert stopped == ["apt-daily-upgrade.timer stopped", "cups.path stopped"]
 
@@ -147,7 +147,7 @@ STILL = {"frequency_ppm": 2.0, "tick_us": 10000, "offset_s": 0.0}
         ({"offset_s": 0.0012}, {}, ["slewing the board's clock by 1200 us"]),
     ],
 )
-def test_a_clock_that_was_steered_during_a_measurement_is_told(before, after, said):
+def test_a_clock_that_was_steered_during_a_measurement_is_reported(before, after, said):
     lines = steered({**STILL, **before}, {**STILL, **after})
     assert len(lines) == len(said)
     assert all(part in line for part, line in zip(said, lines, strict=True))
@@ -469,7 +469,7 @@ def test_systemd_does_not_save_the_radios_that_a_measurement_switches_off():
     [saver] = [step for step in made.steps if "systemd-rfkill" in step.about]
     assert saver.undo == ("systemctl", "start", "systemd-rfkill.socket")
     assert about.index(saver.about) < about.index("Bluetooth off")
-    assert not [each for each in abouts(plan(board, wifi="keep", bluetooth="keep")) if "rfkill" in each]
+    assert not [line for line in abouts(plan(board, wifi="keep", bluetooth="keep")) if "rfkill" in line]
 
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99])

@@ -39,10 +39,12 @@ def medium(tmp_path):
     with disk.open("wb") as file:
         file.truncate(16 << 20)
     subprocess.run(["mkfs.ext4", "-q", disk], check=True)
-    found = subprocess.run(["losetup", "--find", "--show", disk], capture_output=True, text=True, check=False)
-    if found.returncode != 0:
-        pytest.skip(f"needs a loop device: {found.stderr.strip()}")
-    device = found.stdout.strip()
+    losetup = subprocess.run(
+        ["losetup", "--find", "--show", disk], capture_output=True, text=True, check=False
+    )
+    if losetup.returncode != 0:
+        pytest.skip(f"needs a loop device: {losetup.stderr.strip()}")
+    device = losetup.stdout.strip()
     path = tmp_path / "medium"
     mount(device, path)
     (path / f"{new_session()}-leveldb").mkdir()

@@ -152,8 +152,8 @@ def answer_hello(server: socket.socket, newest: int) -> None:
         head = connection.recv(16, socket.MSG_WAITALL)
         size, request, _, _ = struct.unpack("<iiii", head)
         connection.recv(size - len(head), socket.MSG_WAITALL)
-        told = {"ismaster": True, "minWireVersion": 0, "maxWireVersion": newest, "ok": 1.0}
-        reply = struct.pack("<iqii", 0, 0, 0, 1) + bson.encode(told)
+        hello = {"ismaster": True, "minWireVersion": 0, "maxWireVersion": newest, "ok": 1.0}
+        reply = struct.pack("<iqii", 0, 0, 0, 1) + bson.encode(hello)
         connection.sendall(struct.pack("<iiii", 16 + len(reply), 1, request, 1) + reply)
 
 
@@ -178,8 +178,8 @@ def test_a_server_that_does_not_take_the_loader_is_one_line_before_anything_is_l
         if newest:
             threading.Thread(target=answer_hello, args=(server, newest), daemon=True).start()
         path = address.format(port=server.getsockname()[1])
-        asked = ["load", "--db", "mongodb", "--path", path, "--workload", str(tmp_path / "workload")]
-        ended = subprocess.run([board_loader, *asked], capture_output=True, text=True, check=False)
+        arguments = ["load", "--db", "mongodb", "--path", path, "--workload", str(tmp_path / "workload")]
+        ended = subprocess.run([board_loader, *arguments], capture_output=True, text=True, check=False)
     assert ended.returncode == 3 and says in ended.stderr and ended.stderr.count("\n") == 1
     assert "load-start" not in ended.stdout and "secret" not in ended.stderr
 
@@ -272,10 +272,10 @@ def test_a_program_of_a_version_that_is_not_driven_is_named_before_anything_is_m
     if not complaint:
         check_server(LocalShell(), described, given)
         return
-    with pytest.raises(DeviceFault) as told:
+    with pytest.raises(DeviceFault) as fault:
         check_server(LocalShell(), described, given)
-    assert complaint in str(told.value) and str(told.value).count("\n") == 0
-    assert str(told.value).endswith(described.get)
+    assert complaint in str(fault.value) and str(fault.value).count("\n") == 0
+    assert str(fault.value).endswith(described.get)
 
 
 def test_a_path_of_the_user_that_is_no_program_and_a_port_that_is_taken_are_named(program):
@@ -297,9 +297,9 @@ def test_the_newest_of_several_versions_is_found(shell, tmp_path):
         programs={"engine-x": (f"{tmp_path}/*/engine",)},
         version=("{engine-x}", "--version"),
     )
-    found = find_programs(shell, made)
-    assert found == {"engine-x": f"{tmp_path}/15/engine"}
-    assert program_version(shell, made, found) == "15.18"
+    programs = find_programs(shell, made)
+    assert programs == {"engine-x": f"{tmp_path}/15/engine"}
+    assert program_version(shell, made, programs) == "15.18"
 
 
 def test_a_server_has_an_account_and_a_password_of_its_own():
@@ -334,15 +334,15 @@ def test_a_server_has_an_account_and_a_password_of_its_own():
             raw=place,
         )
         try:
-            own = data / "server"
-            assert (own / "prepared").exists()
-            told = (own / "ready").read_text().split()
-            assert told[0] == str(own.stat().st_uid)
+            server_data = data / "server"
+            assert (server_data / "prepared").exists()
+            user_id, password = (server_data / "ready").read_text().split()
+            assert user_id == str(server_data.stat().st_uid)
             if os.getuid() == 0:
-                assert told[0] != "0"
+                assert user_id != "0"
             passfile = Path(server.url.partition("passfile=")[2])
-            assert passfile.read_text() == f"*:*:*:*:{told[1]}\n" and len(told[1]) == 32
-            assert passfile.stat().st_mode & 0o077 == 0 and own.stat().st_mode & 0o077 == 0
+            assert passfile.read_text() == f"*:*:*:*:{password}\n" and len(password) == 32
+            assert passfile.stat().st_mode & 0o077 == 0 and server_data.stat().st_mode & 0o077 == 0
         finally:
             server.stop()
             probe.close()
@@ -350,17 +350,17 @@ def test_a_server_has_an_account_and_a_password_of_its_own():
 
 
 def test_every_database_has_a_title_and_says_how_it_is_asynchronous(capsys):
-    for each in known_databases():
-        assert each.title and each.asynchronous and each.settled
-        assert each.get or each.kind == "loader"
-        if each.server:
-            assert f"{{{next(iter(each.programs))}}}" in each.server.start
+    for database in known_databases():
+        assert database.title and database.asynchronous and database.settled
+        assert database.get or database.kind == "loader"
+        if database.server:
+            assert f"{{{next(iter(database.programs))}}}" in database.server.start
     assert main(["databases"]) == 0
     said = capsys.readouterr().out
-    assert all(f"{each.title}: " in said for each in known_databases())
+    assert all(f"{database.title}: " in said for database in known_databases())
     assert main(["databases", "--json"]) == 0
-    assert {each["name"] for each in json.loads(capsys.readouterr().out)} == {
-        each.name for each in known_databases()
+    assert {entry["name"] for entry in json.loads(capsys.readouterr().out)} == {
+        database.name for database in known_databases()
     }
 
 

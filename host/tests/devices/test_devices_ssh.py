@@ -228,13 +228,17 @@ def test_the_name_behind_an_alias_is_the_one_that_ssh_connects_to(sshd):
 
 
 def test_options_in_their_private_file_come_before_the_users_own_file(tmp_path):
-    own, config = tmp_path / "own config", tmp_path / "options"
-    own.write_text("Host board\n  HostName 10.0.0.1\n  Port 2222\n  User pi\n")
-    options = options_in_file(["-4", "-F", str(own), "-o", "Port=99", "-i", "key", "-oUser=me"], config)
+    user_config, config = tmp_path / "own config", tmp_path / "options"
+    user_config.write_text("Host board\n  HostName 10.0.0.1\n  Port 2222\n  User pi\n")
+    options = options_in_file(
+        ["-4", "-F", str(user_config), "-o", "Port=99", "-i", "key", "-oUser=me"], config
+    )
     assert options == ["-F", str(config), "-4", "-i", "key"]
     assert config.stat().st_mode & 0o777 == 0o600
-    told = subprocess.run(["ssh", "-G", *options, "board"], capture_output=True, text=True, check=True).stdout
-    assert {"hostname 10.0.0.1", "port 99", "user me"} <= set(told.splitlines())
+    settings = subprocess.run(
+        ["ssh", "-G", *options, "board"], capture_output=True, text=True, check=True
+    ).stdout
+    assert {"hostname 10.0.0.1", "port 99", "user me"} <= set(settings.splitlines())
 
 
 @pytest.mark.parametrize("options", [[], ["-p", "22"], ["-F", "/no/such/file", "-o", "Port=99"]])
@@ -245,7 +249,7 @@ def test_without_settings_and_with_a_file_that_is_missing_the_options_stay(tmp_p
 def test_no_key_is_taken_from_anywhere_but_known_hosts(sshd):
     connection = SshConnection(sshd.target, sshd.options())
     try:
-        asked = subprocess.run(
+        settings = subprocess.run(
             [*connection.command(["true"])[:-3], "-G", sshd.target],
             capture_output=True,
             text=True,
@@ -254,4 +258,4 @@ def test_no_key_is_taken_from_anywhere_but_known_hosts(sshd):
     finally:
         connection.close()
     kept = {"stricthostkeychecking true", "updatehostkeys false", "verifyhostkeydns false"}
-    assert kept | {"nohostauthenticationforlocalhost no"} <= set(asked)
+    assert kept | {"nohostauthenticationforlocalhost no"} <= set(settings)

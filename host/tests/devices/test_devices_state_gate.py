@@ -43,7 +43,7 @@ def test_an_answer_of_the_board_is_read():
     assert StateReading.parse("- - - - 1 2 -") == StateReading(None, None, None, (), 1, 2)
 
 
-def test_a_fan_that_was_switched_during_the_run_is_told_with_the_setting_that_holds_it():
+def test_a_fan_that_was_switched_during_the_run_is_reported_with_the_setting_that_holds_it():
     [line] = fan_notes([reading(fan_state=0), reading(fan_state=2), reading(fan_state=1)])
     assert "between the steps 0 and 2" in line and "fan = 2" in line
     assert fan_notes([reading(fan_state=1), reading(fan_state=1), reading()]) == []
@@ -155,17 +155,17 @@ def readings(shares: list[float]) -> Iterator[StateReading]:
     return (StateReading(None, None, None, (), used, 1000 * at) for at, used in enumerate(busy))
 
 
-@pytest.mark.parametrize(("busy", "found"), [(0, 0.02), (3, 0.02), (40, 0.5)])
-def test_a_board_that_is_busy_for_a_moment_after_the_login_is_waited_for(busy, found):
+@pytest.mark.parametrize(("busy", "share"), [(0, 0.02), (3, 0.02), (40, 0.5)])
+def test_a_board_that_is_busy_for_a_moment_after_the_login_is_waited_for(busy, share):
     read = readings([0.0, *[0.5] * busy, *[0.02] * 60])
     others, _ = quiet_stretch(lambda: next(read), lambda: 0.0, lambda seconds: None)
-    assert others == found
+    assert others == share
     assert bool(broken_before(others, 1 << 40)) == (busy == 40)
 
 
 def test_what_the_measuring_program_uses_on_its_own_board_is_not_other_programs():
-    read, own = readings([0.5] * 60), count(0, 480)
-    others, _ = quiet_stretch(lambda: next(read), lambda: next(own), lambda seconds: None)
+    read, own_ticks = readings([0.5] * 60), count(0, 480)
+    others, _ = quiet_stretch(lambda: next(read), lambda: next(own_ticks), lambda seconds: None)
     assert others == pytest.approx(0.02)
     assert own_busy_ticks(LocalShell()) > 0
 

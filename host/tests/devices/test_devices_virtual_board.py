@@ -275,5 +275,5 @@ def test_after_a_power_cut_in_mid_run_the_board_is_put_back(machine, tmp_path):
 
 def without_boot(lines: list[str]) -> list[str]:
     """A listing without what a reboot itself changes: services that run now and then, and what a boot works out."""
-    own = (".service", ".timer")
-    return [line for line in lines if not line.endswith(own) and "reserve_kbytes" not in line]
+    suffixes = (".service", ".timer")
+    return [line for line in lines if not line.endswith(suffixes) and "reserve_kbytes" not in line]

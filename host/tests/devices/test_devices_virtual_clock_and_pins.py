@@ -192,11 +192,11 @@ def slewed(image, tmp_path_factory):
     """A measurement in which the board's clock begins to run 500 ppm faster as the run begins; (board, raw) pairs."""
     folder = tmp_path_factory.mktemp("slewed")
     out = folder / "record"
-    asked = commands.parse(
+    parsed = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "8",
          "--no-harness", "--no-blocks", "--repeats", "1"]
     )  # fmt: skip
-    plan = make_plan(asked.options)
+    plan = make_plan(parsed.options)
     virtual = virtual_rig(plan.board, root=ROOT, truth=folder / "truth.json", seed=1,
                           wanted={"time_daemons": "keep"}, sync=None, say=print)  # fmt: skip
     with virtual as rig, closing(connect(rig.machine)) as shell:
@@ -207,11 +207,11 @@ def slewed(image, tmp_path_factory):
             steps = threading.Thread(target=_slew_after_idle, args=(out, slewing), daemon=True)
             steps.start()
             with PhaseProgress(quiet=True) as progress:
-                supply = supply_of_rig(plan, None, asked.options)
+                supply = supply_of_rig(plan, None, parsed.options)
                 measure(plan, rig.board, rig.meter, out, progress, rig.facts, supply)
             steps.join()
-            told, _ = slewing.communicate("end\n", timeout=LIMIT_S)
-    return out, np.array([line.split() for line in told.splitlines()], dtype=np.int64)
+            output, _ = slewing.communicate("end\n", timeout=LIMIT_S)
+    return out, np.array([line.split() for line in output.splitlines()], dtype=np.int64)
 
 
 def _slew_after_idle(out: Path, slewing: subprocess.Popen[str]) -> None:

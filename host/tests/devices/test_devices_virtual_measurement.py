@@ -20,11 +20,11 @@ pytestmark = [pytest.mark.end_to_end, pytest.mark.thorough]
 
 
 def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) -> Path:
-    asked = commands.parse(
+    parsed = commands.parse(
         ["--db", "leveldb", "--device", "virtual", "--records", "200", "--operations", "300", "--idle", "2",
          "--no-harness", "--no-blocks", "--repeats", "1", *options]
     )  # fmt: skip
-    plan = make_plan(asked.options)
+    plan = make_plan(parsed.options)
     out = tmp_path / "record"
     virtual = virtual_rig(
         plan.board,
@@ -37,7 +37,7 @@ def measured(tmp_path: Path, *options: str, user: str = "rig", **wanted: str) ->
         user=user,
     )
     with virtual as rig, PhaseProgress(quiet=True) as progress:
-        supply = supply_of_rig(plan, None, asked.options)
+        supply = supply_of_rig(plan, None, parsed.options)
         measure(plan, rig.board, rig.meter, out, progress, rig.facts, supply)
     return out
 

@@ -71,8 +71,8 @@ def medium(tmp_path):
 
 
 def contents(folder: str | Path) -> dict[str, bytes]:
-    found = Path(folder)
-    return {str(path.relative_to(found)): path.read_bytes() for path in found.rglob("*") if path.is_file()}
+    root = Path(folder)
+    return {str(path.relative_to(root)): path.read_bytes() for path in root.rglob("*") if path.is_file()}
 
 
 def load_and_read(command: str, engine: str, place: str, rows: int) -> dict:
@@ -219,8 +219,8 @@ def test_only_kept_databases_are_found_and_removed(medium, tmp_path):
 
 
 def named(database="leveldb", loader="a" * 64, *, threads=1, seed=1, generator=None, **properties) -> str:
-    own = {"recordcount": "100", "operationcount": "5", "readproportion": "1", **properties}
-    study = YcsbStudy(find_database(database), WORKLOAD, own, threads, seed, generator=generator)
+    values = {"recordcount": "100", "operationcount": "5", "readproportion": "1", **properties}
+    study = YcsbStudy(find_database(database), WORKLOAD, values, threads, seed, generator=generator)
     return study.kept_name(loader)
 
 

@@ -76,9 +76,9 @@ def test_a_record_that_ends_well_keeps_no_room(tmp_path):
 
 
 def test_an_error_of_an_open_file_gets_its_path(tmp_path):
-    with pytest.raises(OSError) as told, naming(tmp_path / "trace"):
+    with pytest.raises(OSError) as fault, naming(tmp_path / "trace"):
         raise OSError(errno.ENOSPC, "No space left on device")
-    assert told.value.filename == str(tmp_path / "trace")
+    assert fault.value.filename == str(tmp_path / "trace")
 
 
 def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path):
@@ -110,7 +110,7 @@ def ended(running: subprocess.Popen[str]) -> str:
 @pytest.mark.rig
 @pytest.mark.end_to_end
 @pytest.mark.parametrize("after", ["load", "idle-before", "settle"])
-def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(small, after):
+def test_a_disk_that_is_full_in_mid_run_is_reported_and_what_was_recorded_stays(small, after):
     out = small / "record"
     running = start(out, "--no-harness", "--no-blocks")
     await_phase(out, after)
@@ -131,7 +131,7 @@ def test_a_disk_that_is_full_in_mid_run_is_told_and_what_was_recorded_stays(smal
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-def test_a_folder_that_is_removed_in_mid_run_is_told(tmp_path):
+def test_a_folder_that_is_removed_in_mid_run_is_reported(tmp_path):
     out = tmp_path / "record"
     running = start(out, "--no-harness", "--no-blocks")
     await_phase(out, "load")
@@ -143,7 +143,7 @@ def test_a_folder_that_is_removed_in_mid_run_is_told(tmp_path):
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
-def test_a_recording_on_a_full_disk_is_told_and_stays(small):
+def test_a_recording_on_a_full_disk_is_reported_and_stays(small):
     out = small / "record"
     write_profile(small / "profile.csv", [(0.0, 0.6)], 5.0, 600.0)
     with rig_sim(small, "--profile", str(small / "profile.csv"), pace="1"):

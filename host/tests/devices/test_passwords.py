@@ -90,20 +90,20 @@ def test_a_command_with_a_password_is_refused_without_repeating_it(text):
 def test_the_command_line_refuses_it_in_one_line(where, tmp_path):
     workload = tmp_path / "mine.properties"
     workload.write_text(f"recordcount=10\noperationcount=10\nmongodb.url={ADDRESS}\n")
-    asked = {
+    arguments = {
         "-p": ["--db", "leveldb", "-p", f"mongodb.url={ADDRESS}"],
         "workload": ["--db", "leveldb", "--workload", str(workload)],
         "command": ["command", "--dry-run", "--device", "rpi4", "--simulate", "--", "echo", ADDRESS],
     }[where]
     more = [] if where == "command" else ["--device", "rpi4", "--simulate", "--dry-run"]
-    ended = said([*asked, *more], tmp_path)
+    ended = said([*arguments, *more], tmp_path)
     assert ended.returncode == 2 and len(ended.stderr.splitlines()) == 1
     assert PLANTED not in ended.stdout + ended.stderr
 
 
-def said(asked, folder):
+def said(arguments, folder):
     return subprocess.run(
-        [sys.executable, "-m", "opjoule.cli.start", *asked],
+        [sys.executable, "-m", "opjoule.cli.start", *arguments],
         capture_output=True,
         text=True,
         check=False,
@@ -121,7 +121,7 @@ def test_a_password_in_rig_toml_is_refused(connection, tmp_path):
     assert PLANTED not in str(refused.value)
 
 
-def test_an_error_that_repeats_one_is_told_without_it(capsys):
+def test_an_error_that_repeats_one_is_reported_without_it(capsys):
     def fail() -> int:
         raise RigFault(f"cannot connect to {ADDRESS}")
 
@@ -167,12 +167,12 @@ def test_a_record_keeps_none_whatever_reaches_it(tmp_path):
 
 def command_lines(word: str) -> list[str]:
     """Command lines of all processes that hold it."""
-    found = []
+    lines = []
     for place in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
             if word in (text := place.read_bytes().replace(b"\0", b" ").decode(errors="replace")):
-                found.append(text)
-    return found
+                lines.append(text)
+    return lines
 
 
 def test_ssh_options_are_in_no_command_line(tmp_path):

@@ -67,8 +67,10 @@ def test_a_change_is_made_journalled_and_undone(board):
 
 
 def test_the_state_is_read_as_root_reads_it(board):
-    told = read_state(LocalShell(), "helper", cpufreq=f"{board}/cpu", device="/dev/null", path="/mnt/sd")
-    assert [policy[1] for policy in told.of("policy")] == ["ondemand"]
+    board_state = read_state(
+        LocalShell(), "helper", cpufreq=f"{board}/cpu", device="/dev/null", path="/mnt/sd"
+    )
+    assert [policy[1] for policy in board_state.of("policy")] == ["ondemand"]
     with pytest.raises(DeviceFault, match="does not do this: state of /etc"):
         read_state(LocalShell(), "helper", cpufreq="/x", device="", path="/etc")
     with pytest.raises(DeviceFault, match="does not do this: state of /dev/sda"):
