@@ -29,7 +29,7 @@ PHASES = [
 
 
 @pytest.fixture(scope="module")
-def found():
+def figures():
     """An SSD of 0.5 W that takes 2 W during run and settle, on a board clock 5 s ahead of the meter's."""
     meter_ns = np.arange(21_000, dtype=np.int64) * STEP_NS
     busy = (meter_ns >= 5_000_000_000) & (meter_ns < 16_000_000_000)
@@ -42,8 +42,8 @@ def found():
     return sensor_energies(PHASES, AlignedTrace(Cells.of(trace), ina219_breakout(), board_to_meter))
 
 
-def test_every_number_is_there(found):
-    assert [f"by_sensor.*.{key}" for key in found] == [each.key for each in SENSORS]
+def test_every_number_is_there(figures):
+    assert [f"by_sensor.*.{key}" for key in figures] == [quantity.key for quantity in SENSORS]
     assert {
         "run_energy_j",
         "write_back_energy_j",
@@ -52,14 +52,14 @@ def test_every_number_is_there(found):
         "power_w",
         "idle_power_w",
         "lost_samples",
-    } == set(found)
+    } == set(figures)
 
 
-def test_energy_is_that_of_the_run_and_of_settle_above_idle_and_marginal_energy_leaves_idle_out(found):
-    assert found["run_energy_j"].value == pytest.approx(10 * RUN_W, rel=1e-3)
-    assert found["energy_j"].value == pytest.approx(10 * RUN_W + (RUN_W - IDLE_W), rel=1e-3)
-    assert found["marginal_energy_j"].value == pytest.approx(11 * (RUN_W - IDLE_W), rel=1e-3)
-    assert found["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
-    assert found["idle_power_w"].value == pytest.approx(IDLE_W, rel=1e-3)
-    assert found["write_back_energy_j"].value == pytest.approx(RUN_W - IDLE_W, rel=1e-3), "in settle"
-    assert 0 < found["energy_j"].u < 0.1 * found["energy_j"].value
+def test_energy_is_that_of_the_run_and_of_settle_above_idle_and_marginal_energy_leaves_idle_out(figures):
+    assert figures["run_energy_j"].value == pytest.approx(10 * RUN_W, rel=1e-3)
+    assert figures["energy_j"].value == pytest.approx(10 * RUN_W + (RUN_W - IDLE_W), rel=1e-3)
+    assert figures["marginal_energy_j"].value == pytest.approx(11 * (RUN_W - IDLE_W), rel=1e-3)
+    assert figures["power_w"].value == pytest.approx(RUN_W, rel=1e-3)
+    assert figures["idle_power_w"].value == pytest.approx(IDLE_W, rel=1e-3)
+    assert figures["write_back_energy_j"].value == pytest.approx(RUN_W - IDLE_W, rel=1e-3), "in settle"
+    assert 0 < figures["energy_j"].u < 0.1 * figures["energy_j"].value

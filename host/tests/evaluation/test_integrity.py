@@ -66,12 +66,12 @@ def figures(answer):
 
 def test_the_small_record_is_sound(killed, finished):
     """Else the tests below would show nothing."""
-    record, found = finished
-    assert found["operations"] == OPERATIONS and found["power_w"] == pytest.approx(0.9 * 5.1, rel=0.01)
+    record, values = finished
+    assert values["operations"] == OPERATIONS and values["power_w"] == pytest.approx(0.9 * 5.1, rel=0.01)
     answer = open_answer(record)
     assert answer.record.status == "complete" and answer.record.faults == [] and answer.record.verify() == []
     assert answer.concluded.alignment.map == answer.run.clock_map_used
-    assert killed[1] == pytest.approx(found)
+    assert killed[1] == pytest.approx(values)
 
 
 def test_what_is_drawn_beside_the_analysis_is_what_the_finished_record_shows(tmp_path):
@@ -90,15 +90,15 @@ def test_checksums_of_a_killed_run_are_of_the_files_that_its_seals_were_compared
     assert record.verify() == [f"{journal}: changed since the run ended"]
 
 
-def assert_told_or_unchanged(record: Path, untouched: dict, damage: str) -> None:
+def assert_reported_or_unchanged(record: Path, untouched: dict, damage: str) -> None:
     """A report after some damage: each figure is as it was or withheld, and where one is withheld a line says why."""
     try:
         answer = reported(record)
     except OpJouleError as refusal:
         assert "\n" not in str(refusal), damage
         return
-    found = figures(answer)
-    shown = {name: value for name, value in found.items() if value is not None}
+    values = figures(answer)
+    shown = {name: value for name, value in values.items() if value is not None}
     assert shown == {name: untouched[name] for name in shown}, damage
     if shown != untouched:
         said = " ".join([answer.problem, *answer.record.faults, *(banner.text for banner in answer.banners)])
@@ -113,7 +113,7 @@ def damaged_files(record: Path) -> list[Path]:
 @pytest.mark.parametrize("which", ["killed", "finished"])
 @given(where=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7), file=st.integers(0, 1000))
 @settings(max_examples=25, deadline=None)
-def test_a_flipped_bit_anywhere_is_told_or_changes_nothing(
+def test_a_flipped_bit_anywhere_is_reported_or_changes_nothing(
     request, tmp_path_factory, which, where, bit, file
 ):
     record, untouched = request.getfixturevalue(which)
@@ -125,24 +125,26 @@ def test_a_flipped_bit_anywhere_is_told_or_changes_nothing(
         content[int(where * len(content))] ^= 1 << bit
         target.write_bytes(content)
     name = target.relative_to(into)
-    assert_told_or_unchanged(into, untouched, f"{which} {name} byte {int(where * len(content))} bit {bit}")
+    assert_reported_or_unchanged(
+        into, untouched, f"{which} {name} byte {int(where * len(content))} bit {bit}"
+    )
     shutil.rmtree(into)
 
 
 @pytest.mark.parametrize("which", ["killed", "finished"])
-def test_a_missing_file_is_told_or_changes_nothing(request, tmp_path, which):
+def test_a_missing_file_is_reported_or_changes_nothing(request, tmp_path, which):
     record, untouched = request.getfixturevalue(which)
     for number, path in enumerate(damaged_files(record)):
         into = tmp_path / str(number)
         shutil.copytree(record, into)
         (into / path.relative_to(record)).unlink()
-        assert_told_or_unchanged(into, untouched, f"{which} without {path.name}")
+        assert_reported_or_unchanged(into, untouched, f"{which} without {path.name}")
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("which", ["killed", "finished"])
 @pytest.mark.parametrize("left", [0.0, 0.3, 0.999])
-def test_a_file_that_is_cut_off_is_told(request, tmp_path, which, left):
+def test_a_file_that_is_cut_off_is_reported(request, tmp_path, which, left):
     """A killed run's trace may end early: then fewer repeats are whole, and that is said."""
     record, untouched = request.getfixturevalue(which)
     for number, path in enumerate(damaged_files(record)):
@@ -181,9 +183,9 @@ def test_a_log_that_is_not_the_loaders_takes_the_figures_per_operation_and_leave
     (record.directory / "raw/seals.csv").unlink()
     collect(record, Evidence.of(record, ended_early=False))
     answer = open_answer(record.directory)
-    found = figures(answer)
-    assert answer.record.status == "partial" and found["energy_j"] and found["marginal_energy_j"]
-    assert found["operations"] is found["energy_per_operation_j"] is found["throughput_per_s"] is None
+    values = figures(answer)
+    assert answer.record.status == "partial" and values["energy_j"] and values["marginal_energy_j"]
+    assert values["operations"] is values["energy_per_operation_j"] is values["throughput_per_s"] is None
     assert (
         answer.result["by_operation"]["value"] is None and answer.result["latency_s"]["p50"]["value"] is None
     )

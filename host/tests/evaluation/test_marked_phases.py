@@ -33,8 +33,8 @@ def test_marked_phases_come_in_order_and_may_overlap_and_come_again():
         *(begin("run", 100), begin("load", 110), begin("index", 150), end("load", 200), end("index", 250)),
         *(begin("load", 300), end("load", 400), end("run", 900)),
     ]
-    found, wrong = marked_phases(marks, [IDLE, RUN])
-    assert found == [marked("load", 110, 200), marked("index", 150, 250), marked("load", 300, 400)]
+    phases, wrong = marked_phases(marks, [IDLE, RUN])
+    assert phases == [marked("load", 110, 200), marked("index", 150, 250), marked("load", 300, 400)]
     assert wrong == []
 
 

@@ -58,9 +58,9 @@ PLAIN_LANGUAGE = Quantities((*COMMON, NEW))
 def a_repeat():
     """Ten seconds of 4 W between idle at 3 W, one clock; a thousand operations of 1 to 1,000 us."""
     numbers = range(30_000)
-    power_w = [RUN_W if 10_000 <= each < 20_000 else IDLE_W for each in numbers]
+    power_w = [RUN_W if 10_000 <= number < 20_000 else IDLE_W for number in numbers]
     trace = PowerTrace.of(
-        [each * 1_000_000 for each in numbers], [w / 5 for w in power_w], [5.0] * 30_000, []
+        [number * 1_000_000 for number in numbers], [w / 5 for w in power_w], [5.0] * 30_000, []
     )
     phases = [
         usual_phase(name, 1, int(start_s * 1e9), int(end_s * 1e9))
@@ -71,7 +71,7 @@ def a_repeat():
     clock = ClockMap("board", "meter", 0, 0, 1.0, 1e3, 1e-9, "sync-edges", 100.0, 30)
     energy = repeat_energy(AlignedTrace(Cells.of(trace), ina219_breakout(), clock), phases, 1)
     operations = OperationTable.empty(1000)
-    operations.duration_ns[:] = [1000 * (each + 1) for each in range(1000)]
+    operations.duration_ns[:] = [1000 * (rank + 1) for rank in range(1000)]
     return Repeat(1, energy, RUN_S, 1.0, 1000, operations)
 
 
@@ -98,9 +98,9 @@ def printed(directory, width=100):
 def test_a_new_quantity_is_computed_for_each_repeat_and_over_all():
     one = a_repeat()
     figures = [WITH_NEW.figures(one), WITH_NEW.figures(replace(one, run_s=RUN_S / 2))]
-    found = WITH_NEW.over_repeats(figures)["marginal_power_w"]
-    assert isinstance(found, Measured)
-    assert found.value == pytest.approx(1.5 * (RUN_W - IDLE_W), rel=0.01)
+    mean = WITH_NEW.over_repeats(figures)["marginal_power_w"]
+    assert isinstance(mean, Measured)
+    assert mean.value == pytest.approx(1.5 * (RUN_W - IDLE_W), rel=0.01)
     assert by_repeat(figures)["marginal_power_w"].values == pytest.approx([1.0, 2.0], rel=0.01)
 
 
@@ -158,15 +158,17 @@ def test_the_documented_tables_are_those_of_the_code():
 
 def test_every_quantity_is_documented():
     page = quantities_page.markdown()
-    documented = {each.key for table in quantities_page.TABLES.values() for each in table}
-    assert documented == {each.key for each in YCSB}
-    assert all(f"{each.key.rpartition('.')[2]}`" in page and each.meaning in page for each in YCSB)
+    documented = {quantity.key for table in quantities_page.TABLES.values() for quantity in table}
+    assert documented == {quantity.key for quantity in YCSB}
+    assert all(
+        f"{quantity.key.rpartition('.')[2]}`" in page and quantity.meaning in page for quantity in YCSB
+    )
 
 
 def test_every_quantity_says_what_it_is():
-    assert [each.key for each in YCSB if not each.meaning] == []
-    known = {each.key for each in YCSB}
-    named = {path for each in YCSB if each.line for path in quantities_named(each.line[1])}
+    assert [quantity.key for quantity in YCSB if not quantity.meaning] == []
+    known = {quantity.key for quantity in YCSB}
+    named = {path for quantity in YCSB if quantity.line for path in quantities_named(quantity.line[1])}
     assert named <= known
 
 
@@ -176,10 +178,10 @@ def quantities_named(note):
 
 def test_a_study_without_operations_needs_none_of_their_keys(tmp_path, study_of):
     study_of(PLAIN_LANGUAGE)
-    own = {each.top for each in (*OPERATIONS, *KEY_VALUE)}
-    entries = {key: entry for key, entry in result_with(PLAIN_LANGUAGE).items() if key not in own}
+    keys = {quantity.top for quantity in (*OPERATIONS, *KEY_VALUE)}
+    entries = {key: entry for key, entry in result_with(PLAIN_LANGUAGE).items() if key not in keys}
     contents = result_json(entries, simulated=True, quantities=PLAIN_LANGUAGE)
-    assert not own & contents.keys()
+    assert not keys & contents.keys()
     make_record(tmp_path)
     put_result(tmp_path, contents)
     names = [line.split("  ")[0].strip() for line in printed(tmp_path).splitlines()]
@@ -190,8 +192,8 @@ def test_a_study_without_operations_needs_none_of_their_keys(tmp_path, study_of)
 
 
 def test_a_study_may_give_energies_by_phase_of_any_name():
-    own = Definition("by_phase.*.energy_j", "J", Topic.PART, meaning="by phase", required=False)
-    table = Quantities((*YCSB, own))
+    definition = Definition("by_phase.*.energy_j", "J", Topic.PART, meaning="by phase", required=False)
+    table = Quantities((*YCSB, definition))
     result_json(RESULT, simulated=True, quantities=table)
     good = {"by_phase": {"query 1": {"energy_j": Measured(1.0, 0.1, "J"), "duration_s": Measured(1, 0, "s")}}}
     result_json(RESULT | good, simulated=True, quantities=table)
@@ -227,8 +229,8 @@ def test_without_a_log_the_loaders_own_count_stands_in():
 def test_what_an_operation_costs_is_the_energy_over_their_number():
     figures = YCSB.figures(a_repeat())
     for key in ("energy_j", "marginal_energy_j"):
-        each = figures[key.replace("_j", "_per_operation_j")]
-        assert each.value == figures[key].value / 1000
+        per_operation = figures[key.replace("_j", "_per_operation_j")]
+        assert per_operation.value == figures[key].value / 1000
         assert set(YCSB.get(key.replace("_j", "_per_operation_j")).rests_on) == {
             ENERGY,
             ABOVE_IDLE,
@@ -237,7 +239,7 @@ def test_what_an_operation_costs_is_the_energy_over_their_number():
 
 
 def test_what_is_compared_between_conditions_starts_with_the_energy_of_an_operation():
-    assert [each.key for each in YCSB.shown("compared")][:3] == [
+    assert [quantity.key for quantity in YCSB.shown("compared")][:3] == [
         *("energy_per_operation_j", "marginal_energy_per_operation_j", "power_w")
     ]
 
@@ -247,12 +249,12 @@ def test_a_memory_that_no_sample_saw_is_missing_and_not_0_bytes():
     columns = {"board_ns": pa.array([0, 10**9]), "rss_bytes": pa.array([0, 0])}
     cycle = Cycle(usual_phase("run", 1, 0, 10**9), None, ())
     repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
-    found = counter(repeat, "memory", "B")
-    assert isinstance(found, Missing) and "no sample saw" in found.reason
+    memory = counter(repeat, "memory", "B")
+    assert isinstance(memory, Missing) and "no sample saw" in memory.reason
 
 
-@pytest.mark.parametrize(("settles", "written"), [(True, 4e6), (False, 3e6)])
-def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles, written):
+@pytest.mark.parametrize(("settles", "written_bytes"), [(True, 4e6), (False, 3e6)])
+def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles, written_bytes):
     time_ns = np.arange(0, 50, dtype=np.int64) * 10**9
     columns = {
         "board_ns": time_ns,
@@ -261,15 +263,15 @@ def test_bytes_are_those_of_run_and_settle_and_not_of_the_idle_after_it(settles,
     settle = usual_phase("settle", 1, 8 * 10**9, 13 * 10**9) if settles else None
     cycle = Cycle(usual_phase("run", 1, 5 * 10**9, 8 * 10**9), settle, ())
     repeat = SimpleNamespace(samples=SystemSamples.of_cycle(pa.table(columns), cycle, 4))
-    assert counter(repeat, "written", "B").value == written
+    assert counter(repeat, "written", "B").value == written_bytes
 
 
 @pytest.mark.parametrize(("harness_u_j", "u_j"), [(0.3, 0.5), (None, None)])
 def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtracted(harness_u_j, u_j):
     share = Share(6.0, 3.0, "collinear")
-    found = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None)
+    attribution = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None)
     harness = Figure(2.0, "J", harness_u_j, "clipped")
-    left = unseparated(SimpleNamespace(attribution=found, harness=harness))
+    left = unseparated(SimpleNamespace(attribution=attribution, harness=harness))
     assert left.value == pytest.approx(8.0)
     assert left.standard_u == (None if u_j is None else pytest.approx(u_j))
 
@@ -280,8 +282,8 @@ def test_what_cannot_be_told_apart_is_as_uncertain_as_the_harness_that_is_subtra
 )
 def test_a_result_says_so_if_operations_waited(waited, slower, words):
     share = Share(6.0, 3.0)
-    found = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None, waited=waited)
-    repeats = [SimpleNamespace(attribution=each) for each in (Missing("no idle", "J"), found)]
+    attribution = Attribution({"read": share}, share, {}, Share(10.0, 0.4), 10, None, None, waited=waited)
+    repeats = [SimpleNamespace(attribution=outcome) for outcome in (Missing("no idle", "J"), attribution)]
     said = waiting_warnings(repeats, slower)
     assert len(said) == bool(words)
     assert all(word in said[0] for word in words) and not any("()" in line for line in said)

@@ -108,9 +108,9 @@ def test_a_recording_as_json_lists_the_faults_of_its_record(tmp_path, capsys):
     with SoftwareMeter(frames=100) as device:
         device.source.full_scale = True
         assert recorded_from(device, tmp_path / "current", as_json=True) == FAULTY_EXIT
-    told = json.loads(capsys.readouterr().out)
-    assert told["faults"] == RunRecord.open(tmp_path / "current").faults
-    assert "smaller shunt" in told["faults"][0] and told["meter_faults"] == []
+    result = json.loads(capsys.readouterr().out)
+    assert result["faults"] == RunRecord.open(tmp_path / "current").faults
+    assert "smaller shunt" in result["faults"][0] and result["meter_faults"] == []
 
 
 def sentence(options):

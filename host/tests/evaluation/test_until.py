@@ -97,8 +97,8 @@ def runs(*seconds):
     return [usual_phase("run", number, 0, round(length * 1e9)) for number, length in enumerate(seconds, 1)]
 
 
-def longer(operations, **asked):
-    return lambda times, run_s: YCSB.longer(run_json(asked=asked), times, run_s, operations)
+def longer(operations, **options):
+    return lambda times, run_s: YCSB.longer(run_json(asked=options), times, run_s, operations)
 
 
 def test_a_run_of_200_operations_is_warned_of_with_the_number_that_would_do():

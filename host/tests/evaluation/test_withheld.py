@@ -27,8 +27,10 @@ COUNTED = {
 
 
 def entries():
-    numbers = {each.key: Measured(1.0, 0.1, each.unit) for each in YCSB if "." not in each.key}
-    groups = {each.top: {} for each in YCSB if "." in each.key}
+    numbers = {
+        quantity.key: Measured(1.0, 0.1, quantity.unit) for quantity in YCSB if "." not in quantity.key
+    }
+    groups = {quantity.top: {} for quantity in YCSB if "." in quantity.key}
     by_repeat = {key: {} for key in ("energy_j", "latency_s.p99", "power_w", "duration_s")}
     return numbers | groups | {"by_repeat": by_repeat}
 
@@ -47,7 +49,7 @@ def test_what_a_fault_makes_wrong_is_missing_with_the_fault_as_its_reason(group,
     for key in goes:
         assert kept[key] is None or kept[key].reason == "withheld: settle limit reached"
     assert all(kept[key] == given[key] for key in given if key not in goes and key != "by_repeat")
-    assert set(kept["by_repeat"]) == {each for each in given["by_repeat"] if each.split(".")[0] not in goes}
+    assert set(kept["by_repeat"]) == {key for key in given["by_repeat"] if key.split(".")[0] not in goes}
 
 
 def test_a_missing_number_keeps_its_unit():
@@ -77,7 +79,7 @@ def test_json_tells_faults_on_stderr(tmp_path, capsys):
     record.finish("complete")
     record.add_fault("the board was throttled", withholds=(ENERGY,))
     print_outcome(record, tmp_path, json=True)
-    told = capsys.readouterr()
-    assert told.out == "{}"
-    assert told.err.endswith(": fault: the board was throttled\n")
-    assert told.err.count("throttled") == 1
+    output = capsys.readouterr()
+    assert output.out == "{}"
+    assert output.err.endswith(": fault: the board was throttled\n")
+    assert output.err.count("throttled") == 1
