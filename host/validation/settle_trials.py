@@ -74,7 +74,7 @@ BOARDS: Boards = {
 }
 
 
-class Desk:
+class GrowingTrace:
     """Power trace that grows while settle sleeps."""
 
     def __init__(self, power_w: np.ndarray, start_s: float) -> None:
@@ -99,7 +99,7 @@ class Desk:
             mock.patch.object(settling.time, "monotonic", lambda: self.now_s),
             mock.patch.object(settling.time, "sleep", self.sleep),
         ):
-            return waiting.wait(rest, 0, written=True), self.now_s
+            return waiting.wait(rest, 0, synced=True), self.now_s
 
 
 def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, bool, bool]:
@@ -110,12 +110,12 @@ def trial(kind: str, idle_s: float, tail_w: float, seed: int) -> tuple[bool, boo
     power_w = BOARDS[kind](rng, at_s, idle_s)
     power_w = power_w + np.where((at_s >= idle_s) & (at_s < ended_s), 1.0, 0.0)
     power_w = power_w + np.where((at_s >= ended_s) & (at_s < ended_s + TAIL_LASTS_S), tail_w, 0.0)
-    desk = Desk(power_w, ended_s)
+    trace = GrowingTrace(power_w, ended_s)
     lead_in_ns, idle_ns = round(min(idle_s / 3, 10.0) * 1e9), round(idle_s * 1e9)
-    rest = Rest.of(desk.history, lead_in_ns, idle_ns)
+    rest = Rest.of(trace.history, lead_in_ns, idle_ns)
     if rest is None:
         raise ValueError(f"an idle phase of {idle_s} s is too short to find the power at rest")
-    unsettled, now_s = desk.settle(rest)
+    unsettled, now_s = trace.settle(rest)
     missed = tail_w > 0 and unsettled is None and now_s < ended_s + TAIL_LASTS_S
     return missed, unsettled is not None, unsettled is not None and unsettled.pollutes_idle
 

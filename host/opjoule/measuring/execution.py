@@ -262,7 +262,7 @@ class Execution:
         self._progress.phase(f"settle {self._of_repeats(repeat)}", None)
         self._progress.write_down(board_ns=after.end_board_ns)
         self._await_board(after.end_board_ns)
-        unsettled = self._settling.wait(self._rest, self._before_bytes, written=self._written)
+        unsettled = self._settling.wait(self._rest, self._before_bytes, synced=self._written)
         if unsettled:
             line = f"repeat {repeat}, {step.name}: {unsettled.line}"
             if unsettled.pollutes_idle:

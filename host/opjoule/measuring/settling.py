@@ -96,16 +96,16 @@ class Settling:
     """Called with the seconds waited so far and the estimated remaining seconds, or None without an estimate."""
     _started_s: float = 0.0
 
-    def wait(self, rest: Rest | None, before_bytes: int, *, written: bool) -> Unsettled | None:
+    def wait(self, rest: Rest | None, before_bytes: int, *, synced: bool) -> Unsettled | None:
         """Waits until writes are on the medium and the power is back at rest, if that is known; returns what is left.
 
         Args:
             before_bytes: pending writes before the workload; a board that logs never falls below that.
-            written: whether the workload waited for its own writes, so that pending writes are not queried.
+            synced: whether the workload waited for its own writes, so that pending writes are not queried.
         """
         self._started_s = time.monotonic()
         level_bytes = max(before_bytes, SETTLED_BYTES)
-        if not written and (left := self._await_written(level_bytes)):
+        if not synced and (left := self._await_written(level_bytes)):
             return left
         return self._await_rest(rest, level_bytes) if rest else None
 

@@ -30,7 +30,7 @@ def pace(clock):
 
 def phases_of(*argv):
     options = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *argv]).options
-    return [(each.shown, each.length_s) for each in expected_phases(make_plan(options))]
+    return [(phase.shown, phase.length_s) for phase in expected_phases(make_plan(options))]
 
 
 def test_a_plan_has_all_its_repeats_its_blocks_and_its_controls():
@@ -113,6 +113,6 @@ def test_a_phase_that_was_not_expected_leaves_those_that_are(pace):
     ("length_s", "words"),
     [(0.4, "0 s"), (89, "89 s"), (100, "2 min"), (7199, "2 h 0 min"), (7800, "2 h 10 min")],
 )
-def test_lengths_are_told_roughly(length_s, words):
+def test_lengths_are_rounded(length_s, words):
     assert in_words(length_s) == words
     assert TimeLeft(length_s, is_least=True).words == f"at least {words} left"

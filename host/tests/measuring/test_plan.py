@@ -152,8 +152,8 @@ def test_two_plans_of_the_same_settings_are_the_same_value_and_any_other_setting
 
 
 def test_a_command_is_planned_with_its_own_phases():
-    asked = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "sleep", "1"])
-    plan = make_plan(asked.options)
+    command = commands.parse(["command", "--device", "rpi4", "--simulate", "--", "sleep", "1"])
+    plan = make_plan(command.options)
     assert [name for name, _ in plan.phases()] == ["idle", "run", "settle", "idle"]
     assert plan.study.label == "command-sleep"
 

@@ -100,14 +100,14 @@ def test_the_plan_says_shunt_drop_and_a_meter_that_hangs_on_its_own_board(tmp_pa
     path = rig_file(
         tmp_path, "serial:/dev/ttyACM0,shunt=0.1", more="[supply]\nvoltage_v = 5.2\ncable_ohm = 0.05"
     )
-    asked = ["--db", "leveldb", "--device", "rpi5", "--rig", str(path), "--dry-run"]
-    assert main(asked) == 0
+    argv = ["--db", "leveldb", "--device", "rpi5", "--rig", str(path), "--dry-run"]
+    assert main(argv) == 0
     said = capsys.readouterr().out
     assert "shunt      0.1 ohm ±5 %, shunt= in rig.toml" in said
     assert "5.2 V (as stated) minus 0.75 V" in said and "leaves 4.45 V at the board" in said
     assert "WARNING    at its peak of 5 A the board gets only 4.45 V" in said
     assert 'WARNING    connection = "local"' in said and "0.25 W for an Arduino Uno" in said
-    assert main([*asked, "--meter", "serial:/dev/ttyACM1,shunt=0.01,shunt_tolerance=0.5%"]) == 0
+    assert main([*argv, "--meter", "serial:/dev/ttyACM1,shunt=0.01,shunt_tolerance=0.5%"]) == 0
     assert "0.01 ohm ±0.5 %, shunt= in --meter" in capsys.readouterr().out
 
 
@@ -127,12 +127,12 @@ def test_doctor_says_how_long_a_run_lasts_that_tells_kinds_apart():
 def test_doctor_says_shunt_and_drop(tmp_path):
     with SoftwareMeter() as device:
         path = rig_file(tmp_path, f"serial:{device.path},shunt=0.02")
-        found = {each.about: each for each in examine(path, simulate=False)}
-    assert found["shunt"].detail == "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"
-    assert found["rpi5 supply"].well  # the last of the two: a meter that hangs on its board is no fault
+        checks = {check.about: check for check in examine(path, simulate=False)}
+    assert checks["shunt"].detail == "0.02 ohm ±5 %, shunt= in rig.toml, its tolerance assumed: unmarked"
+    assert checks["rpi5 supply"].well  # the last of the two: a meter that hangs on its board is no fault
     path = rig_file(tmp_path, "serial:/dev/no-such", connection="ssh:nobody@127.0.0.1:1")
-    supply = [each for each in examine(path, simulate=False) if each.about == "rpi5 supply"]
-    assert [each.well for each in supply] == [False] and "4.60 V" in supply[0].detail
+    supply = [check for check in examine(path, simulate=False) if check.about == "rpi5 supply"]
+    assert [check.well for check in supply] == [False] and "4.60 V" in supply[0].detail
     assert "20 milliohm" in supply[0].remedy and "usb_max_current_enable=1" in supply[0].remedy
 
 
@@ -156,9 +156,9 @@ def samples(volts, amperes=None) -> PowerTrace:
 
 
 def test_the_least_of_all_samples_counts_and_a_lost_one_does_not():
-    found = least_voltage(samples([5.0, 4.6, np.nan, 4.9]), SENSOR)
-    assert (found.voltage_v, found.meter_ns) == (4.6, 1_001_000)
-    assert 0.005 * 4.6 / 3**0.5 < found.standard_u_v < 0.02
+    least = least_voltage(samples([5.0, 4.6, np.nan, 4.9]), SENSOR)
+    assert (least.voltage_v, least.meter_ns) == (4.6, 1_001_000)
+    assert 0.005 * 4.6 / 3**0.5 < least.standard_u_v < 0.02
     assert least_voltage(samples([np.nan, np.nan]), SENSOR) is None
 
 
@@ -179,9 +179,9 @@ def on_a_line(resistance_ohm: float, dip_a: float, *, read: bool) -> PowerTrace:
 
 def test_between_readings_the_load_line_tells_where_it_is_sure():
     trace = on_a_line(0.2, 2.9, read=False)
-    found = least_voltage(trace, SENSOR)
-    assert found.voltage_v == pytest.approx(5.1 - 0.2 * 2.9, abs=0.03) and found.voltage_v < 4.63
-    assert 10.04e9 < found.meter_ns < 10.09e9
+    least = least_voltage(trace, SENSOR)
+    assert least.voltage_v == pytest.approx(5.1 - 0.2 * 2.9, abs=0.03) and least.voltage_v < 4.63
+    assert 10.04e9 < least.meter_ns < 10.09e9
     assert min(trace.bus.voltage_v) > 4.9  # no reading saw it
 
 
@@ -193,8 +193,8 @@ def test_a_line_that_is_in_doubt_makes_no_dip():
     at = np.arange(128, 3900, 128)
     bus = BusReadings(meter_ns[at] + 500_000, 5.0 + 0.004 * (np.arange(at.size) % 2))
     trace = replace(PowerTrace.of(meter_ns, flat, np.full(4000, 5.0)), bus=bus).on_supply_line()
-    found = least_voltage(trace, SENSOR)
-    assert found.voltage_v == pytest.approx(5.0, abs=1e-9)
+    least = least_voltage(trace, SENSOR)
+    assert least.voltage_v == pytest.approx(5.0, abs=1e-9)
 
 
 def checked(folder: Path, trace: PowerTrace, *, where: str, board: str = "rpi4") -> RunRecord:
@@ -209,15 +209,15 @@ def test_a_dip_under_the_boards_limit_is_a_fault_that_names_value_moment_and_rem
     [fault] = record.faults
     assert "least voltage at the board's side of the shunt was 4.60 V" in fault
     assert "limit of 4.63 V" in fault and "20 milliohm" in fault and "5.25 V" in fault
-    found = record.document["least_voltage"]
-    assert (found["value"], found["unit"], found["limit_v"]) == (4.6, "V", 4.63) and 0.02 < found["u"] < 0.05
-    assert found["at_s"] == pytest.approx(1e-3) and not record.withheld
+    least = record.document["least_voltage"]
+    assert (least["value"], least["unit"], least["limit_v"]) == (4.6, "V", 4.63) and 0.02 < least["u"] < 0.05
+    assert least["at_s"] == pytest.approx(1e-3) and not record.withheld
     assert any(
         "least voltage 4.600 ± 0.027" in line and "limit 4.63 V" in line for line in head_lines(record.run)
     )
 
 
-def test_a_supply_that_holds_is_told_without_a_fault(tmp_path):
+def test_a_supply_that_holds_is_reported_without_a_fault(tmp_path):
     record = checked(tmp_path / "run", samples([5.0, 4.7, 4.9]), where="at the board's side of the shunt")
     assert record.faults == [] and record.run.least_voltage.value == 4.7
 
@@ -253,9 +253,9 @@ def test_the_real_firmwares_readings_show_a_dip(tmp_path):
     """0.1 s at 2 A behind 0.3 ohm, in shunt mode, whose voltage comes each 128th conversion."""
     rows = [(0.0, 0.8), (2.0, 2.0), (2.1, 0.8)]
     trace = record_rig(tmp_path, rows, [], voltage_v=5.1, source_ohm=0.3, end_s=4.0).trace
-    found = least_voltage(trace, SENSOR)
-    assert trace.bus is not None and found.voltage_v == pytest.approx(4.5, abs=0.03)
-    assert (found.meter_ns - int(trace.meter_ns[0])) * 1e-9 == pytest.approx(2.05, abs=0.1)
+    least = least_voltage(trace, SENSOR)
+    assert trace.bus is not None and least.voltage_v == pytest.approx(4.5, abs=0.03)
+    assert (least.meter_ns - int(trace.meter_ns[0])) * 1e-9 == pytest.approx(2.05, abs=0.1)
 
 
 @pytest.mark.rig
@@ -273,12 +273,12 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
         "--no-harness",
         "--no-blocks",
     ]
-    asked = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
-    plan, out = make_plan(asked.options), tmp_path / "record"
+    command = commands.parse(["--db", "leveldb", "--device", "rpi4", "--simulate", *small])
+    plan, out = make_plan(command.options), tmp_path / "record"
     weak = replace(Imperfections.draw(5), supply_open_v=4.9, supply_ohm=0.5, ripple="0,50")
     options = RigSetup(root=ROOT, storage=tmp_path / "storage", truth=out / "truth.json", seed=5)
     with twin_rig(plan.board, options, imperfections=weak) as rig, PhaseProgress(quiet=True) as progress:
-        supply = supply_of_rig(plan, None, asked.options)
+        supply = supply_of_rig(plan, None, command.options)
         measure(plan, rig.board, rig.supply.meter, out, progress, {}, supply, ["a warning about the desk"])
     run, result = (json.loads((out / name).read_text()) for name in ("run.json", "result.json"))
     [fault] = run["faults"]
@@ -292,7 +292,7 @@ def test_a_weak_supply_makes_a_measurement_faulty_and_keeps_its_figures(tmp_path
     head = head_lines(RunRecord.open(out).run)
     assert any(line.startswith("shunt: 0.1 ohm ±1.00") and "shunt= in" in line for line in head)
     assert any(line.startswith("supply: least voltage 4.") and "limit 4.63 V" in line for line in head)
-    assert "a warning about the desk." in " ".join(each.text for each in open_answer(out).banners).lower()
+    assert "a warning about the desk." in " ".join(banner.text for banner in open_answer(out).banners).lower()
 
 
 @pytest.mark.rig
@@ -312,9 +312,9 @@ def test_no_drawn_rig_seems_to_break_its_boards_limit_at_the_greatest_load(load)
     """A current that moves while the voltage is read made the load line state 4.55 V of a supply that held 4.68 V."""
     for board, medium in (("rpi5", "sd"), ("rpi4", "ssd-usb3"), ("odroid-c2", "nvme")):
         for seed in (5, 14, 14 + load):
-            found = supply_trials.trial(board, medium, seed, load)
-            assert found.true_margin_v > 0 and not found.is_fault, (board, medium, seed)
-            assert found.error_v > -0.02
+            stated = supply_trials.trial(board, medium, seed, load)
+            assert stated.true_margin_v > 0 and not stated.is_fault, (board, medium, seed)
+            assert stated.error_v > -0.02
 
 
 def test_a_supply_that_is_too_weak_is_found_behind_any_load():
@@ -323,5 +323,5 @@ def test_a_supply_that_is_too_weak_is_found_behind_any_load():
     power_w = np.full(150_000, 3.0)
     power_w[60_000:75_000] = 7.0
     trace, true_v = supply_trials.sampled(weak, power_w, rng)
-    found = least_voltage(trace, SENSOR)
-    assert true_v < 4.4 and found.is_under(4.63) and found.voltage_v == pytest.approx(true_v, abs=0.05)
+    least = least_voltage(trace, SENSOR)
+    assert true_v < 4.4 and least.is_under(4.63) and least.voltage_v == pytest.approx(true_v, abs=0.05)

@@ -1,4 +1,4 @@
-"""The drawing of where the joules went shows the parts that the result tells, and no other, on SYNTHETIC records."""
+"""The drawing of where the joules went shows the identified parts and no other, on SYNTHETIC records."""
 
 import re
 from types import SimpleNamespace
@@ -56,28 +56,28 @@ def test_refused_parts_are_one_grey_part(record):
     assert drawn.count('class="part untold"') == 2, "in the bar and over time"
 
 
-def test_told_parts_have_a_colour_each(record):
+def test_identified_parts_have_a_colour_each(record):
     drawn = text_of(*activity_stack(record, result(flush=KNOWN, sync=KNOWN, tail=KNOWN)))
     assert all(name in drawn for name in PARTS) and "not identifiable" not in drawn
     assert set(re.findall(r'class="part (kind-\d)', drawn)) == {f"kind-{number}" for number in range(4)}
 
 
-def test_without_a_part_that_is_told_nothing_is_drawn(record):
+def test_without_an_identified_part_nothing_is_drawn(record):
     assert activity_stack(record, {"by_activity": {"flush": REFUSED}}) == []
     assert activity_stack(record, {}) == []
 
 
-def test_what_is_told_is_what_has_a_value():
+def test_a_part_with_a_value_is_identified():
     assert told_parts(result(flush=KNOWN, sync=REFUSED)) == {"read", "flush"}
 
 
-def test_where_only_a_kind_is_not_told_no_row_gives_a_sum_of_nothing():
-    """All kinds together are told: what is left beside the told parts is nobody's."""
-    told = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
-    found = result(**dict.fromkeys(told, KNOWN))
-    found["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
+def test_where_only_a_kind_is_not_identified_no_row_gives_a_sum_of_nothing():
+    """All kinds together are identified: what is left beside the identified parts is nobody's."""
+    known = ("foreground", "flush", "compaction", "checkpoint", "sync", "write_back", "tail", "unseparated")
+    numbers = result(**dict.fromkeys(known, KNOWN))
+    numbers["by_operation"]["update"] = {"count": 5, "energy_per_operation_j": REFUSED}
     answer = SimpleNamespace(
-        result=found, quantities=WORDING.quantities, quantity=lambda key: quantity(found, key)
+        result=numbers, quantities=WORDING.quantities, quantity=lambda key: quantity(numbers, key)
     )
     rows = part_rows(answer)  # type: ignore[arg-type]  # as much of an answer as is read
     assert all(name for name, _ in rows)

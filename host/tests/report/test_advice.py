@@ -36,7 +36,7 @@ from opjoule.meters.registry import open_meter
 from opjoule.record.run import Run
 from opjoule.report.advice import LONGER_IDLE, remedies
 from opjoule.trace.power_trace import PowerTrace
-from settling_clock import Desk
+from settling_clock import SettlingClock
 from supply_paths import path_of
 from usual_phases import usual_phase
 
@@ -73,48 +73,50 @@ def worded_run(run_s: float, operations: int, *, seconds: bool = False) -> Run:
 
 
 @CASES.advice("too short to be representative", r"--seconds (\d+)")
-def too_short_in_seconds(told, monkeypatch):
-    run = worded_run(float(told[1]) if told else 0.3, 20_000, seconds=True)
+def too_short_in_seconds(advice, monkeypatch):
+    run = worded_run(float(advice[1]) if advice else 0.3, 20_000, seconds=True)
     return " ".join(short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, 20_000)))
 
 
 @CASES.advice("too short to be representative", r"--operations (\d+)")
-def too_short_in_operations(told, monkeypatch):
+def too_short_in_operations(advice, monkeypatch):
     each_s = 0.3 / 20_000
-    operations = int(told[1]) if told else 20_000
+    operations = int(advice[1]) if advice else 20_000
     run = worded_run(each_s * operations, operations)
     return " ".join(
         short_run_warnings(run.phases, 532_000, lambda *far: WORDING.longer(run, *far, operations))
     )
 
 
-def settled(told, monkeypatch, power_w, before_s, rest=None):
+def settled(advice, monkeypatch, power_w, before_s, rest=None):
     """What is said after waiting for `before_s`, and for the option's usual value where it is advised."""
-    limit_s = max(option_value(told[1]), 10 * before_s) if told else before_s
-    found, _ = Desk(monkeypatch, power_w).wait(limit_s=limit_s, rest=rest or Rest(3.0, 0.01, 0.003))
-    return found.line if found else ""
+    limit_s = max(option_value(advice[1]), 10 * before_s) if advice else before_s
+    unsettled, _ = SettlingClock(monkeypatch, power_w).wait(
+        limit_s=limit_s, rest=rest or Rest(3.0, 0.01, 0.003)
+    )
+    return unsettled.line if unsettled else ""
 
 
 @CASES.advice("settle saw less than", LIMIT)
-def settle_without_samples(told, monkeypatch):
-    return settled(told, monkeypatch, lambda at_s: 3.0, 2.0)
+def settle_without_samples(advice, monkeypatch):
+    return settled(advice, monkeypatch, lambda at_s: 3.0, 2.0)
 
 
 @CASES.advice("power not at rest", LIMIT)
-def settle_in_a_tail(told, monkeypatch):
-    return settled(told, monkeypatch, lambda at_s: 3.8 if at_s < 13.0 else 3.0, 8.0)
+def settle_in_a_tail(advice, monkeypatch):
+    return settled(advice, monkeypatch, lambda at_s: 3.8 if at_s < 13.0 else 3.0, 8.0)
 
 
 @CASES.advice("warmer or cooler", LIMIT)
-def settle_while_the_board_cools(told, monkeypatch):
-    return settled(told, monkeypatch, lambda at_s: 3.05 if at_s < 30.0 else 3.0, 10.0)
+def settle_while_the_board_cools(advice, monkeypatch):
+    return settled(advice, monkeypatch, lambda at_s: 3.05 if at_s < 30.0 else 3.0, 10.0)
 
 
 @CASES.advice("power at rest except for bursts", r"raise (--idle)")
-def settle_with_bursts_that_idle_did_not_show(told, monkeypatch):
+def settle_with_bursts_that_idle_did_not_show(advice, monkeypatch):
     """A longer idle phase sees the monitor that wakes each 5 s for 0.1 s: its spread is in what is taken for rest."""
-    assert not told or told[1] in MEASURE.parser()._option_string_actions
-    seen = Rest(3.012, 0.085, 0.05) if told else None
+    assert not advice or advice[1] in MEASURE.parser()._option_string_actions
+    seen = Rest(3.012, 0.085, 0.05) if advice else None
     return settled(None, monkeypatch, lambda at_s: 3.6 if at_s % 5.0 < 0.1 else 3.0, 30.0, rest=seen)
 
 
@@ -138,13 +140,13 @@ def test_the_remedies_of_a_supply_that_is_too_weak_lift_it_over_the_boards_limit
 
 
 @CASES.advice("interval too wide: read", r"measure for about (\d+) s")
-def a_kind_that_scatters(told, monkeypatch):
+def a_kind_that_scatters(advice, monkeypatch):
     """The scatter of a run falls with the root of its length."""
-    found, columns, _ = fitted()
+    attribution, columns, _ = fitted()
     lasted_s = 64.0
-    shrink = (lasted_s / float(told[1])) ** 0.5 if told else 1.0
-    wide = found.energy_j * 0.2 * shrink
-    return reasons(replace(found, standard_u_j=wide, scatter_u_j=wide), columns)["read"]
+    shrink = (lasted_s / float(advice[1])) ** 0.5 if advice else 1.0
+    wide = attribution.energy_j * 0.2 * shrink
+    return reasons(replace(attribution, standard_u_j=wide, scatter_u_j=wide), columns)["read"]
 
 
 def measured(value: float, u: float | None, unit: str = "J") -> dict[str, object]:
@@ -152,23 +154,23 @@ def measured(value: float, u: float | None, unit: str = "J") -> dict[str, object
 
 
 @CASES.advice("one run does not show how much runs differ", r"--repeats (\d+)")
-def one_run_alone(told, monkeypatch):
-    parts = {"gain": measured(1.0, None)} | ({"repeats": measured(0.5, None)} if told else {})
-    assert not told or int(told[1]) > 1
+def one_run_alone(advice, monkeypatch):
+    parts = {"gain": measured(1.0, None)} | ({"repeats": measured(0.5, None)} if advice else {})
+    assert not advice or int(advice[1]) > 1
     return " ".join(remedies({"budget": parts}, YCSB, ""))
 
 
 @CASES.advice(r"repeat until the energy above idle is known", r"--until-u (\d+)%")
-def a_wide_headline(told, monkeypatch):
-    u = float(told[1]) / 100 if told else 0.1
+def a_wide_headline(advice, monkeypatch):
+    u = float(advice[1]) / 100 if advice else 0.1
     known = {YCSB.headline.key: measured(1.0, u), "budget": {"repeats": measured(1.0, None)}}
     return " ".join(remedies(known, YCSB, ""))
 
 
 @CASES.advice("longer idle phases", r"--idle (\d+)")
-def idle_that_is_known_too_little(told, monkeypatch):
+def idle_that_is_known_too_little(advice, monkeypatch):
     """Its part falls with the root of its length, and another one is the largest then."""
-    shrink = (15.0 / float(told[1])) ** 0.5 if told else 1.0
+    shrink = (15.0 / float(advice[1])) ** 0.5 if advice else 1.0
     parts = {
         "baseline": measured(1.0 * shrink, None),
         "gain": measured(0.9, None),
@@ -179,26 +181,26 @@ def idle_that_is_known_too_little(told, monkeypatch):
 
 
 @CASES.advice("calibrate the sensor ", r"host/calibrate.py")
-def a_sensor_as_delivered(told, monkeypatch):
-    shared = {"sensor": {"calibration x: gain": 1.0}} if told else {}
+def a_sensor_as_delivered(advice, monkeypatch):
+    shared = {"sensor": {"calibration x: gain": 1.0}} if advice else {}
     return " ".join(remedies({"budget": {"gain": measured(1.0, None)}, "shared": shared}, YCSB, ""))
 
 
 @CASES.advice("read the voltage more often", r"\((bus_every=\d+)\)")
-def a_voltage_that_is_read_seldom(told, monkeypatch):
+def a_voltage_that_is_read_seldom(advice, monkeypatch):
     """The meter takes the option, and reads the voltage more often with it than without."""
-    if not told:
+    if not advice:
         return " ".join(remedies({"budget": {"voltage": measured(1.0, None)}}, YCSB, ""))
-    often = open_meter(f"serial:/dev/null,{told[1]}")
+    often = open_meter(f"serial:/dev/null,{advice[1]}")
     assert often.changes["bus_every"] < SensorSettings(mode=Mode.SHUNTS).bus_every  # type: ignore[attr-defined]
     return ""
 
 
 @CASES.advice(r"they separate read", r"\((--design)\)")
-def kinds_that_go_together(told, monkeypatch):
+def kinds_that_go_together(advice, monkeypatch):
     """A run in blocks is advised no blocks, whatever it could not tell."""
-    assert not told or told[1] in MEASURE.parser()._option_string_actions
-    summary = SimpleNamespace(mix_blocks=10 if told else None)
+    assert not advice or advice[1] in MEASURE.parser()._option_string_actions
+    summary = SimpleNamespace(mix_blocks=10 if advice else None)
     run = SimpleNamespace(loader={"run-1": summary}, found=SimpleNamespace(generator=None))
     untold = {"value": None, "u": None, "unit": "J", "reason": "collinear: read always goes together with x"}
     result = {"by_operation": {"read": {"energy_per_operation_j": untold}}}
@@ -207,8 +209,10 @@ def kinds_that_go_together(told, monkeypatch):
 
 def test_no_reason_of_the_attribution_advises_blocks():
     """It does not know whether the run had some: what is advised stands in remedies()."""
-    found, columns, _ = fitted()
-    wide = replace(found, standard_u_j=found.energy_j * 0.2, scatter_u_j=found.energy_j * 0.02)
+    attribution, columns, _ = fitted()
+    wide = replace(
+        attribution, standard_u_j=attribution.energy_j * 0.2, scatter_u_j=attribution.energy_j * 0.02
+    )
     assert not any("--" in why for why in reasons(wide, columns).values())
 
 
@@ -218,16 +222,16 @@ def cells_of(current_a: np.ndarray, period_ns: int = 1_000_000) -> Cells:
 
 
 @CASES.advice("may have exceeded the meter's range", "use a smaller shunt")
-def bursts_near_the_range(told, monkeypatch):
+def bursts_near_the_range(advice, monkeypatch):
     rng = np.random.default_rng(1)
-    sensor = INA219.error_bounds(INA219.ranges[-1].code, 1.0, Shunt(0.05 if told else 0.1))
+    sensor = INA219.error_bounds(INA219.ranges[-1].code, 1.0, Shunt(0.05 if advice else 0.1))
     cells = cells_of(2.4 + 0.05 * rng.standard_normal(4000), 532_000)
     return " ".join(near_range_warnings(cells, sensor, [(0, 2_000_000_000)]))
 
 
 @CASES.advice("reaches outside the power trace", "record longer")
-def a_window_beyond_the_trace(told, monkeypatch):
-    cells = cells_of(np.full(4000 if told else 1000, 0.6))
+def a_window_beyond_the_trace(advice, monkeypatch):
+    cells = cells_of(np.full(4000 if advice else 1000, 0.6))
     try:
         window_energy_j(cells, Window(10**9, 2 * 10**9, 0.0), ina219_breakout())
     except WindowError as error:
@@ -246,29 +250,29 @@ METERS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "advice", "instead"), METERS, ids=[each[0] for each in METERS])
+@pytest.mark.parametrize(("name", "advice", "instead"), METERS, ids=[case[0] for case in METERS])
 def test_what_a_message_of_a_meter_says_to_write_is_taken(name, advice, instead):
     with pytest.raises(BadInput) as refused:
         open_meter(name)
-    found = re.search(advice, str(refused.value))
-    assert found, refused.value
-    open_meter(instead.format(found[1]))
+    match = re.search(advice, str(refused.value))
+    assert match, refused.value
+    open_meter(instead.format(match[1]))
 
 
 @CASES.advice("would be read only once", r"give 1 to \d+, usually (\d+)")
-def a_voltage_that_is_read_once(told, monkeypatch):
+def a_voltage_that_is_read_once(advice, monkeypatch):
     try:
-        INA219.times(SensorSettings(mode=Mode.SHUNTS, bus_every=int(told[1]) if told else 0))
+        INA219.times(SensorSettings(mode=Mode.SHUNTS, bus_every=int(advice[1]) if advice else 0))
     except BadInput as error:
         return str(error)
     return ""
 
 
 @CASES.advice("does not record sensor 1", r"for example (serial:\S+)")
-def a_storage_sensor_that_is_not_recorded(told, monkeypatch):
-    count = len(told[1].split("sensors=")[1].split("+")) if told else 1
-    if told:
-        open_meter(told[1])
+def a_storage_sensor_that_is_not_recorded(advice, monkeypatch):
+    count = len(advice[1].split("sensors=")[1].split("+")) if advice else 1
+    if advice:
+        open_meter(advice[1])
     known = KnownSensors({number: ina219_breakout() for number in range(count)}, {})
     medium = SimpleNamespace(sensor=1, path="/mnt/ssd", supply="board")
     try:
@@ -293,51 +297,51 @@ def calibrated(currents_a, *, reference=None, change=lambda taken: taken) -> str
 
 
 @CASES.advice("cannot be trusted, and no energy", r"take at least (\d+)")
-def too_few_points(told, monkeypatch):
-    return calibrated(CURRENTS_A[: int(told[1]) if told else 2])
+def too_few_points(advice, monkeypatch):
+    return calibrated(CURRENTS_A[: int(advice[1]) if advice else 2])
 
 
 @CASES.advice("too narrow a range", r"add points below ([\d.]+) A")
-def points_at_one_current(told, monkeypatch):
-    below = [0.99 * float(told[1]), 0.5 * float(told[1])] if told else []
+def points_at_one_current(advice, monkeypatch):
+    below = [0.99 * float(advice[1]), 0.5 * float(advice[1])] if advice else []
     return calibrated([*below, 0.9, 0.95, 1.0, 1.05])
 
 
 @CASES.advice("points? with a voltage: neither", r"take at least (\d+), or (none)")
-def too_few_voltages(told, monkeypatch):
+def too_few_voltages(advice, monkeypatch):
     def with_voltages(taken, count):
-        return [*taken[:count], *(replace(each, reference_v=None) for each in taken[count:])]
+        return [*taken[:count], *(replace(point, reference_v=None) for point in taken[count:])]
 
-    if told:
+    if advice:
         assert not calibrated(CURRENTS_A, change=lambda taken: with_voltages(taken, 0))
-    return calibrated(CURRENTS_A, change=lambda taken: with_voltages(taken, int(told[1]) if told else 2))
+    return calibrated(CURRENTS_A, change=lambda taken: with_voltages(taken, int(advice[1]) if advice else 2))
 
 
 @CASES.advice("the current cannot be trusted", r"point (\d+) lies .* take that point again")
-def a_mistyped_point(told, monkeypatch):
+def a_mistyped_point(advice, monkeypatch):
     def mistyped(taken):
         taken[3] = replace(taken[3], reference_a=taken[3].reference_a + 0.01)
-        if told:
+        if advice:
             right = points(
                 TrueSensor(1.01, -1e-3, 0.998, 0.0), TrueReference(bench_reference()), currents_a=CURRENTS_A
             )
-            taken[int(told[1]) - 1] = right[int(told[1]) - 1]
+            taken[int(advice[1]) - 1] = right[int(advice[1]) - 1]
         return taken
 
     return calibrated(CURRENTS_A, change=mistyped)
 
 
 @CASES.advice("less certain than without", "use a better reference")
-def a_coarse_reference(told, monkeypatch):
+def a_coarse_reference(advice, monkeypatch):
     coarse = multimeter("M", current=Accuracy.of("2%", "A"), voltage=Accuracy.of("1%", "V"), stated="")
-    return calibrated(CURRENTS_A, reference=None if told else coarse)
+    return calibrated(CURRENTS_A, reference=None if advice else coarse)
 
 
 @pytest.mark.parametrize("case", CASES.all, ids=lambda case: case.name)
 def test_what_is_advised_mends_what_is_complained_of(case, monkeypatch):
-    def say(told: re.Match[str] | None) -> str:
-        with monkeypatch.context() as own:
-            return str(case.carry_out(told, own))
+    def say(advice: re.Match[str] | None) -> str:
+        with monkeypatch.context() as patch:
+            return str(case.carry_out(advice, patch))
 
     check(case, say)
 

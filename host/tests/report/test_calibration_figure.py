@@ -23,7 +23,7 @@ def test_each_point_is_drawn_once_in_each_panel_and_the_residuals_keep_their_ord
     picture = drawn(tmp_path, replace(file, current=shifted))
     circles = picture.findall(f"{SVG}circle")
     assert len(circles) == 12 and len(picture.findall(f"{SVG}polygon")) == 2
-    heights = [float(each.get("cy")) for each in circles[:6]]
+    heights = [float(circle.get("cy")) for circle in circles[:6]]
     assert heights == sorted(heights, reverse=True) and heights[0] - heights[5] > 15
     steps = [above - below for above, below in pairwise(heights)]
     assert max(steps) == pytest.approx(min(steps), abs=0.3)

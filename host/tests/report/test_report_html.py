@@ -72,9 +72,9 @@ def test_simulated_banner_is_there_exactly_when_run_json_says_so(complete: Path,
 
 def test_every_quantity_of_the_result_is_in_the_page(complete: Path) -> None:
     text = words_of(complete).text
-    found = rows(RESULT, YCSB)
-    assert len(found) >= 35
-    for line in found:
+    listed = rows(RESULT, YCSB)
+    assert len(listed) >= 35
+    for line in listed:
         if line.path.startswith(("budget.", "by_operation.", "by_activity.", "by_component.")):
             name = line.path.split(".")[1]
             assert name in text or name.replace("_", "-") in text  # a row of its own table

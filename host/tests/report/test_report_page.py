@@ -72,8 +72,8 @@ def test_nothing_is_cut_faint_small_or_over_something_else(browser: Browser, wid
     browser.emulate(dark=dark)
     browser.run("new Promise(requestAnimationFrame).then(() => 0)")
     assert browser.run("document.documentElement.scrollWidth") <= width
-    for look in (CUT, FAINT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL):
-        assert browser.run(look) == []
+    for script in (CUT, FAINT, OVERLAPS, PANELS_OVER_EACH_OTHER, SMALL):
+        assert browser.run(script) == []
     browser.emulate()
     browser.send("Emulation.clearDeviceMetricsOverride")
 
@@ -139,7 +139,7 @@ def test_a_spike_of_one_sample_survives_the_whole_view(browser: Browser) -> None
 
 def test_no_level_spreads_a_value_over_a_long_hole(browser: Browser) -> None:
     """4000 samples of 10 ms with a hole of 60 s in the middle: no level of the pyramid has a value inside it."""
-    found = browser.run("""(() => {
+    cells = browser.run("""(() => {
         const bounds = Float64Array.from({ length: 4002 }, (_, i) => (i <= 2002 ? i * 0.01 : (i - 1) * 0.01 + 60));
         const ones = Float64Array.from({ length: 4001 }, (_, i) => (i === 2002 ? NaN : 1));
         const pyramid = new drawing.Pyramid({ bounds, mean: { ones }, lowest: {}, highest: {}, samplesPerCell: 1 });
@@ -148,8 +148,8 @@ def test_no_level_spreads_a_value_over_a_long_hole(browser: Browser) -> None:
             return [level.columns.ones.mean[index], level.bounds[index + 1] - level.bounds[index]];
         });
     })()""")
-    assert len(found) >= 3
-    for value, width_s in found:
+    assert len(cells) >= 3
+    for value, width_s in cells:
         assert value is None  # NaN
         assert width_s == pytest.approx(60.0)
 
@@ -230,9 +230,9 @@ def test_every_panel_shows_the_same_time(browser: Browser) -> None:
     assert start < run[0] + 0.01 < run[1] < end
     ranges = browser.run("timeChart.panels.map(({ plot }) => [plot.scales.x.min, plot.scales.x.max])")
     assert len(ranges) >= 4
-    assert all(each == [start, end] for each in ranges)
+    assert all(shown == [start, end] for shown in ranges)
     lefts = browser.run("timeChart.panels.map(({ plot }) => [plot.bbox.left, plot.bbox.width])")
-    assert all(each == lefts[0] for each in lefts), "the panels' time axes must lie above each other"
+    assert all(left == lefts[0] for left in lefts), "the panels' time axes must lie above each other"
 
 
 def test_read_out_names_watts_amperes_volts_and_operations(browser: Browser) -> None:

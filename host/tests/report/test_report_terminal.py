@@ -113,7 +113,10 @@ def test_advice_is_in_the_words_of_the_study(part, tmp_path: Path) -> None:
     budget = {"budget": {part: {"value": 1.0, "u": None, "unit": "J"}}}
     small = {"marginal_energy_j": {"value": 1.0, "u": 0.5, "unit": "J"}}
     for of in (budget, budget | small):
-        advice = {each: " ".join(remedies(of, each.quantities, each.more(run))) for each in (YCSB, COMMAND)}
+        advice = {
+            wording: " ".join(remedies(of, wording.quantities, wording.more(run)))
+            for wording in (YCSB, COMMAND)
+        }
         assert "(--seconds 40, or --operations 80000)" in advice[YCSB]
         assert "operation" not in advice[COMMAND]
         assert "(a command that does more)" in advice[COMMAND]
@@ -175,11 +178,11 @@ def test_kinds_that_cannot_be_told_apart_lead_to_mix_blocks_or_to_more_work(
     reason: str, apart: str, says: str
 ) -> None:
     untold = {"value": None, "u": None, "unit": "J", "reason": reason}
-    told = {"value": 1e-6, "u": 1e-7, "unit": "J"}
-    kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": told}}
-    found = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)
-    assert len(found) == 1 and says in found[0]
-    known = {"update": {"energy_per_operation_j": told}}
+    energy = {"value": 1e-6, "u": 1e-7, "unit": "J"}
+    kinds = {"read": {"energy_per_operation_j": untold}, "update": {"energy_per_operation_j": energy}}
+    advice = remedies({"by_operation": kinds}, YCSB.quantities, "more operations", apart)
+    assert len(advice) == 1 and says in advice[0]
+    known = {"update": {"energy_per_operation_j": energy}}
     assert remedies({"by_operation": known}, YCSB.quantities, "more operations", apart) == []
     withheld = {"by_operation": untold}
     assert remedies(withheld, YCSB.quantities, "more operations", apart) == []

@@ -19,7 +19,9 @@ UNKNOWN = replace(
 
 def said(sensor, shared):
     answer = SimpleNamespace(run=SimpleNamespace(sensor=sensor), result={"shared": {"budget": shared}})
-    return [ElementTree.tostring(each, "unicode").replace("\xa0", " ") for each in sensor_errors(answer)]
+    return [
+        ElementTree.tostring(element, "unicode").replace("\xa0", " ") for element in sensor_errors(answer)
+    ]
 
 
 def test_each_row_of_an_uncalibrated_rig_has_its_bound_and_its_source():

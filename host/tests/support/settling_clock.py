@@ -9,11 +9,11 @@ from opjoule.trace.power_history import PowerHistory
 REST = Rest(3.0, 0.01, 0.003)
 
 
-class Desk:
+class SettlingClock:
     """A board and a meter whose time passes only while the measurement sleeps."""
 
     def __init__(self, monkeypatch, power_w, pending=lambda now_s: 0):
-        self.now_s, self.asked, self.shown = 0.0, [], []
+        self.now_s, self.queried_s, self.shown = 0.0, [], []
         self.history = PowerHistory()
         self._power_w, self._pending = power_w, pending
         monkeypatch.setattr(settling.time, "monotonic", lambda: self.now_s)
@@ -27,10 +27,10 @@ class Desk:
         self.history.add(meter_ns, np.array([self._power_w(at * 1e-9) for at in meter_ns]))
 
     def pending_write_bytes(self):
-        self.asked.append(self.now_s)
+        self.queried_s.append(self.now_s)
         return self._pending(self.now_s)
 
-    def wait(self, before_bytes=0, *, written=True, rest=REST, limit_s=60.0):
+    def wait(self, before_bytes=0, *, synced=True, rest=REST, limit_s=60.0):
         waiting = Settling(
             self.pending_write_bytes,
             self.history,
@@ -38,5 +38,5 @@ class Desk:
             check=lambda: None,
             show=lambda *seconds: self.shown.append(seconds),
         )
-        unsettled = waiting.wait(rest, before_bytes, written=written)
+        unsettled = waiting.wait(rest, before_bytes, synced=synced)
         return unsettled, self.now_s - self.started_s
