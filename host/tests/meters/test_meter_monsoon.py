@@ -136,7 +136,7 @@ def test_arrival_fits_the_device_clock_to_the_hosts():
         assert clock.u_ns(int(host_ns)) < 1e6
 
 
-def test_time_that_no_count_explains_is_found_by_arrival_and_told():
+def test_time_that_no_count_explains_is_found_by_arrival_and_reported():
     made = stream(Supply(), 10)
     hole = (made.due_ns > 5 * 10**9) & (made.due_ns < 5.1 * 10**9)
     kept = made.packets[~hole]
@@ -347,7 +347,7 @@ def test_stop_leaves_the_output_on(opened):
     assert meter._get(0x41, 4) == 5 << 20
 
 
-def test_a_reader_process_that_dies_is_told(opened):
+def test_a_reader_process_that_dies_is_reported(opened):
     meter = opened(seconds=2.0, paced=True)
     meter.open()
     meter.configure()

@@ -400,7 +400,7 @@ def test_the_pmic_is_summed_over_rails_with_both_readings(tmp_path):
     assert reading.current_a * reading.voltage_v == pytest.approx(0.37 + 1.6)
 
 
-def test_a_computer_without_a_pmic_is_told_so(tmp_path):
+def test_a_computer_without_a_pmic_is_reported(tmp_path):
     with pytest.raises(MeterFault, match="only a Raspberry Pi 5"):
         PmicSource(program(tmp_path, "error=1\n")).open()
     with pytest.raises(MeterFault, match="only a Raspberry Pi 5"):

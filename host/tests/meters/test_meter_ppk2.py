@@ -26,9 +26,9 @@ def run(data, *, chunk=1000, taker=None, keep=None, stall=None):
 
 
 def samples(events):
-    found = [event for event in events if isinstance(event, Samples)]
+    parts = [event for event in events if isinstance(event, Samples)]
     return tuple(
-        np.concatenate([getattr(each, name) for each in found])
+        np.concatenate([getattr(part, name) for part in parts])
         for name in ("meter_ns", "current_a", "voltage_v")
     )
 
@@ -128,7 +128,7 @@ def test_the_meter_speaks_the_kits_wire_format():
     assert kit.received.endswith(b"\x07")
 
 
-def test_a_pulled_cable_is_told():
+def test_a_pulled_cable_is_reported():
     with SoftwarePpk2(hang_up=True) as kit:
         meter = open_meter(f"ppk2:{kit.path},voltage=5")
         meter.open()

@@ -85,12 +85,12 @@ def test_a_step_lies_at_the_same_moment_on_both_traces_whatever_the_second_clock
         events += both.read(0.1)
     place = {}
     for number in (0, both.number):
-        parts = [each for each in events if isinstance(each, Samples) and each.sensor == number]
-        meter_ns = np.concatenate([each.meter_ns for each in parts])
+        parts = [event for event in events if isinstance(event, Samples) and event.sensor == number]
+        meter_ns = np.concatenate([part.meter_ns for part in parts])
         assert np.all(np.diff(meter_ns) > 0)
-        place[number] = meter_ns[np.concatenate([each.current_a for each in parts]) < 0.5].max()
+        place[number] = meter_ns[np.concatenate([part.current_a for part in parts]) < 0.5].max()
     assert both.number == 1 and abs(place[1] - place[0]) < 1.01 * PERIOD_NS
-    assert len([each for each in events if isinstance(each, Exchange)]) == 68, (
+    assert len([event for event in events if isinstance(event, Exchange)]) == 68, (
         "those of the board's meter alone"
     )
 
@@ -112,8 +112,8 @@ def test_gaps_faults_and_losses_of_the_second_meter_bear_its_name_and_the_first_
     board.until(2_600_000_000)
     storage.until(2_600_000_000)
     events = both.read(0.1)
-    (gap,) = [each for each in events if isinstance(each, GapEvent)]
-    (fault,) = [each for each in events if isinstance(each, FaultEvent)]
+    (gap,) = [event for event in events if isinstance(event, GapEvent)]
+    (fault,) = [event for event in events if isinstance(event, FaultEvent)]
     assert (gap.sensor, gap.gap.start_meter_ns, gap.gap.end_meter_ns) == (1, 510_000_000, 530_000_000)
     assert (fault.name, fault.sensor, fault.meter_ns) == ("storage_late", 1, 510_000_000)
     assert both.losses.link == {"packets": 5, "storage_lost_samples": 3, "storage_packets": 5}
@@ -169,7 +169,7 @@ def test_one_meter_cannot_be_both():
 def test_two_testers_record_beside_each_other(monkeypatch):
     plug_in(monkeypatch, SoftwareKm003c(Supply(0.9)), SoftwareFnirsi(Supply(0.3)))
     meter = open_meters("km003c", "fnirsi")
-    assert [each.model for each in meter.open().sensors] == ["POWER-Z KM003C", "FNIRSI FNB58"]
+    assert [sensor.model for sensor in meter.open().sensors] == ["POWER-Z KM003C", "FNIRSI FNB58"]
     meter.configure()
     meter.start()
     amperes = {0: [], 1: []}
@@ -224,7 +224,7 @@ def test_record_takes_both(tmp_path, load):
 @pytest.mark.slow
 def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path, load):
     """A tester 0.6 % and 2 mA high: the file takes both off again. SIMULATED by stand-ins."""
-    waiting, told = ["0.05 5.1", "0.4 5.1", "0.8 5.1", "1.2 5.1", "1.5 5.1"], ""
+    waiting, prompts = ["0.05 5.1", "0.4 5.1", "0.8 5.1", "1.2 5.1", "1.5 5.1"], ""
     words = ("calibrate", "--meter", "fnirsi", "--reference-meter", "km003c", "--seconds", 1, "--json")
     pipe = subprocess.PIPE
     with command(
@@ -232,8 +232,8 @@ def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path,
         stdin=pipe, stdout=pipe, stderr=pipe,
     ) as process:  # fmt: skip
         while letter := process.stderr.read(1):
-            told += letter
-            if told.endswith("('done' ends): "):
+            prompts += letter
+            if prompts.endswith("('done' ends): "):
                 if waiting:
                     load.with_suffix(".new").write_text(waiting.pop(0))
                     load.with_suffix(".new").replace(load)
@@ -242,7 +242,7 @@ def test_a_powerz_is_the_reference_that_a_fnirsi_is_calibrated_against(tmp_path,
                     process.stdin.write("done\n")
                 process.stdin.flush()
         out = process.stdout.read()
-    assert process.returncode == 0, told
+    assert process.returncode == 0, prompts
     file = read_calibration(Path(json.loads(out)["file"]))
     assert file.sensor.id == "fnirsi-FN1"
     line = file.calibration.current

@@ -31,7 +31,7 @@ MAKERS = {"km003c": SoftwareKm003c, "fnirsi": SoftwareFnirsi}
 
 
 def column(events, name):
-    return np.concatenate([getattr(each, name) for each in events if isinstance(each, Samples)])
+    return np.concatenate([getattr(event, name) for event in events if isinstance(event, Samples)])
 
 
 def recorded(name, tmp_path, samples):
@@ -82,7 +82,7 @@ def test_each_obstacle_is_one_line_with_its_remedy(monkeypatch, name):
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_of_several_the_named_one_is_opened_and_a_wrong_number_is_told(monkeypatch, name):
+def test_of_several_the_named_one_is_opened_and_a_wrong_number_is_reported(monkeypatch, name):
     plug_in(monkeypatch, MAKERS[name](serial="A"), MAKERS[name](serial="B"))
     meter = open_meter(f"{name}:B")
     assert meter.open().serial_number == "B"
@@ -119,7 +119,7 @@ def test_a_cable_pulled_in_mid_run_ends_it_and_keeps_what_came(monkeypatch, tmp_
     assert read_trace(tmp_path).good.sum() > 10
 
 
-def test_a_tester_that_answers_nothing_is_told(monkeypatch):
+def test_a_tester_that_answers_nothing_is_reported(monkeypatch):
     plug_in(monkeypatch, SoftwareKm003c(silent_after=0))
     with pytest.raises(MeterFault, match=r"km003c: .* does not answer: plug it in again"):
         open_meter("km003c").open()
@@ -132,7 +132,7 @@ def test_a_tester_that_answers_nothing_is_told(monkeypatch):
         open_meter("fnirsi").open()
 
 
-def test_a_tester_that_falls_silent_is_told(monkeypatch):
+def test_a_tester_that_falls_silent_is_reported(monkeypatch):
     plug_in(monkeypatch, SoftwareKm003c(silent_after=10))
     source = Km003cSource()
     source.open()
@@ -149,7 +149,7 @@ def test_a_tester_that_falls_silent_is_told(monkeypatch):
             meter.read(0.1)
 
 
-def test_a_powerz_of_another_firmware_is_told(monkeypatch):
+def test_a_powerz_of_another_firmware_is_reported(monkeypatch):
     plug_in(monkeypatch, SoftwareKm003c(kind=0x06))
     with pytest.raises(MeterFault, match=r"type 0x06 instead of a measurement.*update its firmware"):
         open_meter("km003c").open()
@@ -170,7 +170,7 @@ def test_a_lost_answer_of_a_powerz_is_a_gap_and_is_counted(monkeypatch):
     for _ in range(90):
         meter.poll()
     events = meter.read(0.0)
-    (gap,) = [each.gap for each in events if isinstance(each, GapEvent)]
+    (gap,) = [event.gap for event in events if isinstance(event, GapEvent)]
     assert gap.lost_samples == 30 and gap.charge_c is None
     assert meter.losses.link["unanswered"] == 30 and meter.losses.lost_samples == 30
     assert column(events, "meter_ns").size == 60
@@ -184,7 +184,7 @@ def test_readings_a_little_apart_are_no_gap(monkeypatch):
     meter.open()
     for _ in range(20):
         meter.poll()
-    assert not [each for each in meter.read(0.0) if isinstance(each, GapEvent)]
+    assert not [event for event in meter.read(0.0) if isinstance(event, GapEvent)]
     assert (meter.losses.lost_samples, meter.losses.link["late_polls"]) == (0, 19)
     assert meter.losses.link["skipped_polls"] == 19 * 7, "asked each 8 ms instead of each"
 
@@ -276,7 +276,7 @@ def test_a_packet_with_a_wrong_check_sum_is_a_gap_of_four_samples():
         packet = fnirsi_packet([(0.5, 5.0)] * 4)
         broken = packet[:9] + b"\x77" + packet[10:]
         events += taker.take(broken if number == 4 else packet, HOST_NS + (number + 1) * PACKET_NS)
-    (gap,) = [each.gap for each in events if isinstance(each, GapEvent)]
+    (gap,) = [event.gap for event in events if isinstance(event, GapEvent)]
     assert (gap.lost_samples, gap.start_meter_ns, gap.end_meter_ns) == (4, 160_000_000, 200_000_000)
     assert taker.losses().link["bad_packets"] == 1 and taker.losses().lost_samples == 4
 
@@ -302,7 +302,7 @@ def test_a_busy_host_and_a_tester_whose_clock_drifts_lose_nothing():
 
 def test_arrival_fits_its_pace_to_the_hosts_clock():
     _, events = run(seconds=30, drift=0.003)
-    clock = fit_exchanges([each for each in events if isinstance(each, Exchange)], "host", "meter")
+    clock = fit_exchanges([event for event in events if isinstance(event, Exchange)], "host", "meter")
     for meter_s in (3, 15, 28):
         host_ns = HOST_NS + round(meter_s * 1e9 * 1.003)
         assert abs(float(clock.to_target(host_ns)) - meter_s * 1e9) < max(

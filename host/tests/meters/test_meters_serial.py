@@ -78,9 +78,13 @@ def message_of(call, kind=MeterFault):
 
 def test_a_meter_says_who_it_is(opened):
     with SoftwareMeter() as device:
-        found = opened(device.path).open()
-    assert (found.firmware_version, found.board, found.reset_cause) == ("0.1.0", "atmega328p", "external")
-    assert [(sensor.model, sensor.address) for sensor in found.sensors] == [("ina219", 0x40)]
+        identity = opened(device.path).open()
+    assert (identity.firmware_version, identity.board, identity.reset_cause) == (
+        "0.1.0",
+        "atmega328p",
+        "external",
+    )
+    assert [(sensor.model, sensor.address) for sensor in identity.sensors] == [("ina219", 0x40)]
 
 
 def test_samples_come_in_order_with_nothing_lost(opened):
@@ -310,7 +314,7 @@ def test_what_a_restarted_meter_sends_on_its_new_clock_is_not_recorded(opened):
     assert not any(isinstance(event, FaultEvent) for event in events)
 
 
-def test_a_reset_is_told_even_if_the_line_has_closed_since(opened):
+def test_a_reset_is_reported_even_if_the_line_has_closed_since(opened):
     with SoftwareMeter(frames=4) as device:
         device.after_samples = [identity()]
         meter = opened(device.path)

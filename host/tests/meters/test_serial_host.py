@@ -45,15 +45,15 @@ class Computer:
         path.write_text(text)
         return path
 
-    def found(self, port: str = "") -> list[str]:
+    def obstacles(self, port: str = "") -> list[str]:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(serial_host, "ROOT", self.root)
             patch.setattr(serial_host.os, "access", lambda *_, **__: self.may_open)
             patch.setattr(serial_host.pwd, "getpwuid", lambda _: SimpleNamespace(pw_name=self.user))
             patch.setattr(serial_host.grp, "getgrgid", lambda gid: ("dialout", "x", gid, ["ada"]))
             said = serial_obstacles(port or f"/dev/{self.tty}")
-        assert all(each.remedy and "\n" not in each.detail + each.remedy for each in said)
-        return [f"{each.detail} -> {each.remedy}" for each in said]
+        assert all(obstacle.remedy and "\n" not in obstacle.detail + obstacle.remedy for obstacle in said)
+        return [f"{obstacle.detail} -> {obstacle.remedy}" for obstacle in said]
 
 
 @pytest.fixture
@@ -62,13 +62,13 @@ def computer(tmp_path):
 
 
 def test_a_computer_with_nothing_in_the_way_brings_no_line(computer):
-    assert computer.found() == []
+    assert computer.obstacles() == []
 
 
 @pytest.mark.parametrize("folder", ["usr/lib/udev/rules.d", "lib/udev/rules.d", "etc/udev/rules.d"])
 def test_brltty_takes_a_ch340(computer, folder):
     computer.put(f"{folder}/85-brltty.rules", BRLTTY)
-    [line] = computer.found()
+    [line] = computer.obstacles()
     assert "brltty mistakes 1a86:7523" in line and "85-brltty.rules" in line and "apt remove brltty" in line
 
 
@@ -76,7 +76,7 @@ def test_a_port_that_brltty_took_is_found_by_the_converter_on_the_bus(computer):
     computer.put("usr/lib/udev/rules.d/85-brltty.rules", BRLTTY)
     computer.node.unlink()
     (computer.root / "sys/class/tty/ttyUSB0").unlink()
-    assert "brltty mistakes 1a86:7523" in computer.found()[0]
+    assert "brltty mistakes 1a86:7523" in computer.obstacles()[0]
 
 
 @pytest.mark.parametrize(
@@ -92,50 +92,50 @@ def test_a_rule_of_brltty_that_is_not_in_force_or_of_another_device_is_no_obstac
     if masked:
         (computer.root / "etc/udev/rules.d").mkdir(parents=True)
         (computer.root / "etc/udev/rules.d/85-brltty.rules").symlink_to("/dev/null")
-    assert computer.found() == []
+    assert computer.obstacles() == []
 
 
 def test_modem_manager_is_in_the_way_until_udev_tells_it_to_leave_the_meter_alone(computer):
     computer.put("proc/77/comm", "ModemManager\n")
-    [line] = computer.found()
+    [line] = computer.obstacles()
     assert "ModemManager runs" in line and "60-opjoule-meter.rules" in line
     entry = computer.put("run/udev/data/c189:7", "E:ID_MODEL=x\nE:ID_MM_DEVICE_IGNORE=1\n")
-    assert computer.found() == []
+    assert computer.obstacles() == []
     entry.unlink()
     computer.put("run/udev/data/c188:0", "E:ID_MM_PORT_IGNORE=1\n")
-    assert computer.found() == []
+    assert computer.obstacles() == []
 
 
-@pytest.mark.parametrize(("text", "told"), [("16\n", True), ("1\n", False), ("", False)])
-def test_an_ftdi_converter_that_holds_bytes_back_is_told(tmp_path, text, told):
+@pytest.mark.parametrize(("text", "reported"), [("16\n", True), ("1\n", False), ("", False)])
+def test_an_ftdi_converter_that_holds_bytes_back_is_reported(tmp_path, text, reported):
     computer = Computer(tmp_path, vendor="0403", product="6001")
     computer.put("sys/bus/usb-serial/devices/ttyUSB0/latency_timer", text)
-    found = computer.found()
-    assert [("16 ms" in line and "echo 1 | sudo tee /sys/bus/usb-serial" in line) for line in found] == [
+    lines = computer.obstacles()
+    assert [("16 ms" in line and "echo 1 | sudo tee /sys/bus/usb-serial" in line) for line in lines] == [
         True
-    ] * told
+    ] * reported
 
 
 @pytest.mark.parametrize("tty", ["ttyUSB0", "ttyACM0"])
-def test_a_number_is_told_where_there_is_a_name_that_stays(tmp_path, tty):
+def test_a_number_is_reported_where_there_is_a_name_that_stays(tmp_path, tty):
     computer = Computer(tmp_path, tty=tty)
     links = tmp_path / "dev/serial/by-id"
     links.mkdir(parents=True)
     (links / "usb-other").symlink_to("../../ttyUSB7")
-    assert computer.found() == []
+    assert computer.obstacles() == []
     (links / "usb-1a86_USB_Serial-if00-port0").symlink_to(f"../../{tty}")
-    [line] = computer.found()
+    [line] = computer.obstacles()
     assert 'port = "serial:/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"' in line
-    assert computer.found("/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0") == []
+    assert computer.obstacles("/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0") == []
 
 
 def test_a_user_outside_the_ports_group_is_told_how_to_get_in(computer):
     computer.may_open = False
-    [line] = computer.found()
+    [line] = computer.obstacles()
     assert "belongs to the group dialout, and eve is not in it" in line
     assert "sudo usermod -aG dialout eve" in line
     computer.user = "ada"
-    [line] = computer.found()
+    [line] = computer.obstacles()
     assert "ada is in the group dialout, but not in this session -> log out" in line
 
 
@@ -146,9 +146,9 @@ def test_doctor_brings_each_as_a_line_to_mend(tmp_path, monkeypatch):
     monkeypatch.setattr(serial_host, "ROOT", computer.root)
     rig = tmp_path / "rig.toml"
     rig.write_text('[meter]\nport = "serial:/dev/ttyUSB0"\n')
-    found = [each for each in examine(rig, simulate=False) if each.about == "meter port"]
-    assert [each.well for each in found] == [False, False]
-    assert "brltty" in found[0].detail and "ModemManager" in found[1].detail
+    checks = [check for check in examine(rig, simulate=False) if check.about == "meter port"]
+    assert [check.well for check in checks] == [False, False]
+    assert "brltty" in checks[0].detail and "ModemManager" in checks[1].detail
 
 
 KEYS = (
@@ -165,9 +165,9 @@ def test_each_line_of_the_udev_rules_is_a_rule_by_the_grammar_of_udev_7(path):
         if not line.strip() or line.startswith("#"):
             continue
         for part in line.split(", "):
-            found = re.fullmatch(rf'{KEYS}(==|!=|=|\+=)"([^"]*)"', part)
-            assert found, f"{path.name}: {part!r}"
-            key, operator = found[1].partition("{")[0], found[2]
+            match = re.fullmatch(rf'{KEYS}(==|!=|=|\+=)"([^"]*)"', part)
+            assert match, f"{path.name}: {part!r}"
+            key, operator = match[1].partition("{")[0], match[2]
             assert key not in MATCHES or operator in {"==", "!="}, part
             assert key not in ASSIGNED or operator in {"=", "+="}, part
             assert key != "TAG" or operator == "+=", part
@@ -176,7 +176,7 @@ def test_each_line_of_the_udev_rules_is_a_rule_by_the_grammar_of_udev_7(path):
 
 def test_the_rules_name_the_converters_that_doctor_looks_for():
     lists = re.findall(r'idVendor\}=="([0-9a-f|]+)"', RULES.read_text())
-    assert lists and all(set(each.split("|")) == CONVERTERS for each in lists)
+    assert lists and all(set(ids.split("|")) == CONVERTERS for ids in lists)
 
 
 def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path, monkeypatch):
@@ -188,5 +188,5 @@ def test_the_name_that_init_offers_is_one_that_doctor_accepts(tmp_path, monkeypa
     link.symlink_to(computer.node)
     offered = lasting_name("/dev/ttyUSB0")
     assert offered == "/dev/serial/by-id/usb-1a86_USB_Serial-if00-port0"
-    assert any("another device after" in each for each in computer.found("/dev/ttyUSB0"))
-    assert not any("another device after" in each for each in computer.found(offered))
+    assert any("another device after" in line for line in computer.obstacles("/dev/ttyUSB0"))
+    assert not any("another device after" in line for line in computer.obstacles(offered))
