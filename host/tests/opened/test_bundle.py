@@ -38,7 +38,7 @@ def records(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_bundle_of_one_record_is_told_in_the_singular(records, tmp_path, capsys):
+def test_a_bundle_of_one_record_is_reported_in_the_singular(records, tmp_path, capsys):
     out = tmp_path / "one.zip"
     assert main(["runs", "bundle", str(records / "leveldb"), "--out", str(out)]) == 0
     assert f"{out}: 1 record, " in capsys.readouterr().out
@@ -64,16 +64,17 @@ def test_a_bundle_is_opened_elsewhere_with_the_same_figures_and_nothing_of_this_
     packed = {path.name: path.read_bytes() for path in (opened / "figures").iterdir()}
     assert {path.name: path.read_bytes() for path in (tmp_path / "again").iterdir()} == packed
     for db in ("leveldb", "sqlite"):
-        there, own = (
-            json.loads((each / db / "result.json").read_text()) for each in (opened / "records/mine", records)
+        there, original = (
+            json.loads((folder / db / "result.json").read_text())
+            for folder in (opened / "records/mine", records)
         )
-        assert there == own
+        assert there == original
     crate = json.loads((opened / "ro-crate-metadata.json").read_text())
-    root = next(each for each in crate["@graph"] if each["@id"] == "./")
+    root = next(entity for entity in crate["@graph"] if entity["@id"] == "./")
     assert root["license"] == "CC-BY-4.0" and "SIMULATED" in root["description"]
-    named = {each["@id"] for each in root["hasPart"]}
+    named = {part["@id"] for part in root["hasPart"]}
     assert {"CITATION.cff", "figures/methods.txt", "records/mine/sqlite/run.json"} <= named
-    assert named == {each["@id"] for each in crate["@graph"] if each["@type"] == "File"}
+    assert named == {entity["@id"] for entity in crate["@graph"] if entity["@type"] == "File"}
 
 
 @pytest.mark.slow

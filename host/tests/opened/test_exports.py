@@ -26,9 +26,9 @@ class PerfettoFile:
 
     def __init__(self, path):
         packets = Trace.FromString(path.read_bytes()).packet
-        assert all(each.ByteSize() for each in packets)
-        described = [each.track_descriptor for each in packets if each.HasField("track_descriptor")]
-        self.tracks = {each.uuid: each for each in described}
+        assert all(packet.ByteSize() for packet in packets)
+        described = [packet.track_descriptor for packet in packets if packet.HasField("track_descriptor")]
+        self.tracks = {track.uuid: track for track in described}
         assert len(self.tracks) == len(described), "each track has a number of its own"
         self.slices, self.values, self.moments = defaultdict(list), defaultdict(list), defaultdict(list)
         open_slices = {}
@@ -58,31 +58,31 @@ def exported(run, tmp_path, most=None):
 
 
 def test_perfetto_reads_phases_operations_and_power_where_they_were(run, tmp_path):
-    found = exported(run, tmp_path)
-    assert "SIMULATED" in found.tracks[1].name and found.tracks[1].process.process_name == run.title
+    trace = exported(run, tmp_path)
+    assert "SIMULATED" in trace.tracks[1].name and trace.tracks[1].process.process_name == run.title
     wanted = [
-        (round(each.start_s * 1e9), round(each.end_s * 1e9), f"{each.name} {each.repeat}")
-        for each in run.phases
+        (round(phase.start_s * 1e9), round(phase.end_s * 1e9), f"{phase.name} {phase.repeat}")
+        for phase in run.phases
     ]
-    assert found.slices["phases"] == wanted
-    operations = found.slices["operations, thread 0"]
+    assert trace.slices["phases"] == wanted
+    operations = trace.slices["operations, thread 0"]
     assert len(operations) == OPERATIONS * REPEATS
-    assert sum(uuid > 0 and each.name.startswith("operations") for uuid, each in found.tracks.items()) == 1
+    assert sum(uuid > 0 and track.name.startswith("operations") for uuid, track in trace.tracks.items()) == 1
     lengths_ns = np.array([end - start for start, end, _ in operations])
     assert lengths_ns == pytest.approx(run.operations["duration_ns"], abs=2, rel=1e-3)
     assert {title for *_, title in operations} == {"read", "update"}
-    stamps_ns, watts = map(np.array, zip(*found.values["power, SIMULATED"], strict=True))
+    stamps_ns, watts = map(np.array, zip(*trace.values["power, SIMULATED"], strict=True))
     power = run.power
     assert watts == pytest.approx(power["power_w"])
     assert stamps_ns[1:] == pytest.approx((power["time_s"][1:] + power["time_s"][:-1]) / 2 * 1e9, abs=1)
-    assert len(found.moments["sync-edge"]) == 2 * REPEATS
+    assert len(trace.moments["sync-edge"]) == 2 * REPEATS
 
 
 def test_a_thinned_out_trace_says_so_and_keeps_the_extremes(run, tmp_path):
-    found = exported(run, tmp_path, most=100)
+    trace = exported(run, tmp_path, most=100)
     every = OPERATIONS * REPEATS // 100
-    assert len(found.slices[f"operations, thread 0, every {every}th"]) == 100
-    greatest = next(values for name, values in found.values.items() if name.startswith("power, greatest of"))
+    assert len(trace.slices[f"operations, thread 0, every {every}th"]) == 100
+    greatest = next(values for name, values in trace.values.items() if name.startswith("power, greatest of"))
     assert max(watts for _, watts in greatest) == pytest.approx(np.nanmax(run.power["power_w"]))
     assert len(greatest) <= 100
 
@@ -90,15 +90,15 @@ def test_a_thinned_out_trace_says_so_and_keeps_the_extremes(run, tmp_path):
 def test_lost_samples_are_a_slice_and_overlapping_work_has_tracks_of_its_own(tmp_path):
     make_record(tmp_path / "record")
     run = opjoule.open_run(tmp_path / "record")
-    found = exported(run, tmp_path)
-    assert [title for *_, title in found.slices["lost samples"]] == [
+    trace = exported(run, tmp_path)
+    assert [title for *_, title in trace.slices["lost samples"]] == [
         f"{lost} samples lost" for _, lost in GAPS_S
     ]
-    assert len(found.slices["compaction"]) == 4 and len(found.slices["flush"]) == 5
-    assert sum(each.name == "operations, thread 0" for each in found.tracks.values()) > 1, (
+    assert len(trace.slices["compaction"]) == 4 and len(trace.slices["flush"]) == 5
+    assert sum(track.name == "operations, thread 0" for track in trace.tracks.values()) > 1, (
         "they overlap in this record"
     )
-    assert found.values["dirty pages"]
+    assert trace.values["dirty pages"]
 
 
 def test_a_trace_on_its_own_is_exported_with_what_it_has(tmp_path):
@@ -110,7 +110,7 @@ def test_a_trace_on_its_own_is_exported_with_what_it_has(tmp_path):
 
 
 def test_prometheus_reads_every_number_of_the_result(run):
-    families = {each.name: each for each in text_string_to_metric_families(openmetrics(run))}
+    families = {family.name: family for family in text_string_to_metric_families(openmetrics(run))}
     [info] = families["opjoule_run"].samples
     assert (
         info.labels["simulated"] == "true"
@@ -123,10 +123,10 @@ def test_prometheus_reads_every_number_of_the_result(run):
         "power_w": "opjoule_power{}_watts",
     }.items():
         value, u = run[path].value, run[path].u
-        assert [each.value for each in families[name.format("")].samples] == [value]
-        assert [each.value for each in families[name.format("_expanded_uncertainty")].samples] == [u]
+        assert [sample.value for sample in families[name.format("")].samples] == [value]
+        assert [sample.value for sample in families[name.format("_expanded_uncertainty")].samples] == [u]
         assert families[name.format("")].unit and families[name.format("")].type == "gauge"
-    assert {each.labels["part"] for each in families["opjoule_by_operation_count"].samples} == {
+    assert {sample.labels["part"] for sample in families["opjoule_by_operation_count"].samples} == {
         "read",
         "update",
     }
@@ -137,13 +137,13 @@ def test_names_from_the_record_cannot_break_the_openmetrics_text(tmp_path):
     name = 'a"b\\c\nd'
     make_record(tmp_path / "record", device=name)
     text = openmetrics(opjoule.open_run(tmp_path / "record"))
-    [info] = {each.name: each for each in text_string_to_metric_families(text)}["opjoule_run"].samples
+    [info] = {family.name: family for family in text_string_to_metric_families(text)}["opjoule_run"].samples
     assert info.labels["device"] == name
 
 
 def test_csv_files_hold_the_tables_and_the_numbers(run, tmp_path):
-    told = list(write_csv(run, tmp_path))
-    assert len(told) == 7 and not any(line.startswith("no ") for line in told)
+    lines = list(write_csv(run, tmp_path))
+    assert len(lines) == 7 and not any(line.startswith("no ") for line in lines)
     with (tmp_path / "operations-SIMULATED.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == len(run.operations) and {row["kind"] for row in rows} == {"read", "update"}
@@ -158,7 +158,7 @@ def test_every_export_of_a_partial_run_holds_its_fault(tmp_path):
     make_record(tmp_path / "record", status="partial")
     run = opjoule.open_run(tmp_path / "record")
     fault = "cable pulled after 31.0 s"
-    [warning] = {each.name: each for each in text_string_to_metric_families(openmetrics(run))}[
+    [warning] = {family.name: family for family in text_string_to_metric_families(openmetrics(run))}[
         "opjoule_warning"
     ].samples
     assert warning.labels["title"] == "PARTIAL" and fault in warning.labels["text"]

@@ -34,15 +34,15 @@ def test_a_stretch_has_the_joules_that_the_result_states_of_it(run):
     phases = {name: [run.phase(name, repeat) for repeat in (1, 2)] for name in ("run", "settle")}
     alone = [run.energy(phase) for phase in phases["run"]]
     whole = [run.energy(first.start_s, last.end_s) for first, last in zip(*phases.values(), strict=True)]
-    assert run["run_energy_j"].value == mean(each.energy_j.value for each in alone)
-    assert run["power_w"].value == mean(each.power_w.value for each in alone)
-    assert run["duration_s"].value == mean(each.duration_s.value for each in alone)
-    assert run["marginal_energy_j"].value == mean(each.marginal_energy_j.value for each in whole)
+    assert run["run_energy_j"].value == mean(stretch.energy_j.value for stretch in alone)
+    assert run["power_w"].value == mean(stretch.power_w.value for stretch in alone)
+    assert run["duration_s"].value == mean(stretch.duration_s.value for stretch in alone)
+    assert run["marginal_energy_j"].value == mean(stretch.marginal_energy_j.value for stretch in whole)
     assert run["marginal_energy_per_operation_j"].value == mean(
-        each.marginal_energy_per_operation_j.value for each in whole
+        stretch.marginal_energy_per_operation_j.value for stretch in whole
     )
-    assert [each.operations for each in alone] == [OPERATIONS] * REPEATS
-    assert all(isinstance(each.energy_j, Measured) and each.energy_j.u > 0 for each in alone)
+    assert [stretch.operations for stretch in alone] == [OPERATIONS] * REPEATS
+    assert all(isinstance(stretch.energy_j, Measured) and stretch.energy_j.u > 0 for stretch in alone)
 
 
 def test_joules_of_parts_add_up_and_idle_itself_has_none_above_idle(run):
@@ -50,8 +50,8 @@ def test_joules_of_parts_add_up_and_idle_itself_has_none_above_idle(run):
     middle_s = phase.start_s + 0.3
     parts = run.energy(phase.start_s, middle_s), run.energy(middle_s, phase.end_s)
     whole = run.energy(phase)
-    assert whole.energy_j.value == pytest.approx(sum(each.energy_j.value for each in parts), rel=1e-7)
-    assert whole.operations == sum(each.operations for each in parts)
+    assert whole.energy_j.value == pytest.approx(sum(part.energy_j.value for part in parts), rel=1e-7)
+    assert whole.operations == sum(part.operations for part in parts)
     idle = run.energy(run.phase("idle-before", 2))
     assert idle.marginal_energy_j.covers(0.0)
     assert isinstance(idle.energy_per_operation_j, Missing)
@@ -77,10 +77,10 @@ def test_what_a_fault_withholds_is_withheld_of_a_stretch_too(directory, tmp_path
     record.add_fault("settle did not end", withholds=("above_idle",))
     record.finish("failed")
     run = opjoule.open_run(tmp_path / "faulty")
-    found = run.energy(run.phase("run"))
-    assert isinstance(found.energy_j, Measured)
-    assert found.marginal_energy_j == Missing("withheld: settle did not end", "J")
-    assert found.energy_per_operation_j == Missing("withheld: the operation log is damaged", "J")
+    energy = run.energy(run.phase("run"))
+    assert isinstance(energy.energy_j, Measured)
+    assert energy.marginal_energy_j == Missing("withheld: settle did not end", "J")
+    assert energy.energy_per_operation_j == Missing("withheld: the operation log is damaged", "J")
 
 
 def test_nothing_is_read_from_a_changed_file_and_nothing_is_written(tmp_path):
@@ -98,13 +98,13 @@ def test_nothing_is_read_from_a_changed_file_and_nothing_is_written(tmp_path):
 def test_a_trace_on_its_own_has_joules_without_what_only_a_board_tells(tmp_path):
     make_trace(tmp_path / "trace")
     run = opjoule.open_run(tmp_path / "trace")
-    found = run.energy(1.0, 2.0)
-    assert isinstance(found.energy_j, Unstated) and found.energy_j.value == pytest.approx(4.0, rel=0.5)
-    assert isinstance(found.marginal_energy_j, Missing)
-    assert run.phases == () and found.operations == 0
+    energy = run.energy(1.0, 2.0)
+    assert isinstance(energy.energy_j, Unstated) and energy.energy_j.value == pytest.approx(4.0, rel=0.5)
+    assert isinstance(energy.marginal_energy_j, Missing)
+    assert run.phases == () and energy.operations == 0
 
 
-def test_a_phase_that_is_not_there_is_told_with_those_that_are(directory):
+def test_a_phase_that_is_not_there_is_reported_with_those_that_are(directory):
     run = opjoule.open_run(directory)
     with pytest.raises(BadInput, match="has no phase 'runn' in repeat 1: there are idle-before 1, run 1"):
         run.phase("runn")
@@ -124,7 +124,7 @@ def test_a_number_that_no_result_has_is_a_key_error(run, path):
         run[path]
 
 
-def test_a_mistyped_number_is_told_with_the_nearest(run):
+def test_a_mistyped_number_is_reported_with_the_nearest(run):
     with pytest.raises(KeyError, match=r"did you mean 'energy_j'\?"):
         run["enery_j"]
 

@@ -45,20 +45,20 @@ def runs(folder):
 
 
 def test_samples_are_those_of_each_run_opened_alone(runs):
-    found = {
+    by_run = {
         run: numbers
         for run, *numbers in runs.sql(
             "select run, count(*), avg(current_a), avg(voltage_v), avg(power_w), min(meter_ns) from power group by run"
         ).fetchall()
     }
-    assert list(found) and set(found) == {str(each) for each in runs.folders}
-    for run, numbers in found.items():
+    assert list(by_run) and set(by_run) == {str(folder) for folder in runs.folders}
+    for run, numbers in by_run.items():
         alone = opjoule.open_run(run).power
         means = [np.mean(alone[name]) for name in ("current_a", "voltage_v", "power_w")]
         assert numbers == pytest.approx([len(alone), *means, alone["meter_ns"][0]], rel=1e-9)
-    plain, better, refused = (found[str(runs.folders[at])][1] for at in (0, 1, 2))
-    assert {Path(each).name for each in found} == {"a-plain", "b-calibrated", "c-refused", "d-example"}
-    by_name = {Path(run).name: numbers[1] for run, numbers in found.items()}
+    plain, better, refused = (by_run[str(runs.folders[at])][1] for at in (0, 1, 2))
+    assert {Path(run).name for run in by_run} == {"a-plain", "b-calibrated", "c-refused", "d-example"}
+    by_name = {Path(run).name: numbers[1] for run, numbers in by_run.items()}
     assert by_name["b-calibrated"] == pytest.approx(0.003 + 1.02 * by_name["a-plain"])
     assert by_name["c-refused"] == pytest.approx(by_name["a-plain"]), "its calibration does not hold"
     assert {plain, better, refused} <= set(by_name.values())
@@ -80,8 +80,8 @@ def test_results_have_every_number_with_its_interval(runs):
         assert (row["status"], row["simulated"]) == (alone.status, alone.simulated)
         for key in ("energy_j", "latency_s.p99", "harness_energy_j", "throughput_per_s"):
             assert (row[key], row[f"{key} u"]) == (alone[key].value, alone[key].u), key
-    found = runs.sql("select db, count(*), avg(power_w) from results group by db").fetchall()
-    assert [(db, count) for db, count, _ in found] == [("leveldb", 4)]
+    groups = runs.sql("select db, count(*), avg(power_w) from results group by db").fetchall()
+    assert [(db, count) for db, count, _ in groups] == [("leveldb", 4)]
 
 
 def test_what_cannot_be_read_is_named_and_costs_the_others_nothing(folder, tmp_path):

@@ -32,9 +32,9 @@ def folder(made, tmp_path):
 @pytest.fixture
 def read(monkeypatch):
     """Names of the records that are read, in order."""
-    found, own = [], run_list.listed
-    monkeypatch.setattr(run_list, "listed", lambda path: found.append(path.name) or own(path))
-    return found
+    names, listed = [], run_list.listed
+    monkeypatch.setattr(run_list, "listed", lambda path: names.append(path.name) or listed(path))
+    return names
 
 
 def rows(folder):
@@ -55,7 +55,7 @@ def test_what_changed_alone_is_read_again(folder, read):
     assert rows(folder)["a"].notes.text == "new" and read == ["a"]
     record = RunRecord.open(folder / "deeper" / "b")
     record.add_fault("another")
-    assert "another" in [each.line for each in rows(folder)["deeper/b"].cautions] and read == ["a", "b"]
+    assert "another" in [caution.line for caution in rows(folder)["deeper/b"].cautions] and read == ["a", "b"]
 
 
 def test_what_is_gone_is_gone_and_what_is_new_is_there(folder, read):
@@ -70,9 +70,9 @@ def test_a_record_that_goes_on_is_looked_at_each_time(folder):
     record = RunRecord.create(folder / "e", {"db": "lmdb"}, simulated=False)
     index = RunIndex(folder)
     with held(record.directory):
-        assert [each.kind for each in dict(index.runs())["e"].cautions] == ["going on"]
-    assert [each.kind for each in dict(index.runs())["e"].cautions] == ["unfinished"]
-    assert [each.kind for each in rows(folder)["e"].cautions] == ["unfinished"]
+        assert [caution.kind for caution in dict(index.runs())["e"].cautions] == ["going on"]
+    assert [caution.kind for caution in dict(index.runs())["e"].cautions] == ["unfinished"]
+    assert [caution.kind for caution in rows(folder)["e"].cautions] == ["unfinished"]
 
 
 @pytest.mark.parametrize(
