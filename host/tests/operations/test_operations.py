@@ -46,7 +46,7 @@ def test_small_parts_of_a_parquet_file_share_a_row_group(tmp_path, monkeypatch, 
     write_parquet(path, schema, (pa.table({"number": [*range(rows)]}, schema) for rows in parts))
     file = pq.ParquetFile(path)
     assert file.read().column("number").to_pylist() == [number for rows in parts for number in range(rows)]
-    assert [file.metadata.row_group(each).num_rows for each in range(file.num_row_groups)] == groups
+    assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == groups
 
 
 def test_only_columns_whose_values_come_back_have_a_dictionary(tmp_path):
@@ -57,7 +57,7 @@ def test_only_columns_whose_values_come_back_have_a_dictionary(tmp_path):
     noisy = np.random.default_rng(1).random(1000)
     write_parquet(path, schema, [pa.table({"noisy": noisy, "steady": np.full(1000, 5.0)}, schema)])
     group = pq.ParquetFile(path).metadata.row_group(0)
-    assert [group.column(each).has_dictionary_page for each in (0, 1)] == [False, True]
+    assert [group.column(column).has_dictionary_page for column in (0, 1)] == [False, True]
     assert pq.read_table(path)["noisy"].to_numpy().tolist() == noisy.tolist()
 
 
@@ -95,15 +95,15 @@ def test_sorting_puts_threads_together_by_start():
 @given(st.lists(st.integers(1, 10**9) | st.integers(1, 10**10), min_size=1, max_size=300))
 @settings(max_examples=60, deadline=None)
 def test_percentiles_are_nearest_rank(durations):
-    found = latency_s(np.array(durations, np.int64))
-    for percent, value in ((50, found.p50), (95, found.p95), (99, found.p99)):
+    latency = latency_s(np.array(durations, np.int64))
+    for percent, value in ((50, latency.p50), (95, latency.p95), (99, latency.p99)):
         value_ns = round(value * 1e9)
         assert value_ns in durations
         at_most = sum(duration <= value_ns for duration in durations)
         below = sum(duration < value_ns for duration in durations)
         assert at_most >= percent / 100 * len(durations) > below
-    assert round(found.max * 1e9) == max(durations)
-    assert found.mean == pytest.approx(sum(durations) / len(durations) * 1e-9)
+    assert round(latency.max * 1e9) == max(durations)
+    assert latency.mean == pytest.approx(sum(durations) / len(durations) * 1e-9)
 
 
 def test_latency_by_kind_leaves_out_kinds_that_do_not_occur():

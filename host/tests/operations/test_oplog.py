@@ -14,7 +14,7 @@ U64 = st.integers(0, 2**64 - 1)
 SHORT = st.integers(0, 2**30)
 
 
-def written(tmp_path, *parts: bytes):
+def log_file(tmp_path, *parts: bytes):
     path = tmp_path / "operations.oplog"
     path.write_bytes(b"".join(parts))
     return path
@@ -37,7 +37,7 @@ def test_the_worked_example_of_the_documentation(tmp_path):
     records = [byte_size(0, 1000), operation(0, 200, 3000), operation(1, 150, 9000, ok=False)]
     example = block(thread=2, base_board_ns=1_000_000, records=records)
     assert example[40:].hex(" ") == "10 e8 07 00 08 c8 01 b8 17 01 96 01 a8 46"
-    log = read_operation_log(written(tmp_path, file_header(999_000), example))
+    log = read_operation_log(log_file(tmp_path, file_header(999_000), example))
     table = log.operations
     assert log.torn_bytes == 0
     assert table.board_ns.tolist() == [1_000_200, 1_003_350]
@@ -71,7 +71,7 @@ BLOCKS = st.lists(
 @given(BLOCKS)
 @settings(max_examples=60, deadline=None)
 def test_bulk_decoding_agrees_with_reading_record_by_record(tmp_path_factory, blocks):
-    path = written(tmp_path_factory.mktemp("log"), *log(blocks))
+    path = log_file(tmp_path_factory.mktemp("log"), *log(blocks))
     table = read_operation_log(path).operations
     rows = list(
         zip(table.board_ns, table.duration_ns, table.kind, table.thread, table.bytes, table.ok, strict=True)
@@ -97,14 +97,14 @@ LENGTH = len(SOUND[0])
 
 @pytest.mark.parametrize("kept", [1, 39, 40, 41, LENGTH - 1])
 def test_a_torn_last_block_is_counted_and_left_out(tmp_path, kept):
-    found = read_operation_log(written(tmp_path, HEADER, SOUND[0], SOUND[1][:kept]))
-    assert len(found.operations) == 5 and found.torn_bytes == kept and found.fault is None
+    log = read_operation_log(log_file(tmp_path, HEADER, SOUND[0], SOUND[1][:kept]))
+    assert len(log.operations) == 5 and log.torn_bytes == kept and log.fault is None
 
 
 @pytest.mark.parametrize("tail", [bytes(100), SOUND[1][:40] + bytes(LENGTH - 40)])
 def test_zeros_left_by_a_power_cut_are_a_torn_tail(tmp_path, tail):
-    found = read_operation_log(written(tmp_path, HEADER, SOUND[0], tail))
-    assert len(found.operations) == 5 and found.torn_bytes == len(tail)
+    log = read_operation_log(log_file(tmp_path, HEADER, SOUND[0], tail))
+    assert len(log.operations) == 5 and log.torn_bytes == len(tail)
 
 
 def flipped(content: bytes, bit: int) -> bytes:
@@ -114,33 +114,33 @@ def flipped(content: bytes, bit: int) -> bytes:
 def test_any_flipped_bit_of_a_block_is_found_and_what_is_before_it_kept(tmp_path):
     """In the second of four blocks: header or payload."""
     for bit in range(8 * LENGTH):
-        path = written(tmp_path, HEADER, SOUND[0], flipped(SOUND[1], bit), *SOUND[2:])
+        path = log_file(tmp_path, HEADER, SOUND[0], flipped(SOUND[1], bit), *SOUND[2:])
         with pytest.raises(OperationLogFault) as caught:
             read_operation_log(path)
         assert caught.value.offset == 32 + LENGTH, f"bit {bit}"
         assert str(path) in str(caught.value) and "\n" not in str(caught.value)
-        found = read_operation_log(path, strict=False)
-        assert len(found.operations) == 5 and found.fault is not None
+        log = read_operation_log(path, strict=False)
+        assert len(log.operations) == 5 and log.fault is not None
 
 
 def test_any_flipped_bit_of_the_files_header_is_found(tmp_path):
     for bit in range(8 * 32):
         with pytest.raises(RecordFault):
-            read_operation_log(written(tmp_path, flipped(HEADER, bit), *SOUND))
+            read_operation_log(log_file(tmp_path, flipped(HEADER, bit), *SOUND))
 
 
 @pytest.mark.parametrize(
     "order", [[0, 2, 3], [1, 2, 3], [0, 2, 1, 3], [0, 1, 1, 2, 3], [1, 0, 2, 3]], ids=str
 )
-def test_missing_doubled_and_swapped_blocks_are_told(tmp_path, order):
+def test_missing_doubled_and_swapped_blocks_are_reported(tmp_path, order):
     header, *blocks = log([(0, 150 * number, FIVE) for number in range(4)])
     with pytest.raises(OperationLogFault, match="in the place of"):
-        read_operation_log(written(tmp_path, header, *(blocks[number] for number in order)))
+        read_operation_log(log_file(tmp_path, header, *(blocks[number] for number in order)))
 
 
 @pytest.mark.parametrize("record", [(6, 1, 1), (0x20, 1, 1), (0x18, 1, 1), (2**40, 1, 1), (0, 2**63, 1)])
 def test_an_unknown_tag_or_impossible_time_is_corrupt(tmp_path, record):
-    path = written(tmp_path, *log([(0, 0, [record]), (1, 0, FIVE)]))
+    path = log_file(tmp_path, *log([(0, 0, [record]), (1, 0, FIVE)]))
     with pytest.raises(OperationLogFault):
         read_operation_log(path)
 
@@ -156,7 +156,7 @@ def test_an_unknown_tag_or_impossible_time_is_corrupt(tmp_path, record):
 )
 def test_a_file_that_is_no_operation_log_says_so(tmp_path, content, said):
     with pytest.raises(RecordFault, match=said):
-        read_operation_log(written(tmp_path, content))
+        read_operation_log(log_file(tmp_path, content))
 
 
 def test_an_absent_file_is_one_line(tmp_path):
@@ -181,7 +181,7 @@ def test_no_bytes_bring_anything_but_a_record_fault(tmp_path_factory, blocks, ta
     content = bytearray(b"".join([file_header(), *(block(*entry) for entry in blocks), tail]))
     if at < len(content):
         content[at] ^= flip
-    path = written(tmp_path_factory.mktemp("log"), bytes(content))
+    path = log_file(tmp_path_factory.mktemp("log"), bytes(content))
     for strict in (True, False):
         try:
             log = read_operation_log(path, strict=strict)
