@@ -1,4 +1,4 @@
-"""What a study's job told of its phases and of the software that it measured."""
+"""What a study's job reported of its phases and of the software that it measured."""
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ def phases(*names: str) -> list[Phase]:
     return made
 
 
-def kept(found: list[Phase]) -> list[tuple[str, int]]:
-    return [(phase.name, phase.repeat) for phase in found]
+def kept(recorded: list[Phase]) -> list[tuple[str, int]]:
+    return [(phase.name, phase.repeat) for phase in recorded]
 
 
 def test_a_repeat_that_ended_is_kept_and_one_that_was_cut_off_is_not():
-    found = phases(*ONE, "load", "idle-before", "run")
-    assert kept(whole_repeats(found, 1000)) == [(name, 1) for name in ONE]
+    recorded = phases(*ONE, "load", "idle-before", "run")
+    assert kept(whole_repeats(recorded, 1000)) == [(name, 1) for name in ONE]
 
 
 def test_what_the_trace_does_not_reach_does_not_count():
@@ -43,10 +43,10 @@ def test_the_cycle_in_blocks_is_no_repeat():
         usual_phase("settle", 2, 60, 70),
         usual_phase("idle-after", 2, 70, 80),
     ]
-    found = [*phases(*ONE), *blocks]
-    assert worked_repeats(found) == [1] and worked_repeats(blocks) == []
-    assert blocks_repeat(found) == 2 and blocks_repeat(phases(*ONE)) is None
-    cycle = Cycle.of(found, 2)
+    recorded = [*phases(*ONE), *blocks]
+    assert worked_repeats(recorded) == [1] and worked_repeats(blocks) == []
+    assert blocks_repeat(recorded) == 2 and blocks_repeat(phases(*ONE)) is None
+    cycle = Cycle.of(recorded, 2)
     assert cycle and (cycle.work, cycle.drain) == (blocks[0], blocks[1])
-    assert whole_repeats(found, 80) == found
-    assert whole_repeats(found, 70) == found[:5]
+    assert whole_repeats(recorded, 80) == recorded
+    assert whole_repeats(recorded, 70) == recorded[:5]

@@ -93,8 +93,8 @@ def test_an_unreadable_record_is_one_line(tmp_path, content, said):
 
 def entries():
     """Every key of the schema, some measured, some absent with a reason."""
-    required = [each for each in YCSB if each.required and "." not in each.key]
-    numbers = {each.key: Missing("not measured in this test", each.unit) for each in required}
+    required = [quantity for quantity in YCSB if quantity.required and "." not in quantity.key]
+    numbers = {quantity.key: Missing("not measured in this test", quantity.unit) for quantity in required}
     numbers |= {"energy_j": Measured(10.0, 0.1, "J"), "operations": exact(1000, "1")}
     return numbers | {
         "latency_s": Missing("no operation was logged"),
@@ -121,7 +121,7 @@ def test_a_result_is_written_with_every_key_and_read_again(tmp_path):
     assert set(entries()) <= set(result)
 
 
-@pytest.mark.parametrize("key", sorted({each.top for each in YCSB if each.required}))
+@pytest.mark.parametrize("key", sorted({quantity.top for quantity in YCSB if quantity.required}))
 def test_a_result_without_one_of_its_keys_is_refused(key):
     incomplete = entries()
     del incomplete[key]
@@ -158,6 +158,6 @@ def test_a_corrupt_or_absent_result_is_one_line(tmp_path):
 def test_a_warning_withholds_nothing_and_stands_beside_the_others(record):
     record.add_warning("the board is warmer than before the run")
     record.add_warning("the supply is soft")
-    found = RunRecord.open(record.directory)
-    assert found.run.found.warnings == ("the board is warmer than before the run", "the supply is soft")
-    assert found.faults == [] and found.withheld == {}
+    reopened = RunRecord.open(record.directory)
+    assert reopened.run.found.warnings == ("the board is warmer than before the run", "the supply is soft")
+    assert reopened.faults == [] and reopened.withheld == {}

@@ -58,7 +58,7 @@ def test_a_free_name_is_given_without_making_anything(tmp_path):
 def test_of_records_that_are_created_in_one_directory_at_once_one_is(tmp_path, number):
     place = tmp_path / f"out-{number}"
     created = at_once(lambda: RunRecord.create(place, {"number": number}, simulated=True))
-    [record] = [each for each in created if each is not None]
+    [record] = [record for record in created if record is not None]
     assert RunRecord.open(place).document == record.document
     assert sorted(path.name for path in place.iterdir()) == [RESERVE, "run.json"]
 

@@ -105,11 +105,11 @@ def test_the_example_is_analysed_to_the_figures_that_it_had(tmp_path):
     run_report(ReportOptions(record=tmp_path / "example"))
     result = read_result(tmp_path / "example").numbers
     wanted = json.loads((ROOT / "host/tests/support/example_figures.json").read_text())
-    found = {path: quantity(result, path) for path in wanted}
+    figures = {path: quantity(result, path) for path in wanted}
     for path, (value, u) in wanted.items():
         k = k_of(result[BUDGET_OF[path.partition(".")[0]]]) if "budget." in path else 2.0
-        assert found[path].value == pytest.approx(value * k / 2, rel=1e-12, abs=0), path
-        standard_u = found[path].standard_u if isinstance(found[path], Measured) else None
+        assert figures[path].value == pytest.approx(value * k / 2, rel=1e-12, abs=0), path
+        standard_u = figures[path].standard_u if isinstance(figures[path], Measured) else None
         assert standard_u == (None if u is None else pytest.approx(u / 2, rel=1e-9, abs=0)), path
     assert RunRecord.open(tmp_path / "example").run.sensor.shunt.ohm == 0.1
 
@@ -129,7 +129,7 @@ def test_the_report_draws_with_the_map_that_the_result_rests_on(tmp_path):
     assert np.subtract(moved, before) == pytest.approx(1.0, abs=1e-6)
 
 
-def test_a_map_that_is_not_there_is_told_in_the_page(tmp_path):
+def test_a_map_that_is_not_there_is_reported_in_the_page(tmp_path):
     record = finished_record(tmp_path / "record")
     record.update(clock_map_used="none-such")
     assert "run.json: there is no clock map 'none-such'" in read_timeline(record).notes

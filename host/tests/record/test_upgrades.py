@@ -29,9 +29,9 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def said(asked, run):
+def said(argv, run):
     return subprocess.run(
-        [sys.executable, "-m", "opjoule.cli.start", *(part.format(run=run) for part in asked)],
+        [sys.executable, "-m", "opjoule.cli.start", *(part.format(run=run) for part in argv)],
         capture_output=True,
         text=True,
         check=False,
@@ -54,8 +54,8 @@ def state_version(path: Path, version: int = 99) -> None:
         path.write_text(json.dumps(with_digest(entry) if path.name == "run.json" else entry))
         return
     table = pq.read_table(path)
-    told = {**json.loads(table.schema.metadata[b"opjoule.schema"]), "version": version}
-    pq.write_table(table.replace_schema_metadata({b"opjoule.schema": json.dumps(told).encode()}), path)
+    schema = {**json.loads(table.schema.metadata[b"opjoule.schema"]), "version": version}
+    pq.write_table(table.replace_schema_metadata({b"opjoule.schema": json.dumps(schema).encode()}), path)
 
 
 @pytest.mark.slow
