@@ -57,7 +57,7 @@ def measured(current_a, source_v, resistance_ohm, step_v=4e-3):
 
 
 def energy_of(trace, energy, start_s=1.0, end_s=9.0):
-    """(found, true energy) of a window on whole points of the grid."""
+    """(interval, true energy) of a window on whole points of the grid."""
     first, last = (round(time_s * SECOND_NS / CONVERSION_NS * FINE) for time_s in (start_s, end_s))
     window = Window(first * CONVERSION_NS // FINE, last * CONVERSION_NS // FINE, 0.0)
     return window_energy_j(Cells.of(trace), window, SENSOR), float(energy[last] - energy[first])
@@ -68,10 +68,10 @@ def test_bursts_of_40_ms_on_0_3_ohm_change_the_energy_by_less_than_0_05_percent(
     held, energy = measured(true_current(10, (0.3, 1.2)), 5.1, 0.3)
     trace = held.on_supply_line()
     assert trace.supply.resistance_ohm == pytest.approx(0.3, abs=0.01)
-    found, true_j = energy_of(trace, energy)
-    assert found.energy.value == pytest.approx(true_j, rel=5e-4)
-    assert found.energy.covers(true_j)
-    assert found.energy.relative_u < 1e-3
+    interval, true_j = energy_of(trace, energy)
+    assert interval.energy.value == pytest.approx(true_j, rel=5e-4)
+    assert interval.energy.covers(true_j)
+    assert interval.energy.relative_u < 1e-3
     assert abs(energy_of(held, energy)[0].energy.value / true_j - 1) > 0.001
 
 
@@ -86,9 +86,9 @@ def test_a_source_that_drifts_is_followed():
     count = true_current(10, (0.5, 0.5)).size
     source_v = 5.0 + 0.1 * np.linspace(0, 1, count)
     held, energy = measured(true_current(10, (0.3, 1.2)), source_v, 0.2)
-    found, true_j = energy_of(held.on_supply_line(), energy)
-    assert found.energy.value == pytest.approx(true_j, rel=1e-3)
-    assert found.energy.covers(true_j)
+    interval, true_j = energy_of(held.on_supply_line(), energy)
+    assert interval.energy.value == pytest.approx(true_j, rel=1e-3)
+    assert interval.energy.covers(true_j)
 
 
 def test_a_reading_in_mid_change_hardly_counts():
@@ -108,9 +108,9 @@ def test_ripple_that_the_readings_meet_by_chance_is_in_the_budget(seed):
     current_a = true_current(10, (0.8, 0.8))
     phase = 2 * np.pi * rng.uniform(90, 600) * np.arange(current_a.size) * CONVERSION_NS * 1e-9 / FINE
     held, energy = measured(current_a, 5.1 + 0.025 * np.sin(phase), 0.0)
-    found, true_j = energy_of(held.on_supply_line(), energy)
-    assert found.budget.parts["voltage"] > 1.5e-4 * true_j
-    assert found.energy.covers(true_j)
+    interval, true_j = energy_of(held.on_supply_line(), energy)
+    assert interval.budget.parts["voltage"] > 1.5e-4 * true_j
+    assert interval.energy.covers(true_j)
 
 
 def test_a_current_that_no_neighbour_foretells_leaves_the_resistance_in_doubt():
@@ -133,8 +133,8 @@ def test_without_a_reading_between_samples_there_is_no_line():
 def test_few_readings_say_that_they_know_little():
     held, energy = measured(true_current(10, (0.8, 0.8)), 5.1, 0.0)
     short = replace(held, bus=BusReadings(held.bus.meter_ns[:3], held.bus.voltage_v[:3])).on_supply_line()
-    found, true_j = energy_of(short, energy)
-    assert found.budget.parts["voltage"] > 2e-3 * true_j
+    interval, true_j = energy_of(short, energy)
+    assert interval.budget.parts["voltage"] > 2e-3 * true_j
 
 
 def test_a_record_gives_the_same_voltages_before_and_after_its_parquet_files(tmp_path):
