@@ -40,38 +40,38 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def found(folder):
+def layout(folder):
     return drawn_of(folder)
 
 
 @pytest.fixture(scope="module")
-def written(folder, tmp_path_factory):
+def figure_files(folder, tmp_path_factory):
     out = tmp_path_factory.mktemp("figures")
-    told = io.StringIO()
-    with contextlib.redirect_stdout(told), pytest.MonkeyPatch.context() as patch:
+    output = io.StringIO()
+    with contextlib.redirect_stdout(output), pytest.MonkeyPatch.context() as patch:
         patch.setattr(figures, "FIGURES", {name: FIGURES[name] for name in WRITTEN})
         assert main(["runs", "figures", str(folder), "--out", str(out)]) == 0
-    return out, told.getvalue().splitlines()
+    return out, output.getvalue().splitlines()
 
 
 def drawn_of(*places):
     return plotted(*gather(map(str, places)))
 
 
-def figure(name, found):
-    made = drawn(partial(FIGURES[name], found))
+def figure(name, layout):
+    made = drawn(partial(FIGURES[name], layout))
     FigureCanvasAgg(made).draw()
     return made
 
 
 @pytest.mark.slow
-def test_figures_are_written_in_every_format_and_say_simulated(written):
-    out, told = written
+def test_figures_are_written_in_every_format_and_say_simulated(figure_files):
+    out, lines = figure_files
     assert {path.name for path in out.iterdir()} == {
         *(f"{name}.{kind}" for name in WRITTEN for kind in FORMATS),
         *("table.csv", "table.tex", "methods.txt"),
     }
-    assert told[0].startswith("ONE RUN: 9 of 9 cells") and len(told) == len(WRITTEN) + 4
+    assert lines[0].startswith("ONE RUN: 9 of 9 cells") and len(lines) == len(WRITTEN) + 4
     for path in out.iterdir():
         if path.suffix[1:] in BEGINS:
             assert path.read_bytes().startswith(BEGINS[path.suffix[1:]])
@@ -79,13 +79,13 @@ def test_figures_are_written_in_every_format_and_say_simulated(written):
             assert "simulated" in path.read_text().lower(), path
 
 
-def test_the_same_records_make_the_same_files(found, written, tmp_path):
-    for path in save(drawn(partial(FIGURES["energy-power"], found)), tmp_path, "energy-power"):
-        assert path.read_bytes() == (written[0] / path.name).read_bytes(), path.suffix
+def test_the_same_records_make_the_same_files(layout, figure_files, tmp_path):
+    for path in save(drawn(partial(FIGURES["energy-power"], layout)), tmp_path, "energy-power"):
+        assert path.read_bytes() == (figure_files[0] / path.name).read_bytes(), path.suffix
 
 
-def test_bars_and_points_stand_where_the_records_say(found):
-    made = figure("bandwidth-latency", found)
+def test_bars_and_points_stand_where_the_records_say(layout):
+    made = figure("bandwidth-latency", layout)
     left, right = made.axes
     assert "MB/s" in left.get_ylabel() and "ms" in right.get_ylabel()
     wanted = [
@@ -114,10 +114,10 @@ def test_bars_that_lie_close_begin_at_zero(tmp_path):
     assert left.get_yscale() == "linear" and left.get_ylim()[0] == 0.0
 
 
-def test_intervals_are_drawn_as_stated(found):
-    left, right = figure("energy-power", found).axes
+def test_intervals_are_drawn_as_stated(layout):
+    left, right = figure("energy-power", layout).axes
     for axes, key, scale in ((left, "energy_j", 1e-3), (right, "power_w", 1.0)):
-        spans = [each.get_segments()[0][:, 1] for each in axes.collections]
+        spans = [bar.get_segments()[0][:, 1] for bar in axes.collections]
         stated = [result(database, medium)[key] for medium in MEDIA for database in DATABASES]
         assert len(spans) == len(stated)
         for (low, high), number in zip(spans, stated, strict=True):
@@ -158,13 +158,13 @@ def test_no_label_is_cut_off_or_stands_on_another(name, crowded):
         inside = box.x0 >= -1 and box.y0 >= -1 and box.x1 <= made.bbox.x1 + 1 and box.y1 <= made.bbox.y1 + 1
         assert inside, f"cut off: {text}"
     for row in rows:
-        for one, other in pairwise(each for each in row if each.get_rotation() in (0, 90)):
+        for one, other in pairwise(label for label in row if label.get_rotation() in (0, 90)):
             assert not one.get_window_extent().overlaps(other.get_window_extent()), (one, other)
     assert not legend.get_window_extent().overlaps(made.axes[0].get_window_extent())
 
 
-def test_the_plane_has_each_cell_at_its_energy_and_time(found):
-    axes = figure("energy-delay", found).axes[0]
+def test_the_plane_has_each_cell_at_its_energy_and_time(layout):
+    axes = figure("energy-delay", layout).axes[0]
     points = [line for line in axes.lines if line.get_marker() in ("o", "s", "^")]
     results = [result(database, medium) for database in DATABASES for medium in MEDIA]
     assert [line.get_xdata()[0] for line in points] == pytest.approx(
@@ -176,8 +176,8 @@ def test_the_plane_has_each_cell_at_its_energy_and_time(found):
     assert axes.get_xscale() == axes.get_yscale() == "log"
 
 
-def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(found):
-    for cell in found.cells:
+def test_the_parts_of_a_stack_add_up_and_what_is_not_known_is_said(layout):
+    for cell in layout.cells:
         stack = cell.parts
         assert sum(stack.values()) == pytest.approx(cell.number("marginal_energy_j").value)
         if cell.values["db"] == "SQLite":
@@ -219,8 +219,8 @@ def test_a_part_that_one_run_refuses_is_not_drawn(tmp_path):
 
 
 def test_runs_of_the_same_settings_are_one_bar_with_their_mean_and_spread(tmp_path):
-    found = drawn_of(make_runs(tmp_path, blocks=2))
-    cell = found.cell("LevelDB", "SD card")
+    layout = drawn_of(make_runs(tmp_path, blocks=2))
+    cell = layout.cell("LevelDB", "SD card")
     first, second = (result("leveldb", "sd", block)["energy_j"] for block in (1, 2))
     mean = cell.number("energy_j")
     assert len(cell.runs) == 2 and mean.value == pytest.approx((first["value"] + second["value"]) / 2)
@@ -244,9 +244,9 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
     for key, number in nothing.items():
         if "value" in (number if isinstance(number, dict) else {}):
             nothing[key] = {"value": None, "u": None, "unit": number["unit"], "reason": "withheld"}
-    for database, own in (("rocksdb", below), ("leveldb", nothing)):
+    for database, numbers in (("rocksdb", below), ("leveldb", nothing)):
         make_record(tmp_path / database, db=database)
-        put_result(tmp_path / database, own)
+        put_result(tmp_path / database, numbers)
     made = figure(name, drawn_of(tmp_path))
     axes = made.axes[0]
     low, high = axes.get_ylim()
@@ -257,15 +257,15 @@ def test_energies_below_zero_and_cells_without_values_are_in_every_figure(name, 
         assert low < -10 and "without a value: LevelDB, SD card" in axes.get_xlabel()
 
 
-def test_many_bars_lie_below_each_other_with_their_names_beside_them(found, monkeypatch):
+def test_many_bars_lie_below_each_other_with_their_names_beside_them(layout, monkeypatch):
     monkeypatch.setattr(bars, "LETTERS_MAX", 1000)
-    upright = figure("energy-by-activity", found)
+    upright = figure("energy-by-activity", layout)
     monkeypatch.setattr(bars, "LETTERS_MAX", 90)
-    lying = figure("energy-by-activity", found)
+    lying = figure("energy-by-activity", layout)
     one, other = upright.axes[0], lying.axes[0]
     assert [bar.get_height() for bar in one.patches] == [bar.get_width() for bar in other.patches]
     names = [text.get_text() for text in other.get_yticklabels()]
-    assert len(names) == len(found.cells) and names[0] == found.name_of(found.cells[0])
+    assert len(names) == len(layout.cells) and names[0] == layout.name_of(layout.cells[0])
     boxes = [text.get_window_extent() for text in other.get_yticklabels()]
     assert all(above.y0 >= below.y1 for above, below in pairwise(boxes)), "none on another, first on top"
     assert min(box.x0 for box in boxes) >= 0 and "energy above idle" in other.get_xlabel()
@@ -285,19 +285,19 @@ def test_what_cannot_stand_in_one_figure_is_refused(tmp_path):
 
 def test_real_runs_do_not_say_simulated(tmp_path):
     make_record(tmp_path / "real", simulated=False)
-    found = drawn_of(tmp_path)
-    texts = figure("energy-power", found).findobj(lambda each: hasattr(each, "get_text"))
+    layout = drawn_of(tmp_path)
+    texts = figure("energy-power", layout).findobj(lambda artist: hasattr(artist, "get_text"))
     assert not any("SIMULATED" in text.get_text() for text in texts)
-    assert "SIMULATED" not in latex_table(found) + methods(found) and "false" in csv_table(found)
+    assert "SIMULATED" not in latex_table(layout) + methods(layout) and "false" in csv_table(layout)
 
 
-def test_the_tables_hold_the_numbers(found):
-    rows = list(csv.DictReader(io.StringIO(csv_table(found))))
+def test_the_tables_hold_the_numbers(layout):
+    rows = list(csv.DictReader(io.StringIO(csv_table(layout))))
     assert len(rows) == 9 and {row["simulated"] for row in rows} == {"true"}
-    own = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "SSD on USB 3"))
+    row = next(row for row in rows if (row["db"], row["storage"]) == ("LevelDB", "SSD on USB 3"))
     stated = result("leveldb", "ssd-usb3")[ABOVE_IDLE]
-    assert (float(own[ABOVE_IDLE]), float(own[f"{ABOVE_IDLE}, u"])) == (stated["value"], stated["u"])
-    text = latex_table(found)
+    assert (float(row[ABOVE_IDLE]), float(row[f"{ABOVE_IDLE}, u"])) == (stated["value"], stated["u"])
+    text = latex_table(layout)
     lines = [line for line in text.splitlines() if " & " in line]
     assert len(lines) == 10 and {line.count(" & ") for line in lines} == {7}
     assert r"LevelDB & SSD on USB 3 & $861 \pm 52$\,$\mu$J" in text and text.isascii()
@@ -343,13 +343,13 @@ def test_an_axis_is_not_stretched_by_an_interval_far_beyond_all_values(tmp_path)
     make_record(tmp_path / "second")
     far = scaled(result("leveldb", "sd"), 3.0)
     put_result(tmp_path / "second", far)
-    found = drawn_of(tmp_path)
-    mean = found.cells[0].number("bandwidth_bytes_per_s")
+    layout = drawn_of(tmp_path)
+    mean = layout.cells[0].number("bandwidth_bytes_per_s")
     assert mean.u > 3 * mean.value
-    low, high = figure("bandwidth-latency", found).axes[0].get_ylim()
+    low, high = figure("bandwidth-latency", layout).axes[0].get_ylim()
     assert low == 0.0 and mean.value / 1e6 < high < 3 * mean.value / 1e6
-    low, high = figure("energy-throughput", found).axes[0].get_xlim()
-    assert low == 0.0 and high < 3 * found.cells[0].number("throughput_per_s").value
+    low, high = figure("energy-throughput", layout).axes[0].get_xlim()
+    assert low == 0.0 and high < 3 * layout.cells[0].number("throughput_per_s").value
 
 
 @pytest.mark.parametrize("kind", FORMATS)
@@ -380,7 +380,7 @@ def test_the_forest_has_the_ratios_of_the_comparison_and_cuts_no_label(folder):
     canvas.draw()
     axes = made.axes[0]
     marks = [line.get_xdata()[0] for line in axes.lines if line.get_marker() == "o"]
-    assert marks == pytest.approx([each.ratio.value for each in compared.contrasts])
+    assert marks == pytest.approx([contrast.ratio.value for contrast in compared.contrasts])
     low, high = axes.get_xlim()
     assert low < 1.0 < high and axes.get_xscale() == "log"
     boxes = [text.get_window_extent() for text in [*axes.texts, *axes.get_yticklabels()]]

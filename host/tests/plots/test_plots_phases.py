@@ -144,9 +144,9 @@ def test_a_study_of_operations_that_have_a_name_is_drawn_per_operation():
     assert [line.get_ydata()[0] for line in below.lines] == [0.01]
 
 
-def test_the_best_system_is_told_in_the_measures_unit():
+def test_the_best_system_is_stated_in_the_measures_unit():
     rows = (row("one", "LOAD", per_row_us=40.0), row("two", "LOAD", per_row_us=50.0))
     table = replace(study(*rows), best={"per_row_us": "least"})
-    assert [(each.phase, each.system) for each in best_systems(table)] == [("LOAD", "one")]
+    assert [(best.phase, best.system) for best in best_systems(table)] == [("LOAD", "one")]
     (shown,) = best_tables(table)
     assert list(shown.columns[1].cells) == ["one 40.00\N{NO-BREAK SPACE}µs [1 run]"]
