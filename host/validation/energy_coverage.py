@@ -246,13 +246,13 @@ class Trial:
 
     quantity: str
     calibrated: bool
-    found: Measured
+    stated: Measured
     truth: float
 
     @property
     def held(self) -> bool:
         """True if the interval contains the true value."""
-        return self.found.covers(self.truth)
+        return self.stated.covers(self.truth)
 
 
 def trial(kind: Kind, seed: int, *, pairs: bool = False) -> list[Trial]:
@@ -301,7 +301,7 @@ def _row(name: str, results: list[Trial], columns: list[tuple[bool, str]]) -> st
     for calibrated, quantity in columns:
         some = [one for one in results if (one.calibrated, one.quantity) == (calibrated, quantity)]
         share = 100 * sum(one.held for one in some) / len(some)
-        width = 100 * float(np.median([one.found.relative_u for one in some]))
+        width = 100 * float(np.median([one.stated.relative_u for one in some]))
         cells.append(f"{share:.0f} ({width:.3f} %)")
     return f"| {name} | {' | '.join(cells)} |"
 

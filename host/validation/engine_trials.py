@@ -36,22 +36,22 @@ class Share:
     """One part's share of the energy above idle, in per cent."""
 
     true: float
-    found: float
+    stated: float
     identified: bool
 
     @property
     def off(self) -> float:
-        """Distance between the found and the true share, in percentage points."""
-        return abs(self.found - self.true)
+        """Distance between the stated and the true share, in percentage points."""
+        return abs(self.stated - self.true)
 
 
 def share_of(made: Trial, name: str) -> Share:
     """Share of an activity in the energy above idle."""
     whole_j = sum(made.drawn.true_j.values())
-    share = made.found.activities[name]
+    share = made.attribution.activities[name]
     return Share(
         100 * made.drawn.true_j[name] / whole_j,
-        100 * share.energy_j / made.found.whole.energy_j,
+        100 * share.energy_j / made.attribution.whole.energy_j,
         not share.unidentified,
     )
 
@@ -61,7 +61,7 @@ def held(made: Trial, seed: int) -> list[Held]:
     whole_j = sum(made.drawn.true_j.values())
     return [
         Held(seed, name, true_j, of.energy_j, 2 * of.standard_u_j, whole_j, not of.unidentified)
-        for name, of in {**made.found.operations, **made.found.activities}.items()
+        for name, of in {**made.attribution.operations, **made.attribution.activities}.items()
         if (true_j := made.drawn.true_j.get(name, 0.0)) or of.energy_j
     ]
 

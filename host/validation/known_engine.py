@@ -201,9 +201,9 @@ class Drawn:
     """The pieces that the medium draws, which are the last in `pieces`."""
     true_j: Mapping[str, float]
     """By kind and by activity."""
-    written: Float64Array
+    written_bytes: Float64Array
     """Bytes that the medium has completed by the end of each grid step."""
-    read: Float64Array
+    read_bytes: Float64Array
     """Bytes read from it by then."""
     settled_s: float
 
@@ -223,7 +223,7 @@ def draw(rng: Generator, timeline: Timeline, *, late: bool = False, reads_per_s:
     medium, of_medium_j, course, settled_s = _medium(rng, timeline, late, reads_per_s)
     for name, energy_j in of_medium_j.items():
         true_j[name] = true_j.get(name, 0.0) + energy_j
-    return Drawn([*pieces, *medium], medium, true_j, course.written, course.read, settled_s)
+    return Drawn([*pieces, *medium], medium, true_j, course.written_bytes, course.read_bytes, settled_s)
 
 
 def _seconds(board_ns: np.ndarray) -> Float64Array:
@@ -312,7 +312,7 @@ def _medium(
 class Trial:
     """Attribution of one experiment, and its true energies."""
 
-    found: Attribution
+    attribution: Attribution
     drawn: Drawn
 
 
@@ -348,7 +348,7 @@ def trial(
     phases = _phases(timeline, drawn.settled_s)
     cycle = Cycle.of(phases, 1)
     assert cycle
-    samples = SystemSamples.of_cycle(timeline.seen(drawn.written, drawn.read), cycle, 4)
+    samples = SystemSamples.of_cycle(timeline.seen(drawn.written_bytes, drawn.read_bytes), cycle, 4)
     energies = repeat_energy(aligned, phases, 1)
     of_medium = (lambda: repeat_energy(medium.aligned, phases, 1)) if medium else None
     worked = WorkedRun(cycle, lambda: energies, timeline.operations, samples, of_medium)

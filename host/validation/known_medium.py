@@ -113,9 +113,9 @@ class Medium:
 class MediumCourse:
     """Bytes and powers of a medium in each step of a grid, shape (n,) each."""
 
-    written: Float64Array
+    written_bytes: Float64Array
     """Bytes completed by the end of each step."""
-    read: Float64Array
+    read_bytes: Float64Array
     """Bytes read by the end of each step."""
     write_back_w: Float64Array
     tail_w: Float64Array

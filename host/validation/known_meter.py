@@ -196,7 +196,7 @@ def _events(known: Known) -> pa.Table:
 
 
 def _counters(known: Known) -> Counters:
-    moments_s, counted = known.written
+    moments_s, counted = known.write_counts
     read_s: Float64Array = np.arange(moments_s[0], moments_s[-1], 0.1)
     board_ns = BOARD_NS + np.rint(read_s * 1e9).astype(np.int64)
     nothing = np.zeros(read_s.size)

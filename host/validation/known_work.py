@@ -65,7 +65,7 @@ class Known:
     events: Mapping[str, tuple[Float64Array, Float64Array]]
     """Start and end of the events that the engine reports, by activity."""
     one_thread: bool
-    written: tuple[Float64Array, Float64Array]
+    write_counts: tuple[Float64Array, Float64Array]
     """Times, and bytes written to the medium by then, as the board's counters show them."""
     pieces: list[Piece]
     """Power that the board drew above idle."""
@@ -100,7 +100,7 @@ def work(rng: Generator, choice: Choice, start_s: float, meter_period_s: float) 
     drawn = {"engine": engine, "family": family, "threads": int(made.thread.max()) + 1, **medium.drawn}
     return Known(
         start_s, end_s, medium.settled_s, made.kinds, made.kind, made.begin_s, made.length_s, made.thread,
-        events, engine == "one thread", medium.written, pieces, true_j, drawn,
+        events, engine == "one thread", medium.write_counts, pieces, true_j, drawn,
     )  # fmt: skip
 
 
@@ -323,7 +323,7 @@ def _background(
 class _Medium:
     pieces: list[Piece]
     true_j: dict[str, float]
-    written: tuple[Float64Array, Float64Array]
+    write_counts: tuple[Float64Array, Float64Array]
     settled_s: float
     drawn: dict[str, object]
 

@@ -70,21 +70,23 @@ class Row:
 
     about: str
     model: float | None
-    found: float
+    measured: float
     unit: str
     within: float
 
     @property
     def passed(self) -> bool:
         """True if the figure is within its limit, or if the medium was not the bottleneck."""
-        return self.model is None or abs(self.found / self.model - 1) <= self.within
+        return self.model is None or abs(self.measured / self.model - 1) <= self.within
 
     def __str__(self) -> str:
         """Line of the printed table."""
         if self.model is None:
-            return f"{self.about:<58} {'not bound':>12} {self.found:>12.4g} {self.unit}"
+            return f"{self.about:<58} {'not bound':>12} {self.measured:>12.4g} {self.unit}"
         mark = "" if self.passed else f"  MORE THAN {100 * self.within:g} % OFF"
-        figures = f"{self.model:>12.4g} {self.found:>12.4g} {self.unit:<6} {self.found / self.model:.3f}"
+        figures = (
+            f"{self.model:>12.4g} {self.measured:>12.4g} {self.unit:<6} {self.measured / self.model:.3f}"
+        )
         return f"{self.about:<58} {figures}{mark}"
 
 

@@ -34,8 +34,8 @@ from opjoule.attribution.columns import FOREGROUND
 def _one(timeline: Timeline, late: bool, supply: str | None, reads_per_s: float, seed: int) -> list[Held]:
     made = trial(timeline, seed, late=late, supply=supply, reads_per_s=reads_per_s)
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
-    true_j = sum(figure.true_j for figure in parts if figure.name in made.found.operations)
-    all_kinds = made.found.foreground
+    true_j = sum(figure.true_j for figure in parts if figure.name in made.attribution.operations)
+    all_kinds = made.attribution.foreground
     identified = not all_kinds.unidentified
     u_j = 2 * all_kinds.standard_u_j
     return [*parts, Held(seed, FOREGROUND, true_j, all_kinds.energy_j, u_j, whole_j, identified)]

@@ -181,7 +181,7 @@ def attributed(medium, seed=3):
     true_j |= {name: float(each.sum()) * 1e-3 for name, each in powers.items()}
     known = Known(
         RUN_STARTS_S, RUN_STARTS_S + RUN_S, RUN_STARTS_S + RUN_S + 8.0, tuple(EACH_J), kind, begin_s, length_s,
-        np.zeros(count, np.uint16), {}, False, (grid_s + 1e-3, course.written),
+        np.zeros(count, np.uint16), {}, False, (grid_s + 1e-3, course.written_bytes),
         [Steady(begin_s, begin_s + length_s, energy_j), *(Gridded(RUN_STARTS_S, 1e-3, w) for w in powers.values())],
         true_j,
     )  # fmt: skip

@@ -148,7 +148,7 @@ def known_work():
     medium = [Gridded(RUN_STARTS_S, 1e-3, each) for each in powers.values()]
     known = Known(
         RUN_STARTS_S, RUN_STARTS_S + RUN_S, RUN_STARTS_S + RUN_S + 8.0, tuple(EACH_J), kind, begin_s, length_s,
-        np.zeros(kind.size, np.uint16), {}, False, (grid_s + 1e-3, course.written),
+        np.zeros(kind.size, np.uint16), {}, False, (grid_s + 1e-3, course.written_bytes),
         [Steady(begin_s, begin_s + length_s, energy_j), *medium], true_j,
     )  # fmt: skip
     return known, medium

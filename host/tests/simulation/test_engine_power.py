@@ -69,14 +69,14 @@ def played(of, milliseconds, cpu=1.0, busy=()):
     work = [MediumStretch(START_NS + round(a * MS), START_NS + round(b * MS), mode) for a, b, mode in busy]
     span = [START_NS + 10 * MS * at for at in range(milliseconds // 10 + 1)]
     known = [Activity(a, b, cpu * 1e-9 * (b - a)) for a, b in pairwise(span)]
-    found = []
-    for at, each in enumerate(known):
-        span_ns = each.start_board_ns, each.end_board_ns
+    rows = []
+    for at, activity in enumerate(known):
+        span_ns = activity.start_board_ns, activity.end_board_ns
         now = [one.within(*span_ns) for one in work if one.start_ns < span_ns[1] and one.end_ns > span_ns[0]]
-        later = [one for one in known[at + 1 :] if one.end_board_ns <= each.end_board_ns + HOLD_NS]
-        found += [(board_ns, a * v) for board_ns, a, v in of.rows(each, later, now)]
+        later = [one for one in known[at + 1 :] if one.end_board_ns <= activity.end_board_ns + HOLD_NS]
+        rows += [(board_ns, a * v) for board_ns, a, v in of.rows(activity, later, now)]
     of.end()
-    return found, span[-1]
+    return rows, span[-1]
 
 
 def energy_j(rows, end_ns):
@@ -93,15 +93,15 @@ def test_what_the_parts_drew_is_all_that_the_board_drew_above_rest(tmp_path, fil
     log, events = files
     made = half_and_half(np.random.default_rng(1))
     log.write_bytes(log.read_bytes() + block(0, START_NS + 30 * MS, made))
-    told = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
-    events.write_text(json.dumps(told) + "\n")
+    event = {"event": "compaction", "board_ns": START_NS + 300 * MS, "end_board_ns": START_NS + 900 * MS}
+    events.write_text(json.dumps(event) + "\n")
     rows, end_ns = played(
         model(tmp_path), 3000, busy=[(700, 905, MediumMode.WRITING), (905, 911, MediumMode.FLUSHING)]
     )
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     rest_j = 3.04 * (end_ns - START_NS) * 1e-9
     assert energy_j(rows, end_ns) - rest_j == pytest.approx(sum(drawn_j.values()), rel=1e-6)
-    assert {name for name, each in drawn_j.items() if each > 0} == {
+    assert {name for name, part_j in drawn_j.items() if part_j > 0} == {
         "read",
         "update",
         "compaction",
@@ -139,8 +139,8 @@ def seed_ratio(folder, made, seed):
 
 def test_work_that_has_begun_draws_before_anybody_knows_when_it_ends(tmp_path, files):
     _, events = files
-    told = {"event": "begin", "board_ns": START_NS + 100 * MS, "detail": "compaction"}
-    events.write_text(json.dumps(told) + "\n")
+    event = {"event": "begin", "board_ns": START_NS + 100 * MS, "detail": "compaction"}
+    events.write_text(json.dumps(event) + "\n")
     rows, _ = played(model(tmp_path), 2000, cpu=0.0)
     powers_w = dict(rows)
     assert powers_w[START_NS] == pytest.approx(3.04)
@@ -164,15 +164,15 @@ def test_the_medium_s_energy_is_write_back_and_then_its_tail_s_exactly(tmp_path,
     assert drawn_j["reading"] == pytest.approx(2.2 * 0.05)
     steps = [((board_ns - START_NS) / MS, power_w) for board_ns, power_w in rows]
     changes = [
-        each for each, before in zip(steps[1:], steps, strict=False) if each[1] != pytest.approx(before[1])
+        step for step, before in zip(steps[1:], steps, strict=False) if step[1] != pytest.approx(before[1])
     ]
     assert [at_ms for at_ms, _ in changes] == pytest.approx([100.1, 302.8, 1302.8, 1800, 1850, 2850])
 
 
 def test_what_the_medium_draws_while_a_sync_waits_for_it_is_the_sync_s(tmp_path, files):
     _, events = files
-    told = {"event": "sync", "board_ns": START_NS + 200 * MS, "end_board_ns": START_NS + 300 * MS}
-    events.write_text(json.dumps(told) + "\n")
+    event = {"event": "sync", "board_ns": START_NS + 200 * MS, "end_board_ns": START_NS + 300 * MS}
+    events.write_text(json.dumps(event) + "\n")
     _, end_ns = played(model(tmp_path), 2000, cpu=0.0, busy=[(100, 300, MediumMode.WRITING)])
     drawn_j = PartCourse.read(tmp_path / PARTS).between(START_NS, end_ns)
     active_w = load_model("rpi4", "sd", Supply(5.1, 0.0)).medium.active_w
@@ -183,11 +183,11 @@ def test_what_the_medium_draws_while_a_sync_waits_for_it_is_the_sync_s(tmp_path,
 def test_a_sync_in_a_compaction_is_the_sync_s(tmp_path, files):
     _, events = files
     spans = {"compaction": (100, 900), "sync": (400, 600)}
-    told = [
+    entries = [
         {"event": name, "board_ns": START_NS + begin * MS, "end_board_ns": START_NS + end * MS}
         for name, (begin, end) in spans.items()
     ]
-    events.write_text("".join(json.dumps(each) + "\n" for each in told))
+    events.write_text("".join(json.dumps(entry) + "\n" for entry in entries))
     _, end_ns = played(model(tmp_path), 1000, cpu=0.0)
     course = PartCourse.read(tmp_path / PARTS)
     inside = course.between(START_NS + 410 * MS, START_NS + 590 * MS)

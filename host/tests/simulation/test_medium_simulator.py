@@ -21,25 +21,25 @@ def started(tmp_path):
 
     def start(*lines, ends=False):
         program = tmp_path / "medium-sim"
-        told = "".join(f"print({line!r}, flush=True)\n" for line in lines)
-        program.write_text(f"#!{sys.executable}\nimport sys\n{told}{'' if ends else 'sys.stdin.read()'}\n")
+        body = "".join(f"print({line!r}, flush=True)\n" for line in lines)
+        program.write_text(f"#!{sys.executable}\nimport sys\n{body}{'' if ends else 'sys.stdin.read()'}\n")
         program.chmod(0o700)
         model = load_model("rpi3", "sd")
         opened.append(MediumSimulator(program, model.board, model.medium))
         return opened[-1]
 
     yield start
-    for each in opened:
-        each.close()
+    for simulator in opened:
+        simulator.close()
 
 
 def faults_of(simulator):
     """The first faults that come."""
     deadline_s = time.monotonic() + 60
-    while not (found := simulator.faults()):
+    while not (faults := simulator.faults()):
         assert time.monotonic() < deadline_s, "no fault came"
         time.sleep(0.01)
-    return found
+    return faults
 
 
 def test_commands_are_started_through_it(started):

@@ -11,8 +11,8 @@ SIMULATED_BOARDS = ("rpi3", "rpi4", "rpi5", "odroid-c2")
 SECOND_NS = 1_000_000_000
 
 
-def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read=0, written=0):
-    return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read, written)
+def activity(start_s=0.0, end_s=1.0, cpu_s=0.0, read_bytes=0, written_bytes=0):
+    return Activity(round(start_s * SECOND_NS), round(end_s * SECOND_NS), cpu_s, read_bytes, written_bytes)
 
 
 def busy(start_s, end_s, mode=MediumMode.WRITING):
@@ -39,20 +39,20 @@ def test_power_at_the_board_is_the_model_s_whatever_the_supply_s_resistance():
 
 
 def test_more_busy_cores_draw_more_and_the_last_core_is_the_limit():
-    found = [
+    drawn_w = [
         powers(load_model("rpi4", "sd"), activity(cpu_s=cpu_s))[0][1]
         for cpu_s in (0.0, 0.5, 1.0, 2.0, 4.0, 9.0)
     ]
-    assert found[:5] == sorted(found[:5])
-    assert found[5] == found[4]
+    assert drawn_w[:5] == sorted(drawn_w[:5])
+    assert drawn_w[5] == drawn_w[4]
 
 
 def test_power_steps_where_the_medium_begins_and_ends_to_work():
     """To the nanosecond, with a tail behind each stretch and none between two that touch."""
     model = load_model("rpi4", "sd", Supply(5.1, 0.0))
     work = [busy(0.1234567, 0.2), busy(0.2, 0.21, MediumMode.FLUSHING), busy(0.3, 0.4)]
-    found = powers(model, activity(cpu_s=1.0), *work)
-    assert found == [
+    course = powers(model, activity(cpu_s=1.0), *work)
+    assert course == [
         (at_s, pytest.approx(3.30 + above_w))
         for at_s, above_w in (
             (0, 0),
@@ -81,9 +81,9 @@ def test_work_and_tail_go_on_from_one_interval_to_the_next():
 def test_a_virtual_board_s_medium_works_as_long_as_its_counters_say():
     stated = load_model("virtual", "sd", Supply(5.1, 0.0))
     model = CountedPower(stated.board, stated.medium, stated.supply)
-    found = powers(model, activity(written=1_410_000, read=4_130_000))
-    assert [at_s for at_s, _ in found] == pytest.approx([0, 0.1, 0.2, 0.45])
-    assert [power_w for _, power_w in found] == pytest.approx([2.81, 2.81, 2.546, 2.48])
+    course = powers(model, activity(written_bytes=1_410_000, read_bytes=4_130_000))
+    assert [at_s for at_s, _ in course] == pytest.approx([0, 0.1, 0.2, 0.45])
+    assert [power_w for _, power_w in course] == pytest.approx([2.81, 2.81, 2.546, 2.48])
     assert powers(model, activity(1, 2)) == [(1, pytest.approx(2.48))]
 
 
@@ -97,11 +97,11 @@ def test_each_measurement_draws_a_medium_of_its_own_within_the_stated_bounds():
     stated = load_model("rpi4", "sd").medium
     drawn = [load_model("rpi4", "sd", chance=medium_chance("sd", seed)).medium for seed in range(300)]
     for name, part in stated.spread.items():
-        usual, found = getattr(stated, name), [getattr(each, name) for each in drawn]
-        assert usual * (1 - part) <= min(found) < usual * (1 - 0.9 * part), name
-        assert usual * (1 + 0.9 * part) < max(found) <= usual * (1 + part), name
+        usual, values = getattr(stated, name), [getattr(medium, name) for medium in drawn]
+        assert usual * (1 - part) <= min(values) < usual * (1 - 0.9 * part), name
+        assert usual * (1 + 0.9 * part) < max(values) <= usual * (1 + part), name
     assert drawn[3] == load_model("rpi4", "sd", chance=medium_chance("sd", 3)).medium
-    assert {each.idle_w for each in drawn} == {stated.idle_w}
+    assert {medium.idle_w for medium in drawn} == {stated.idle_w}
 
 
 def test_every_ordinary_tail_is_short_enough_for_a_quick_measurement():

@@ -14,12 +14,12 @@ def test_a_load_beyond_the_page_cache_is_bound_by_the_card_s_rate(tmp_path):
     rows = list(load_rows(tmp_path / "record", "sqlite", "rpi3", "sd"))
     assert [row.about.split(",")[0] for row in rows] == ["sqlite on sd: bandwidth", "sqlite on sd: load"]
     for row in rows:
-        assert row.found == pytest.approx(row.model, rel=row.within), row
+        assert row.measured == pytest.approx(row.model, rel=row.within), row
 
 
 def test_a_synced_update_takes_the_flush_latency_and_its_bytes(tmp_path):
     row = sync_row(tmp_path / "record", "leveldb", "rpi3", "sd")
-    assert row.found == pytest.approx(row.model, rel=row.within), row
+    assert row.measured == pytest.approx(row.model, rel=row.within), row
 
 
 def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
@@ -30,7 +30,7 @@ def test_settle_waits_for_the_dirty_pages_that_a_run_leaves(tmp_path):
         "-p", "readproportion=0", "-p", "updateproportion=1", "-p", "settle=none",
     )  # fmt: skip
     assert record.run.faults == ()
-    settle = next(each for each in record.run.phases if each.name == "settle")
+    settle = next(phase for phase in record.run.phases if phase.name == "settle")
     samples, rate = record.within(settle), record.medium.write_bytes_per_s
     assert samples["dirty_bytes"][0] > 20e6
     assert samples["dirty_bytes"][-1] < 1e6

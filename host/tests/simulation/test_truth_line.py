@@ -79,7 +79,7 @@ def test_the_stated_interval_is_the_one_of_the_summary_and_the_truth_has_a_digit
     )
 
 
-def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
+def test_the_truth_is_given_beside_the_stated_interval(tmp_path):
     stated = {
         "operations": {"value": 1000, "u": 0, "unit": "1"},
         "marginal_energy_per_operation_j": {"value": 0.0251, "u": 0.0004, "unit": "J"},
@@ -92,7 +92,7 @@ def test_the_truth_is_told_beside_the_stated_interval(tmp_path):
     ]
 
 
-def test_the_truth_of_kinds_and_activities_is_told_beside_what_is_stated_of_them(tmp_path):
+def test_the_truth_of_kinds_and_activities_is_given_beside_what_is_stated_of_them(tmp_path):
     """Per operation and per run; what drew nothing has no line, and a part that is not stated is named."""
     (tmp_path / "simulator-parts.csv").write_text(
         "board_ns,read,update,flush,compaction,write_back\n0,0,0,0,0,0\n"
@@ -130,7 +130,7 @@ def test_a_result_that_withholds_its_kinds_has_the_truth_of_the_rest(tmp_path):
     ]
 
 
-def test_of_a_run_that_was_cut_off_no_truth_is_told(tmp_path):
+def test_of_a_run_that_was_cut_off_no_truth_is_given(tmp_path):
     """The simulator stopped with it."""
     stated = {"run_energy_j": {"value": 39.0, "u": 2.0, "unit": "J"}}
     assert len(truth_lines_of(tmp_path, stated)) == 1

@@ -28,8 +28,8 @@ HEADER = (
 )
 
 
-def row(board_ns, cpu_s, written, dirty=0):
-    return f"{board_ns},0,{cpu_s},0,0,0,{written},{dirty},0,0"
+def row(board_ns, cpu_s, written_bytes, dirty=0):
+    return f"{board_ns},0,{cpu_s},0,0,0,{written_bytes},{dirty},0,0"
 
 
 def test_activity_is_the_difference_of_two_samples():
@@ -141,7 +141,7 @@ def test_the_truth_of_another_run_is_not_written_over(tmp_path):
     supply.imperfections, supply.seed, supply.medium = Imperfections.draw(1), 1, None
     supply._tell()
     assert (record / "simulator-truth.json").read_text() == "of the first run"
-    assert [each.name for each in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]
+    assert [path.name for path in sorted(record.iterdir())] == ["run.json", "simulator-truth.json"]
 
 
 def test_an_edge_is_not_late_because_the_feed_was_kept_from_running(tmp_path, monkeypatch):
@@ -261,7 +261,7 @@ def test_a_rig_is_drawn_within_its_data_sheets_and_anew_by_each_seed():
         ("sensor_clock_error_ppm", -91_000, 100_000),
         ("supply_ohm", 0, 0.3),
     ):
-        values = [getattr(each, name) for each in drawn]
+        values = [getattr(rig, name) for rig in drawn]
         width = most - least
         assert least <= min(values) < least + 0.1 * width, name
         assert most - 0.1 * width < max(values) <= most, name
@@ -303,7 +303,7 @@ def test_a_supply_that_is_interrupted_while_it_starts_leaves_nothing_behind(tmp_
     work.fifo.close()
     assert begun[0].status() is not None
     assert not begun[0].port.parent.exists()
-    assert not [each for each in threading.enumerate() if each.name == "twin-feed"]
+    assert not [thread for thread in threading.enumerate() if thread.name == "twin-feed"]
 
 
 OWNERLESS = """

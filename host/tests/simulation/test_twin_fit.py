@@ -47,14 +47,14 @@ def trials():
 
 
 def test_intervals_of_twenty_boards_hold_what_each_was_given(trials):
-    told = [
+    held = [
         fitted[key].holds(value)
         for truth, fitted in trials
         for key, value in truth.values().items()
         if fitted[key].identified
     ]
-    assert len(told) > 8 * TRIALS
-    assert sum(told) >= 0.92 * len(told)
+    assert len(held) > 8 * TRIALS
+    assert sum(held) >= 0.92 * len(held)
 
 
 @pytest.mark.parametrize(
@@ -68,9 +68,9 @@ def test_each_parameter_holds_in_most_trials(trials, key):
 def test_a_medium_without_a_tail_is_given_none(trials):
     without = [fitted for truth, fitted in trials if truth.medium.tail_w == 0]
     assert without
-    assert not any(each["medium.tail_s"].identified for each in without)
-    told = [each["medium.tail_w"] for each in without if each["medium.tail_w"].identified]
-    assert sum(each.low <= 0 for each in told) >= len(told) - 1
+    assert not any(fit["medium.tail_s"].identified for fit in without)
+    tails = [fit["medium.tail_w"] for fit in without if fit["medium.tail_w"].identified]
+    assert sum(tail.low <= 0 for tail in tails) >= len(tails) - 1
 
 
 def test_the_replay_says_what_the_simulation_draws():
@@ -87,9 +87,9 @@ def test_the_replay_says_what_the_simulation_draws():
             model.stretches(Activity(int(one.windows.end_ns[at - 1]), start_ns), [])
         cpu_s = float(one.windows.busy_cores[at]) * (end_ns - start_ns) * 1e-9
         busy = [
-            each.within(start_ns, end_ns)
-            for each in work
-            if each.end_ns > start_ns and each.start_ns < end_ns
+            stretch.within(start_ns, end_ns)
+            for stretch in work
+            if stretch.end_ns > start_ns and stretch.start_ns < end_ns
         ]
         activity = Activity(start_ns, end_ns, cpu_s)
         rows = model.rows(activity, [], busy)
@@ -101,24 +101,24 @@ def test_the_replay_says_what_the_simulation_draws():
 def test_what_a_window_counted_was_done_by_its_end():
     truth, one = made_up(8)
     windows = one.windows
-    written = np.zeros(len(windows))
-    written[10] = 2.5 * truth.medium.write_bytes_per_s * windows.span_s[10]
-    written[20:22] = 0.3 * truth.medium.write_bytes_per_s * windows.span_s[20:22]
-    burst = replace(one, windows=replace(windows, written_bytes=written, read_bytes=0 * written))
+    written_bytes = np.zeros(len(windows))
+    written_bytes[10] = 2.5 * truth.medium.write_bytes_per_s * windows.span_s[10]
+    written_bytes[20:22] = 0.3 * truth.medium.write_bytes_per_s * windows.span_s[20:22]
+    burst = replace(one, windows=replace(windows, written_bytes=written_bytes, read_bytes=0 * written_bytes))
     burst = replace(burst, syncs=NO_SYNCS)
     full, begins, goes_on = medium_work(truth.medium, burst)
-    assert all(each.mode is MediumMode.WRITING for each in (full, begins, goes_on))
+    assert all(stretch.mode is MediumMode.WRITING for stretch in (full, begins, goes_on))
     assert (full.start_ns, full.end_ns) == (windows.start_ns[10], windows.end_ns[10])
     assert begins.end_ns == goes_on.start_ns == windows.end_ns[20]
     assert begins.end_ns - begins.start_ns == pytest.approx(0.3e9 * windows.span_s[20], rel=1e-6)
 
 
 def test_energies_by_phase_add_up_and_the_sentence_names_the_worst(fitted):
-    whole_j = sum(each.measured_j for each in fitted.balances())
+    whole_j = sum(balance.measured_j for balance in fitted.balances())
     windows = fitted.records[0].windows
     assert whole_j == pytest.approx(float(np.nansum(windows.power_w * windows.span_s)))
     assert "twin" in fitted.verdict()
-    worse = replace(fitted, model=tuple(replace(each, rest_w=1.2 * each.rest_w) for each in fitted.model))
+    worse = replace(fitted, model=tuple(replace(part, rest_w=1.2 * part.rest_w) for part in fitted.model))
     assert "more than was measured" in worse.verdict()
 
 
@@ -139,9 +139,9 @@ def test_what_a_record_does_not_tell_keeps_the_published_value_and_names_the_run
     _, one = made_up()
     one = replace(without_writes(one), board="rpi4", medium="sd", signature=None)
     one = replace(one, syncs=NO_SYNCS)
-    found, stated = fit_twin([one]), load_model("rpi4", "sd").medium
+    fit, stated = fit_twin([one]), load_model("rpi4", "sd").medium
     for name in ("write_bytes_per_s", "flush_s", "tail_s"):
-        estimate = found[f"medium.{name}"]
+        estimate = fit[f"medium.{name}"]
         assert estimate.u is None
         assert estimate.value == getattr(stated, name)
         assert estimate.origin.startswith("not identifiable: ")
@@ -150,9 +150,9 @@ def test_what_a_record_does_not_tell_keeps_the_published_value_and_names_the_run
 
 def test_a_meter_that_is_the_supply_tells_nothing_of_a_supply():
     _, one = made_up()
-    found = fit_twin([replace(one, meter="monsoon")])
-    assert not found["supply.resistance_ohm"].identified
-    assert "the meter is the supply" in found["supply.open_voltage_v"].origin
+    fit = fit_twin([replace(one, meter="monsoon")])
+    assert not fit["supply.resistance_ohm"].identified
+    assert "the meter is the supply" in fit["supply.open_voltage_v"].origin
 
 
 def test_several_records_are_fitted_together(fitted):
@@ -183,7 +183,7 @@ def test_records_that_do_not_belong_together_are_refused(change, words):
 
 def test_a_record_without_idle_power_is_refused():
     _, one = made_up()
-    busy = tuple(each for each in one.phases if each.role is not Role.BASELINE)
+    busy = tuple(phase for phase in one.phases if phase.role is not Role.BASELINE)
     with pytest.raises(DataFault, match="no idle power"):
         fit_twin([replace(one, phases=busy)])
 
@@ -253,8 +253,8 @@ def test_the_page_has_the_word_simulated_the_sentence_and_every_parameter(fitted
     page = page_text(fitted, "mine.toml")
     assert "SIMULATED" in page
     assert "furthest off" in page or "follows the measurement" in page
-    for each in fitted.estimates:
-        assert each.key in page
+    for estimate in fitted.estimates:
+        assert estimate.key in page
     measured = replace(fitted, records=(replace(fitted.records[0], simulated=False),))
     assert "SIMULATED" not in page_text(measured, "mine.toml")
 
@@ -329,6 +329,6 @@ def test_the_runs_that_are_printed_are_commands_that_measure_py_takes(simulate):
     for command, tells in runs_to_make("rpi4", "emmc", simulate):
         program, *words = command.split()
         assert program == "host/measure.py"
-        asked = commands.parse(words)
-        assert asked.run.split(".")[2] in ("measure", "twin")
+        parsed = commands.parse(words)
+        assert parsed.run.split(".")[2] in ("measure", "twin")
         assert tells

@@ -1,4 +1,4 @@
-"""A campaign's conclusions against the simulator's truth: what does not hold it, or is the wrong way round, is told."""
+"""A campaign's conclusions against the simulator's truth: a false one, or one the wrong way round, is reported."""
 
 import json
 from pathlib import Path
@@ -35,7 +35,7 @@ def record(place: Path, db: str, true_j: float, stated_j: float, u: float, block
     made.finish("complete")
 
 
-def told(folder: Path, capsys, stated: dict[str, tuple[float, ...]]) -> tuple[bool, str]:
+def verdict(folder: Path, capsys, stated: dict[str, tuple[float, ...]]) -> tuple[bool, str]:
     """LevelDB truly takes 0.02 J an operation, SQLite 0.01 J."""
     for db, true_j in (("leveldb", 0.02), ("sqlite", 0.01)):
         for block, value in enumerate(stated[db], 1):
@@ -59,8 +59,8 @@ def told(folder: Path, capsys, stated: dict[str, tuple[float, ...]]) -> tuple[bo
     ],
 )
 def test_a_ratio_is_held_against_the_simulators(tmp_path, capsys, leveldb, sqlite, fine, says):
-    found, text = told(tmp_path, capsys, {"leveldb": leveldb, "sqlite": sqlite})
-    assert found is fine
+    holds, text = verdict(tmp_path, capsys, {"leveldb": leveldb, "sqlite": sqlite})
+    assert holds is fine
     assert says in text
     assert "SIMULATED" in text
 

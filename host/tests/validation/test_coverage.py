@@ -26,7 +26,7 @@ RMS_MIN = 0.45
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory):
+def trials(tmp_path_factory):
     journal = tmp_path_factory.mktemp("coverage") / "journal.jsonl"
     every = measure_all(journal, range(1, COUNT + 1), min(2, os.cpu_count() or 1))
     assert [one for one in every if "refused" in one] == []
@@ -35,18 +35,18 @@ def found(tmp_path_factory):
 
 @pytest.mark.parametrize("quantity", QUANTITIES)
 def test_intervals_of_a_sensor_as_delivered_hold_the_truth_and_are_no_wider_than_they_must_be(
-    found, quantity
+    trials, quantity
 ):
-    assert RMS_MIN < rms_error(found, "delivered", quantity) < RMS_MAX
+    assert RMS_MIN < rms_error(trials, "delivered", quantity) < RMS_MAX
 
 
 @pytest.mark.parametrize("view", ["delivered", "known"])
 @pytest.mark.parametrize("quantity", QUANTITIES)
-def test_most_intervals_hold_the_truth_also_without_gain_and_offset_to_hide_behind(found, view, quantity):
-    missed = [error for error in scaled_errors(found, view, quantity) if abs(error) > 1]
+def test_most_intervals_hold_the_truth_also_without_gain_and_offset_to_hide_behind(trials, view, quantity):
+    missed = [error for error in scaled_errors(trials, view, quantity) if abs(error) > 1]
     assert len(missed) <= MISSED_MAX, missed
 
 
-def test_a_gain_part_without_the_shunt_s_tolerance_would_be_noticed(found):
+def test_a_gain_part_without_the_shunt_s_tolerance_would_be_noticed(trials):
     """Its u is 0.58 of the right one; so the limits can tell."""
-    assert rms_error(found, "delivered", "run_energy_j") / 0.58 > RMS_MAX
+    assert rms_error(trials, "delivered", "run_energy_j") / 0.58 > RMS_MAX

@@ -53,22 +53,22 @@ def logs(tmp_path_factory):
     ]
     started = [
         subprocess.Popen(
-            [*line, *(part for each in (*given, f"mixblock.length_s={length:g}") for part in ("-p", each)),
+            [*line, *(part for option in (*given, f"mixblock.length_s={length:g}") for part in ("-p", option)),
              "--op-log", folder / name],
             stdout=subprocess.DEVNULL,
         )
         for name, length in lengths.items()
     ]  # fmt: skip
-    assert [each.wait(timeout=LIMIT_S) for each in started] == [0, 0]
+    assert [process.wait(timeout=LIMIT_S) for process in started] == [0, 0]
     return {name: read_operation_log(folder / name).operations for name in lengths}
 
 
 def paced(operations: OperationTable) -> OperationTable:
     """One thread's kinds in the order of its log, evenly over the time: a log of a computer that never stalls."""
-    own = operations.select(operations.thread == 0)
-    each_ns = round(RUN_S * SLOWER * 1e9 / len(own))
-    begin_ns = np.arange(len(own), dtype=np.int64) * each_ns
-    return replace(own, board_ns=begin_ns, duration_ns=np.full(len(own), each_ns // 2))
+    of_thread = operations.select(operations.thread == 0)
+    each_ns = round(RUN_S * SLOWER * 1e9 / len(of_thread))
+    begin_ns = np.arange(len(of_thread), dtype=np.int64) * each_ns
+    return replace(of_thread, board_ns=begin_ns, duration_ns=np.full(len(of_thread), each_ns // 2))
 
 
 def known(operations: OperationTable) -> Known:
@@ -81,7 +81,10 @@ def known(operations: OperationTable) -> Known:
     kind = np.select([operations.of_kind(name) for name in kinds], range(len(kinds))).astype(np.uint8)
     energy_j = np.array(list(JOULES.values()))[kind]
     threads = (operations.thread == number for number in np.unique(operations.thread))
-    pieces = [Steady(begin_s[own], (begin_s + length_s)[own], energy_j[own]) for own in threads]
+    pieces = [
+        Steady(begin_s[of_thread], (begin_s + length_s)[of_thread], energy_j[of_thread])
+        for of_thread in threads
+    ]
     end_s = RUN_STARTS_S + SEEN_S
     true_j = {name: float(energy_j[kind == at].sum()) for at, name in enumerate(kinds)}
     never = (np.array([RUN_STARTS_S, end_s + 60.0]), np.zeros(2))
@@ -91,16 +94,16 @@ def known(operations: OperationTable) -> Known:
     )  # fmt: skip
 
 
-def found(operations: OperationTable, seed: int = 2):
+def attributed(operations: OperationTable, seed: int = 2):
     made = watched(np.random.default_rng(seed), METER, known(paced(operations)))
     return made.known.true_j, attribute_runs([made.work])[0].operations
 
 
-def test_kinds_that_a_plain_workload_does_not_tell_are_told_in_the_loader_s_blocks(logs):
-    _, plain = found(logs["plain"])
+def test_kinds_that_a_plain_workload_does_not_separate_are_separated_in_the_loader_s_blocks(logs):
+    _, plain = attributed(logs["plain"])
     assert any(share.unidentified for share in plain.values())
-    true_j, told = found(logs["blocks"])
-    for name, share in told.items():
+    true_j, shares = attributed(logs["blocks"])
+    for name, share in shares.items():
         assert not share.unidentified
         assert share.energy_j == pytest.approx(true_j[name], rel=0.4)
 
@@ -113,11 +116,11 @@ def test_the_whole_run_keeps_the_workload_s_proportions(logs):
 def test_the_mix_differs_from_block_to_block_in_the_same_way_for_both_threads(logs):
     def shares(name: str, thread: int):
         """Shares of reads in the first stretches that are as long as a block."""
-        own = logs[name].select(logs[name].thread == thread)
+        of_thread = logs[name].select(logs[name].thread == thread)
         length_ns = round(block_length_s(METER.period_s) / SLOWER * 1e9)
-        stretch = (own.board_ns - logs[name].board_ns[0]) // length_ns
+        stretch = (of_thread.board_ns - logs[name].board_ns[0]) // length_ns
         count = np.bincount(stretch, minlength=50)[:50]
-        return np.bincount(stretch, own.of_kind("read"), minlength=50)[:50] / np.maximum(count, 1)
+        return np.bincount(stretch, of_thread.of_kind("read"), minlength=50)[:50] / np.maximum(count, 1)
 
     assert shares("plain", 0).std() < 0.1
     assert shares("blocks", 0).std() > 0.2

@@ -38,5 +38,5 @@ def test_intervals_say_something(trials):
     for name, some in trials.items():
         for quantity, most in (("energy", 2e-3), ("marginal", 5e-3), ("idle power", 2e-3)):
             limit = UNRESOLVED.get(name, 1) * most
-            widths = [one.found.relative_u for one in some if one.calibrated and one.quantity == quantity]
+            widths = [one.stated.relative_u for one in some if one.calibrated and one.quantity == quantity]
             assert np.median(widths) < limit, (name, quantity)

@@ -51,13 +51,13 @@ def test_a_medium_is_busy_for_its_bytes_and_holds_its_tail_after_them():
     grid_s = np.arange(0.0, 4.0, 1e-3)
     medium = Medium(100.0, 0.0, 2.0, 0.5, 1.0, 10.0, 1.0)
     course = medium.course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0))
-    assert course.written[-1] == 50.0
+    assert course.written_bytes[-1] == 50.0
     assert course.write_back_w.sum() * 1e-3 == pytest.approx(2.0 * 0.5, rel=0.01)
     assert course.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 1.0, rel=0.01)
     assert (course.tail_w / 0.5 + course.write_back_w / 2.0).max() <= 1.0 + 1e-9, "one or the other"
     reads_s = np.array([2.5, 2.9])
     read = medium.course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0), reads_s)
-    assert read.read[-1] == 8192.0 and np.array_equal(read.write_back_w, course.write_back_w)
+    assert read.read_bytes[-1] == 8192.0 and np.array_equal(read.write_back_w, course.write_back_w)
     assert read.tail_w.sum() * 1e-3 == pytest.approx(0.5 * (1.0 + 0.4 + 1.0), rel=0.01)
     late = replace(medium, late=True).course(grid_s, np.where(grid_s < 0.5, 0.0, 50.0), np.zeros(0))
     assert late.tail_w.sum() * 1e-3 == pytest.approx(0.5 * 0.5, rel=0.01)

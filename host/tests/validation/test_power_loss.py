@@ -49,8 +49,8 @@ def test_nothing_is_lost_or_invented_by_a_cut_at_any_write(tmp_path, capsys):
     environment = {**os.environ, "PYTHONPATH": str(HOST), **logged}
     subprocess.run([sys.executable, "-c", WRITER, str(out)], env=environment, check=True)
     assert power_loss.cut_record(out, log, 40, random.Random(1), report=False) == 0
-    told = capsys.readouterr().out
-    assert "complete" in told and "partial" in told and "| record: power, zeros |" in told
+    output = capsys.readouterr().out
+    assert "complete" in output and "partial" in output and "| record: power, zeros |" in output
 
 
 def test_a_log_that_lacks_changes_is_refused(tmp_path):

@@ -59,11 +59,11 @@ def record(long_record, tmp_path):
     return shutil.copytree(long_record, tmp_path / "record")
 
 
-def assert_alike(found, wanted):
+def assert_alike(levels, wanted):
     """Two levels' extents and values, to what 32 bits hold."""
-    assert found.extent == wanted.extent
-    assert [len(each) for each in found.pyramid.levels] == [len(each) for each in wanted.pyramid.levels]
-    for one, other in zip(found.pyramid.levels, wanted.pyramid.levels, strict=True):
+    assert levels.extent == wanted.extent
+    assert [len(level) for level in levels.pyramid.levels] == [len(level) for level in wanted.pyramid.levels]
+    for one, other in zip(levels.pyramid.levels, wanted.pyramid.levels, strict=True):
         assert one.samples_per_cell == other.samples_per_cell
         np.testing.assert_array_equal(one.bounds_s, other.bounds_s)
         np.testing.assert_allclose(one.mean[POWER], other.mean[POWER], rtol=1e-6)
@@ -94,13 +94,13 @@ def test_single_samples_are_those_of_the_corrected_trace(record, first):
     """Row groups have 10,000 rows: across them, into the lost stretch, and at both ends."""
     run = opjoule.open_run(record)
     start_s, end_s = first * PERIOD_NS * 1e-9, (first + 400) * PERIOD_NS * 1e-9
-    found = make_levels(run).pyramid.view(start_s, end_s, 1000)
-    assert found.bounds_s[0] <= start_s and found.bounds_s[-1] >= end_s - 1e-9
-    centre_s = (found.bounds_s[1:] + found.bounds_s[:-1]) / 2
+    view = make_levels(run).pyramid.view(start_s, end_s, 1000)
+    assert view.bounds_s[0] <= start_s and view.bounds_s[-1] >= end_s - 1e-9
+    centre_s = (view.bounds_s[1:] + view.bounds_s[:-1]) / 2
     power_w = run.trace.power_w[first + 1 : first + 399]
     own_s = run.axis.of_meter(run.trace.meter_ns[first + 1 : first + 399])
-    at = np.searchsorted(found.bounds_s, own_s, "right") - 1
-    np.testing.assert_allclose(found.mean[POWER][at], power_w, rtol=1e-12)
+    at = np.searchsorted(view.bounds_s, own_s, "right") - 1
+    np.testing.assert_allclose(view.mean[POWER][at], power_w, rtol=1e-12)
     np.testing.assert_allclose(centre_s[at], own_s, atol=1e-9)
 
 
@@ -148,6 +148,6 @@ def test_joules_are_the_librarys_after_samples_were_let_go(record):
 def test_a_stretch_holds_two_samples_more_on_either_side(long_record):
     reader = StretchReader(long_record / "power.parquet")
     for first, last in ((0, 5), (9_999, 10_000), (20_000, 20_001), (COUNT - 3, COUNT)):
-        found = reader.between(first * PERIOD_NS, last * PERIOD_NS)
+        stretch = reader.between(first * PERIOD_NS, last * PERIOD_NS)
         wanted = range(max(first - 2, 0), min(last + 2, COUNT))
-        assert found.meter_ns.tolist() == [each * PERIOD_NS for each in wanted]
+        assert stretch.meter_ns.tolist() == [number * PERIOD_NS for number in wanted]

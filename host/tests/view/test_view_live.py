@@ -183,9 +183,9 @@ def test_answers_say_power_rate_temperature_and_phase(growing):
     replies.watch(growing.directory)
     assert replies.known["run"]({})["now"]["power_w"] is None
     run_of(growing)
-    told = replies.known["run"]({})
-    assert "SIMULATED" in told["title"] and told["duration_s"] == pytest.approx(4.0, abs=0.05)
-    now = told["now"]
+    answer = replies.known["run"]({})
+    assert "SIMULATED" in answer["title"] and answer["duration_s"] == pytest.approx(4.0, abs=0.05)
+    now = answer["now"]
     assert {
         key: now[key] for key in ("power_w", "operations_per_s", "temperature_c", "phase", "is_least")
     } == {
@@ -195,7 +195,7 @@ def test_answers_say_power_rate_temperature_and_phase(growing):
         "phase": "run (1 of 3)",
         "is_least": True,
     }
-    assert now["energy_j"] == pytest.approx(3.0 + 3 * 6.0, rel=0.02) and told["simulated"] is True
+    assert now["energy_j"] == pytest.approx(3.0 + 3 * 6.0, rel=0.02) and answer["simulated"] is True
     assert now["elapsed_s"] >= 60.0 and now["elapsed_s"] + now["remaining_s"] == pytest.approx(3660.0)
     power = replies.known["power"]({"start": "0", "end": "4", "columns": "50"})
     assert len(power["mean_w"]) <= 50 and power["mean_w"][0] == pytest.approx(3.0, abs=0.05)
@@ -209,17 +209,17 @@ def test_bands_lie_where_the_work_is_and_wait_until_that_is_known(growing):
     replies.watch(growing.directory)
     run_of(growing)
     phases = replies.known["run"]({})["phases"]
-    assert [(each["name"], each["repeat"], each["kind"]) for each in phases] == [
+    assert [(phase["name"], phase["repeat"], phase["kind"]) for phase in phases] == [
         ("idle-before", 1, "idle"),
         ("run", 1, "run"),
     ]
-    places_s = [(each["start_s"], each["end_s"]) for each in phases]
+    places_s = [(phase["start_s"], phase["end_s"]) for phase in phases]
     assert places_s == [pytest.approx((0.1, 1.0), abs=1e-3), pytest.approx((1.2, 4.0), abs=0.03)]
     rates = replies.known["power"]({"start": "0", "end": "4", "columns": "50"})["operations"]
     began_s = next(at for at, per_s in zip(rates["bounds_s"], rates["per_s"], strict=False) if per_s)
     assert began_s == pytest.approx(1.2, abs=0.03)
     growing.notes.add(phase="settle (1 of 3)")
-    assert [each["name"] for each in replies.known["run"]({})["phases"]] == ["idle-before"]
+    assert [phase["name"] for phase in replies.known["run"]({})["phases"]] == ["idle-before"]
     growing.notes.add(board_ns=on_board(3.5))
     assert replies.known["run"]({})["phases"][-1]["start_s"] == pytest.approx(3.5, abs=1e-3)
 
@@ -230,8 +230,8 @@ def test_without_round_trips_no_band_is_drawn(growing):
     growing.grow(1.0)
     replies = LiveReplies()
     replies.watch(growing.directory)
-    told = replies.known["run"]({})
-    assert told["phases"] == [] and told["now"]["phase"] == "run"
+    answer = replies.known["run"]({})
+    assert answer["phases"] == [] and answer["now"]["phase"] == "run"
 
 
 def test_joules_of_a_stretch_so_far_say_that_they_are_not_corrected(growing):
@@ -239,11 +239,11 @@ def test_joules_of_a_stretch_so_far_say_that_they_are_not_corrected(growing):
     replies.watch(growing.directory)
     run_of(growing)
     replies.known["run"]({})
-    asked = {"run": "record", "start": "1", "end": "3", "columns": "21"}
-    rows = {each["key"]: each for each in replies.known["stretch"](asked)["quantities"]}
+    request = {"run": "record", "start": "1", "end": "3", "columns": "21"}
+    rows = {quantity["key"]: quantity for quantity in replies.known["stretch"](request)["quantities"]}
     assert rows["energy_j"]["value"] == pytest.approx(12.0, rel=0.01) and rows["energy_j"]["u"] is None
     assert "before calibration" in rows["energy_j"]["reason"] and rows["marginal_energy_j"]["value"] is None
-    running = replies.known["running"](asked)
+    running = replies.known["running"](request)
     assert running["energy_j"][0] == 0 and running["energy_j"][-1] == pytest.approx(12.0, rel=0.01)
 
 
@@ -273,8 +273,8 @@ def test_a_recording_without_notes_has_power_alone(growing):
     (growing.directory / "raw" / "progress.jsonl").unlink()
     replies = LiveReplies()
     replies.watch(growing.directory)
-    told = replies.known["run"]({})
-    assert told["phases"] == [] and told["now"]["phase"] is None and told["samples"] == 5000
+    answer = replies.known["run"]({})
+    assert answer["phases"] == [] and answer["now"]["phase"] is None and answer["samples"] == 5000
 
 
 @contextmanager

@@ -91,8 +91,8 @@ def test_a_stretch_selected_by_mouse_shows_the_joules_of_the_library(browser, fo
         float(browser.run(f"document.getElementById('{field}').value")) for field in ("from", "to")
     )
     assert (start_s, end_s) == pytest.approx((1.3, 2.3), abs=0.02)
-    found = opjoule.open_run(folder / "c").energy(start_s, end_s)
-    assert found.operations > 0
+    energy = opjoule.open_run(folder / "c").energy(start_s, end_s)
+    assert energy.operations > 0
     for key in (
         "energy_j",
         "marginal_energy_j",
@@ -100,7 +100,9 @@ def test_a_stretch_selected_by_mouse_shows_the_joules_of_the_library(browser, fo
         "energy_per_operation_j",
         "marginal_energy_per_operation_j",
     ):
-        assert shown(browser, key) == quantity_text(getattr(found, key)) and " ± " in shown(browser, key), key
+        assert shown(browser, key) == quantity_text(getattr(energy, key)) and " ± " in shown(browser, key), (
+            key
+        )
     assert browser.complaints == []
 
 
@@ -110,8 +112,8 @@ def test_a_stretch_is_selected_and_moved_by_keys(browser, folder):
     browser.key("Enter")
     browser.wait_for("document.querySelectorAll('[data-key=energy_j]').length === 1 && viewer.asking === 0")
     chosen = browser.run("[viewer.chart.start, viewer.chart.end]")
-    found = opjoule.open_run(folder / "c").energy(round(chosen[0], 9), round(chosen[1], 9))
-    assert shown(browser, "energy_j") == quantity_text(found.energy_j)
+    energy = opjoule.open_run(folder / "c").energy(round(chosen[0], 9), round(chosen[1], 9))
+    assert shown(browser, "energy_j") == quantity_text(energy.energy_j)
     browser.key("ArrowRight", shift=True)
     browser.key("]")
     browser.wait_for(
@@ -145,9 +147,9 @@ def test_two_runs_lie_on_one_axis_and_each_has_its_column(browser, folder):
     runs = [opjoule.open_run(folder / name) for name in ("a", "c")]
     shift_s = runs[1].phase("run").start_s - runs[0].phase("run").start_s
     energies = [runs[0].energy(12.1, 12.9), runs[1].energy(12.1 + shift_s, 12.9 + shift_s)]
-    for column, found in enumerate(energies):
-        told = browser.run(f"document.querySelectorAll('[data-key=energy_j]')[{column}].dataset.value")
-        assert float(told) == pytest.approx(found.energy_j.value, rel=1e-6)
+    for column, energy in enumerate(energies):
+        text = browser.run(f"document.querySelectorAll('[data-key=energy_j]')[{column}].dataset.value")
+        assert float(text) == pytest.approx(energy.energy_j.value, rel=1e-6)
     heads = browser.run("[...document.querySelectorAll('#stretch thead th')].map((head) => head.textContent)")
     assert heads[1].startswith("a: ") and heads[2].startswith("c: ")
     assert browser.complaints == []
@@ -202,15 +204,15 @@ def test_a_phase_takes_the_length_that_it_has_in_each_run(browser, folder):
 def test_joules_add_up_to_those_of_the_stretch(browser, folder):
     browser.run("viewer.chart.select(1.3, 2.3)")
     browser.wait_for("!document.getElementById('adding').hidden && viewer.asking === 0")
-    found = opjoule.open_run(folder / "c").energy(1.3, 2.3)
+    energy = opjoule.open_run(folder / "c").energy(1.3, 2.3)
     for key in ("marginal_energy_j", "energy_j"):
         browser.run(
             f"(() => {{ const field = document.getElementById('of-energy'); field.value = '{key}';"
             " field.dispatchEvent(new Event('change')); })()"
         )
         drawn = browser.run("viewer.running.plot.data[1]")
-        assert drawn[0] == 0 and drawn[-1] == pytest.approx(getattr(found, key).value, rel=1e-6)
-        assert quantity_text(getattr(found, key)) in browser.run(
+        assert drawn[0] == 0 and drawn[-1] == pytest.approx(getattr(energy, key).value, rel=1e-6)
+        assert quantity_text(getattr(energy, key)) in browser.run(
             "document.getElementById('running-said').textContent"
         )
     assert len(drawn) == 400 and drawn == sorted(drawn)

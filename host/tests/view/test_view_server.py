@@ -80,8 +80,8 @@ def test_each_server_has_a_token_of_its_own(server):
      "a@127.0.0.1:{port}", "127.0.0.1:{port}.evil.example", "127.0.0.1:x", "[::1", "0.0.0.0:{port}"],
 )  # fmt: skip
 def test_a_host_header_that_is_not_this_server_is_refused(server, host):
-    told = host and host.replace("{port}", str(server.server_port))
-    assert get(server, f"/{server.token}/runs", Host=told)[0] == 403
+    header = host and host.replace("{port}", str(server.server_port))
+    assert get(server, f"/{server.token}/runs", Host=header)[0] == 403
 
 
 @pytest.mark.parametrize("name", ["127.0.0.1", "localhost", "LOCALHOST"])
@@ -93,13 +93,13 @@ def test_its_own_names_are_answered(server, name):
     "origin", ["null", "https://evil.example", "http://127.0.0.1", "http://localhost:{port}"]
 )
 def test_another_page_is_refused(server, origin):
-    told = origin.replace("{port}", str(server.server_port))
-    assert get(server, f"/{server.token}/runs", Origin=told)[0] == 403
+    header = origin.replace("{port}", str(server.server_port))
+    assert get(server, f"/{server.token}/runs", Origin=header)[0] == 403
 
 
 def test_its_own_page_is_answered(server):
-    own = f"http://127.0.0.1:{server.server_port}"
-    assert get(server, f"/{server.token}/runs", Origin=own)[0] == 200
+    origin = f"http://127.0.0.1:{server.server_port}"
+    assert get(server, f"/{server.token}/runs", Origin=origin)[0] == 200
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_only_runs_of_the_list_can_be_opened(server, name):
 
 
 @pytest.mark.parametrize(
-    "asked",
+    "query",
     [
         {},
         {"start": 1, "end": 1},
@@ -137,12 +137,12 @@ def test_only_runs_of_the_list_can_be_opened(server, name):
         {"start": "1e400", "end": "x"},
     ],
 )
-def test_a_stretch_that_is_none_is_one_line(server, asked):
-    status, value = ask(server, "stretch", run="20261122-made", **asked)
+def test_a_stretch_that_is_none_is_one_line(server, query):
+    status, value = ask(server, "stretch", run="20261122-made", **query)
     assert status == 422 and len(value["error"].splitlines()) == 1
 
 
-def test_a_stretch_outside_the_trace_is_told(server):
+def test_a_stretch_outside_the_trace_is_reported(server):
     status, value = ask(server, "stretch", run="20261122-made", start=0, end=1e6)
     assert status == 422 and "reaches outside the power trace" in value["error"]
 
@@ -208,11 +208,11 @@ def test_a_report_of_no_run_is_one_line(server):
 
 
 def test_joules_of_a_stretch_add_up_to_the_numbers_of_the_library(server, folder):
-    found = opjoule.open_run(folder / "20261123-raw").energy(1.25, 2.75)
+    energy = opjoule.open_run(folder / "20261123-raw").energy(1.25, 2.75)
     status, value = ask(server, "running", run="20261123-raw", start=1.25, end=2.75, columns=50)
     assert status == 200 and len(value["time_s"]) == 50 and value["time_s"][-1] == pytest.approx(1.5)
     for key in ("energy_j", "marginal_energy_j"):
-        assert value[key][0] == 0 and value[key][-1] == pytest.approx(getattr(found, key).value, rel=1e-6)
+        assert value[key][0] == 0 and value[key][-1] == pytest.approx(getattr(energy, key).value, rel=1e-6)
 
 
 def test_a_run_that_cannot_be_read_is_one_line(server):
@@ -223,22 +223,22 @@ def test_a_run_that_cannot_be_read_is_one_line(server):
 @pytest.mark.parametrize("name", ["20261123-raw", "several/sd"])
 def test_a_stretch_has_the_numbers_of_the_library(server, folder, name):
     run = opjoule.open_run(folder / name)
-    found = run.energy(1.25, 2.75)
+    energy = run.energy(1.25, 2.75)
     status, value = ask(server, "stretch", run=name, start=1.25, end=2.75)
-    assert status == 200 and value["operations"] == found.operations > 0
-    told = {each["key"]: (each["value"], each["u"]) for each in value["quantities"]}
-    assert len(told) == 6
-    for key, (number, u) in told.items():
-        own = getattr(found, key)
-        assert (number, u) == (own.value, own.u), key
+    assert status == 200 and value["operations"] == energy.operations > 0
+    stated = {quantity["key"]: (quantity["value"], quantity["u"]) for quantity in value["quantities"]}
+    assert len(stated) == 6
+    for key, (number, u) in stated.items():
+        figure = getattr(energy, key)
+        assert (number, u) == (figure.value, figure.u), key
         assert number is not None, key
 
 
 def test_phases_and_length_are_those_of_the_run(server, folder):
     run = opjoule.open_run(folder / "20261122-made")
     _, value = ask(server, "run", run="20261122-made")
-    assert [(each["name"], each["start_s"], each["end_s"]) for each in value["phases"]] == [
-        (each.name, each.start_s, each.end_s) for each in run.phases
+    assert [(phase["name"], phase["start_s"], phase["end_s"]) for phase in value["phases"]] == [
+        (phase.name, phase.start_s, phase.end_s) for phase in run.phases
     ]
     assert value["duration_s"] == pytest.approx(DURATION_S, abs=0.01)
 
@@ -256,7 +256,7 @@ def test_wide_views_keep_every_extreme_and_every_loss(server, folder):
     power = opjoule.open_run(folder / "20261122-made").power
     _, value = ask(server, "power", run="20261122-made", start=0, end=DURATION_S, columns=300)
     assert not value["single"] and len(value["mean_w"]) <= 320
-    assert max(each for each in value["greatest_w"] if each is not None) == pytest.approx(
+    assert max(power_w for power_w in value["greatest_w"] if power_w is not None) == pytest.approx(
         np.nanmax(power["power_w"]), abs=1e-6
     )
     assert len(value["lost_s"]) == len(GAPS_S)
@@ -301,13 +301,13 @@ def test_a_thousand_clients_that_never_finish_their_question_keep_nobody_out(ser
 def test_a_client_that_has_just_been_answered_is_not_the_one_that_is_cut(server):
     known = http.client.HTTPConnection("127.0.0.1", server.server_port, timeout=60)
     known.connect()
-    own = known.sock
+    first_socket = known.sock
     with ExitStack() as open_links:
         for _ in range(4):
             known.request("GET", f"/{server.token}/style.css")
             answer = known.getresponse()
             assert answer.status == 200 and answer.read()
-            assert known.sock is own, "it was cut and had to come again"
+            assert known.sock is first_socket, "it was cut and had to come again"
             for _ in range(CLIENTS_MAX // 2):
                 link = open_links.enter_context(socket.create_connection(("127.0.0.1", server.server_port)))
                 link.sendall(b"GET / HTTP/1.1\r\nHost: ")
