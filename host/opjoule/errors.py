@@ -125,7 +125,7 @@ def suggestion(name: str, known: Iterable[str], likeness: float = 0.6) -> str:
 
     Capitals do not count.
     """
-    by_lower = {each.lower(): each for each in known}
+    by_lower = {word.lower(): word for word in known}
     near = difflib.get_close_matches(name.lower(), list(by_lower), 1, likeness)
     return f"did you mean '{by_lower[near[0]]}'? " if near else ""
 

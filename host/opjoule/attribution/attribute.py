@@ -240,6 +240,6 @@ def _shares(names: Sequence[str], fit: Fit, reasons: Sequence[str], budget: FitB
     """Energy of each part, scaled from the windows' sum to the stated energy of the whole."""
     stated_j, u_j = (fit.energy_j * budget.stated).tolist(), budget.standard_u_j(fit).tolist()
     sources, by_source = zip(*budget.in_common_j(fit).items(), strict=True)
-    in_common_j = [dict(zip(sources, each, strict=True)) for each in np.stack(by_source, axis=1).tolist()]
+    in_common_j = [dict(zip(sources, row_j, strict=True)) for row_j in np.stack(by_source, axis=1).tolist()]
     figures = zip(stated_j, u_j, reasons, in_common_j, strict=True)
     return {name: Share(*of_part) for name, of_part in zip(names, figures, strict=True)}

@@ -204,9 +204,9 @@ class MediumRun:
 
     def transfers(self, place: str, rates: Rates) -> Transfers:
         """Stretches with and without bytes, for a medium that is busy at the given rates."""
-        written = self.bytes_at(place)
-        busy_s = rates.busy_s(written, self.read_bytes)
-        return Transfers.of(written + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
+        written_bytes = self.bytes_at(place)
+        busy_s = rates.busy_s(written_bytes, self.read_bytes)
+        return Transfers.of(written_bytes + self.read_bytes, busy_s, self.time_s, self.counters.sampled_s)
 
     def tail_s(self, stretches_s: Float64Array) -> Float64Array:
         """Seconds of the tail in each window outside of syncs, shape (n,)."""

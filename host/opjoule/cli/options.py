@@ -197,8 +197,8 @@ class Parser(argparse.ArgumentParser):
     @property
     def option_names(self) -> list[str]:
         """Names of the options as a file has them: without dashes at the front, with underscores inside."""
-        written = [word for action in self._actions for word in action.option_strings]
-        return sorted({word.lstrip("-").replace("-", "_") for word in written})
+        words = [word for action in self._actions for word in action.option_strings]
+        return sorted({word.lstrip("-").replace("-", "_") for word in words})
 
     def error(self, message: str) -> NoReturn:
         """Reports the mistake, with the most similar option if one is unknown, and points to --help; exit status 2."""

@@ -67,28 +67,28 @@ GOES_WITH: Final[Mapping[str, tuple[str, ...]]] = {
 
 def settings_of(document: Mapping[str, Any]) -> Settings:
     """The settings of a run, from its run.json; missing ones are left out."""
-    found = {
+    settings = {
         group: {key: value for key, path in paths.items() if (value := _at(document, path)) is not None}
         for group, paths in GROUPS.items()
     }
     study, state = _at(document, "plan.study") or {}, _at(document, "asked.state")
-    found["study"] = {key: value for key, value in study.items() if key not in _STUDY_OWN}
+    settings["study"] = {key: value for key, value in study.items() if key not in _STUDY_OWN}
     if isinstance(state, list):  # changes of the board on top of rig.toml, as `--state` takes them
-        found["board"] = dict(change.partition("=")[::2] for change in state)
+        settings["board"] = dict(change.partition("=")[::2] for change in state)
     # The loader's summary of the first run; empty for a study without a loader.
     summary = _at(document, "loader.run-1") or _at(document, "loader.load-1") or {}
     for key, value in (summary.get("workload") or {}).items():
         if group := _WORKLOAD_GROUPS.get(key, "workload"):
-            found[group][key] = value
+            settings[group][key] = value
     for key, value in (summary.get("settings") or {}).items():
-        found["durability" if key == "durability" else "engine"][key] = value
+        settings["durability" if key == "durability" else "engine"][key] = value
     versions = ("database_version", "loader_version")
-    found["database"] = {key: summary[key] for key in versions if key in summary}
+    settings["database"] = {key: summary[key] for key in versions if key in summary}
     if summary:
-        found["reset"] = {"reset": study.get("reset") or "load"}
+        settings["reset"] = {"reset": study.get("reset") or "load"}
     return {
         group: _once(tuple((key, str(value)) for key, value in values.items()))
-        for group, values in found.items()
+        for group, values in settings.items()
     }
 
 

@@ -307,12 +307,14 @@ def _idle_line(answers: Sequence[Compared]) -> str:
     judged together."""
     pairs = [(compared, contrast) for compared in answers for contrast in _idle_contrasts(compared)]
     together = judged([contrast for _, contrast in pairs])
-    found = [(pair[0], contrast) for pair, contrast in zip(pairs, together, strict=True) if contrast.differs]
-    if not found:
+    differing = [
+        (pair[0], contrast) for pair, contrast in zip(pairs, together, strict=True) if contrast.differs
+    ]
+    if not differing:
         return ""
-    compared = found[0][0]
+    compared = differing[0][0]
     power, contrast = max(
-        ((difference(c.side_a, c.side_b), c) for of, c in found if of is compared),
+        ((difference(c.side_a, c.side_b), c) for of, c in differing if of is compared),
         key=lambda entry: entry[0].value,
     )
     more, less = (side_words(name, contrast.stratum, compared) for name in (contrast.a, contrast.b))

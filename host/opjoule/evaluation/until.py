@@ -40,10 +40,10 @@ class Until:
             result: Mapping[str, Any] | None = self.result()
         except OpJouleError:
             result = None
-        found = outcome(result, self.headline, self.wanted, repeats, self.limit)
-        if found is not None:
-            self.record.update(until_u=found)
-        return found is not None
+        reached = outcome(result, self.headline, self.wanted, repeats, self.limit)
+        if reached is not None:
+            self.record.update(until_u=reached)
+        return reached is not None
 
 
 def outcome(

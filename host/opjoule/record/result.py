@@ -86,8 +86,8 @@ def stand_in_words(software: str, name: str) -> str:
 
 def stands_in_for(line: str) -> str:
     """Name of the software that was replaced, from the warning of a stand-in; empty for any other warning."""
-    found = _STAND_IN.search(line)
-    return found[1] if found else ""
+    match = _STAND_IN.search(line)
+    return match[1] if match else ""
 
 
 def read_result(directory: Path) -> Conclusion:

@@ -223,8 +223,10 @@ class CalibrationSetup:
 
     def unseen(self) -> list[tuple[SteadyLoad, ReadPoint]]:
         """Loads of a simulated setup at which no point was taken, each with the sensor's reading."""
-        bench = self.simulated
-        return bench.unseen(self.sensor.bounds, steady=self.options.seconds >= STEADY_S) if bench else []
+        simulated = self.simulated
+        return (
+            simulated.unseen(self.sensor.bounds, steady=self.options.seconds >= STEADY_S) if simulated else []
+        )
 
     def _point(self, level: int = 0) -> ReferencePoint:
         """Takes one point now; if a board is the load, at this level of its load.

@@ -165,7 +165,7 @@ def _read_cell(words: Sequence[str], condition: Mapping[str, str]) -> YcsbOption
     try:
         return cell_options(words, condition)
     except BadInput as error:
-        raise BadInput(_OPTION.sub(lambda found: found[1].replace("-", "_"), str(error))) from None
+        raise BadInput(_OPTION.sub(lambda match: match[1].replace("-", "_"), str(error))) from None
 
 
 def _cells(entry: Mapping[str, Any], seed: int) -> tuple[PlannedCell, ...]:

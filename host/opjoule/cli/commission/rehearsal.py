@@ -19,7 +19,7 @@ from opjoule.simulation.rehearsal_desk import BETWEEN_OHM, DrawnRig, LoadBench
 from opjoule.simulation.rehearsal_rig import rehearsal_rig
 
 
-def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
+def _connected(simulated: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
     say(f"      {setup.value} (SIMULATED: done)")
     one, other = 1 / drawn.load_a_ohm, 1 / drawn.load_b_ohm
     loads = {
@@ -29,14 +29,14 @@ def _connected(bench: LoadBench, drawn: DrawnRig, setup: Setup) -> None:
         **dict.fromkeys((Setup.BOTH, Setup.BOTH_HOT), one + other),
     }
     if setup is Setup.FUSE_PULLED:
-        bench.pull_fuse()
+        simulated.pull_fuse()
     else:
-        bench.connect(loads.get(setup))
+        simulated.connect(loads.get(setup))
 
 
-def _taken(bench: LoadBench, folder: Path, seconds: float) -> DeskRecording:
+def _taken(simulated: LoadBench, folder: Path, seconds: float) -> DeskRecording:
     """A recording without the board's programs, as fast as this computer can simulate it."""
-    with bench.running(seconds) as name, opened_meter(open_meter(name), name, None) as meter:
+    with simulated.running(seconds) as name, opened_meter(open_meter(name), name, None) as meter:
         with Running(meter.meter, meter.bounds, folder) as running:
             running.wait(seconds)
         return running.recorded()
@@ -55,11 +55,11 @@ def simulated_desk(
         between_ohm=f"{BETWEEN_OHM:g}",
     )
     certificate.parts = parts
-    bench = LoadBench(drawn, ROOT)
-    set_up, zero_a = partial(_connected, bench, drawn), certificate.figure("zero", ZERO_A)
+    simulated = LoadBench(drawn, ROOT)
+    set_up, zero_a = partial(_connected, simulated, drawn), certificate.figure("zero", ZERO_A)
     desk = OpenDesk(set_up, folder, pace, parts, drawn.profile, zero_a)
     if not step.board:
-        yield replace(desk, record=partial(_taken, bench))
+        yield replace(desk, record=partial(_taken, simulated))
         return
     storage = ROOT / "build" / "simulated-storage" / f"commissioning-{os.getpid()}-{step.key}"
     with rehearsal_rig(drawn, root=ROOT, storage=storage) as rig, ExitStack() as opened:

@@ -256,7 +256,7 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
         measured = _measured(energies, line)
         measures = {key: float(energies[name]["value"]) * factor for key, (name, factor) in measured.items()}
         stated = {key: of for key, of in measured.items() if energies[of[0]].get("u") is not None}
-        own = {name: float(value) for name, value in line["figures"].items() if value is not None}
+        figures = {name: float(value) for name, value in line["figures"].items() if value is not None}
         varied = {axis: str(value) for axis, value in line["cell"].items()}
         rows.append(
             PhaseRow(
@@ -267,13 +267,13 @@ def _rows(of: _Measured, apart: Mapping[str, str]) -> list[PhaseRow]:
                 record=record.directory,
                 simulated=record.run.simulated,
                 operations=int(line["operations"]),
-                measures={} if line["not_supported"] else measures | own,
+                measures={} if line["not_supported"] else measures | figures,
                 u={key: float(energies[name]["u"]) * factor for key, (name, factor) in stated.items()},
                 k={key: k_of(energies[name]) for key, (name, _) in stated.items()},
                 shared={
-                    key: {source: part * factor for source, part in found.items()}
+                    key: {source: part * factor for source, part in parts.items()}
                     for key, (name, factor) in stated.items()
-                    if (found := common.get(f"by_phase.{line['mark']}.{name}"))
+                    if (parts := common.get(f"by_phase.{line['mark']}.{name}"))
                 },
                 answer=line["answer"],
                 not_supported=str(line["not_supported"]),

@@ -258,8 +258,8 @@ class DatabaseServer(ServerSetup):
                     answer, host_ns = self._dialogue.ask()
                 except OpJouleError:
                     return  # the server or the link has ended: the measurement reports it
-                hundredths, ticks, kib, read, written = (int(part) for part in answer.split())
-                rows.writerow([host_ns, hundredths / 100, ticks / 100, kib * 1024, read, written])
+                hundredths, ticks, kib, read_bytes, written_bytes = (int(part) for part in answer.split())
+                rows.writerow([host_ns, hundredths / 100, ticks / 100, kib * 1024, read_bytes, written_bytes])
                 sink.flush()
 
     def stop(self) -> None:
