@@ -76,9 +76,9 @@ def study(folder: Path, toml: str = STUDY, bytes_needed: int = 1000) -> Path:
     return folder
 
 
-def command(folder: Path, *further: str) -> list[str]:
+def command(folder: Path, *words: str) -> list[str]:
     rig = ["--device", "rpi4", "--simulate", "--idle", "0.3", "--settle-limit", "1", "--scale", "0.1"]
-    return ["--study", str(folder), *rig, *further]
+    return ["--study", str(folder), *rig, *words]
 
 
 def test_cells_are_the_axes_product_without_what_is_excluded(tmp_path):
@@ -94,7 +94,9 @@ def test_cells_are_the_axes_product_without_what_is_excluded(tmp_path):
 
 def test_a_cell_without_a_count_that_is_asked_for_is_none(tmp_path):
     made = find_study(str(study(tmp_path / "s")))
-    assert made.cells({"rows": ["10000"]}) == [{"system": each, "size": "small"} for each in ("one", "two")]
+    assert made.cells({"rows": ["10000"]}) == [
+        {"system": system, "size": "small"} for system in ("one", "two")
+    ]
     with pytest.raises(BadInput, match="--only leaves nothing"):
         made.cells({"rows": ["10000"], "size": ["large"]})
     large = find_study("s1").cells({"records": ["4000000"]})
@@ -169,7 +171,7 @@ def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change
 
 
 @pytest.mark.parametrize(
-    ("further", "says"),
+    ("words", "says"),
     [
         (["--scale", "0"], "above 0"),
         (["--scale", "2"], "at most 1"),
@@ -181,9 +183,9 @@ def test_a_study_that_means_nothing_is_named_with_what_is_wrong(tmp_path, change
         (["--until-u", "3%"], "--repeats"),
     ],
 )
-def test_a_mistaken_option_is_one_line(tmp_path, capsys, further, says):
+def test_a_mistaken_option_is_one_line(tmp_path, capsys, words, says):
     with pytest.raises(SystemExit) as ended:
-        main(command(study(tmp_path / "s"), *further, "--dry-run"))
+        main(command(study(tmp_path / "s"), *words, "--dry-run"))
     assert ended.value.code == 2
     complaint = capsys.readouterr().err
     assert says in complaint and complaint.count("\n") == 1
@@ -192,11 +194,11 @@ def test_a_mistaken_option_is_one_line(tmp_path, capsys, further, says):
 def test_every_study_that_is_there_can_be_read_and_planned(capsys):
     studies = known_studies()
     assert studies
-    for each in studies:
-        assert each.cells({}) and all(file.is_file() for file in each.files)
+    for definition in studies:
+        assert definition.cells({}) and all(file.is_file() for file in definition.files)
     assert main(["studies"]) == 0
     said = capsys.readouterr().out
-    assert all(each.title in said for each in studies)
+    assert all(definition.title in said for definition in studies)
 
 
 def test_the_plan_says_what_the_scale_makes_of_the_counts(tmp_path, capsys):
@@ -227,53 +229,55 @@ def test_a_medium_that_is_too_small_is_named_before_anything_is_measured(tmp_pat
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_each_cell_has_joules_answers_and_reasons_and_is_measured_once(tmp_path, capsys):
-    asked = command(study(tmp_path / "s"), "--only", "size=small", "--out", str(tmp_path / "out"))
-    assert main(asked) in (0, 6)
+    argv = command(study(tmp_path / "s"), "--only", "size=small", "--out", str(tmp_path / "out"))
+    assert main(argv) in (0, 6)
     said = capsys.readouterr().out
     assert "not supported: read in two: two is write-only" in said
     assert "SIMULATED" in said
     records = sorted(path.parent for path in (tmp_path / "out").glob("*/run.json"))
     assert len(records) == 2
-    (found,) = read_studies(records)
-    assert not found.faults
-    written = [row for row in found.rows if row.phase == "write"]
-    assert {(row.system, row.cell["rows"]) for row in written} == {
+    (study_table,) = read_studies(records)
+    assert not study_table.faults
+    write_rows = [row for row in study_table.rows if row.phase == "write"]
+    assert {(row.system, row.cell["rows"]) for row in write_rows} == {
         (system, rows) for system in ("one", "two") for rows in ("100", "1000")
     }
-    for row in written:
-        each = row.measures["energy_j"] / row.operations
-        assert row.measures["energy_per_operation_j"] == pytest.approx(each)
+    for row in write_rows:
+        per_operation_j = row.measures["energy_j"] / row.operations
+        assert row.measures["energy_per_operation_j"] == pytest.approx(per_operation_j)
         assert row.u["energy_per_operation_j"] > 0
-    refused = [row for row in found.rows if row.not_supported]
+    refused = [row for row in study_table.rows if row.not_supported]
     assert {row.system for row in refused} == {"two"} and not any(row.measures for row in refused)
-    short = [row for row in found.rows if row.phase == "read" and row.system == "one"]
+    short = [row for row in study_table.rows if row.phase == "read" and row.system == "one"]
     assert all("10 samples" in row.why and "energy_j" not in row.measures for row in short)
-    often = [row for row in found.rows if row.phase == "often"]
+    often = [row for row in study_table.rows if row.phase == "often"]
     assert all(row.measures["duration_s"] == pytest.approx(0.04, rel=1e-3) for row in often)
     assert all(row.short_s == pytest.approx(0.002, rel=1e-3) and row.why for row in often)
-    best = {(each.measure, dict(each.place)["rows"]): each.system for each in best_systems(found)}
+    best = {
+        (winner.measure, dict(winner.place)["rows"]): winner.system for winner in best_systems(study_table)
+    }
     assert best["energy_per_operation_j", "1000"] == "one"  # which works a third of the time
     with (tmp_path / "out" / "study.csv").open() as lines:
         table = list(csv.DictReader(lines))
-    assert len(table) == len(found.rows) and {line["simulated"] for line in table} == {"SIMULATED"}
+    assert len(table) == len(study_table.rows) and {line["simulated"] for line in table} == {"SIMULATED"}
     plan = json.loads((records[0] / "run.json").read_text())["plan"]["study"]
     assert plan["scale"] == 0.1 and plan["parts"] == [{"rows": [100, 1000]}]
-    assert main(asked) in (0, 6)
+    assert main(argv) in (0, 6)
     assert len(list((tmp_path / "out").glob("*/run.json"))) == 2
     shutil.copytree(records[0], tmp_path / "the same again")
     (twice,) = read_studies([*records, tmp_path / "the same again"])
-    assert len(twice.rows) == len(found.rows)  # a cell counts once
+    assert len(twice.rows) == len(study_table.rows)  # a cell counts once
     job = tmp_path / "s" / "job.py"
     job.write_text(job.read_text() + "# changed\n")
-    assert main([*asked, "--only", "system=one"]) in (0, 6)
+    assert main([*argv, "--only", "system=one"]) in (0, 6)
     assert "left out: 2 records of another version of the job" in capsys.readouterr().out
 
 
 @pytest.mark.rig
 @pytest.mark.end_to_end
 def test_a_study_without_axes_gives_joules_for_each_of_its_phases(tmp_path, capsys):
-    asked = ["--study", "speedtest", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.15"]
-    assert main([*asked, "--out", str(tmp_path / "out")]) in (0, 6)
+    argv = ["--study", "speedtest", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.15"]
+    assert main([*argv, "--out", str(tmp_path / "out")]) in (0, 6)
     assert "SQLite from Python" in capsys.readouterr().err
     (record,) = (path.parent for path in (tmp_path / "out").glob("*/run.json"))
     result = json.loads((record / "result.json").read_text())
@@ -281,7 +285,7 @@ def test_a_study_without_axes_gives_joules_for_each_of_its_phases(tmp_path, caps
     assert list(phases) == ["create", "insert", "index", "select", "update", "delete"]
     counts = {name: phases[name]["operations"]["value"] for name in phases}
     assert counts == {"create": 0, "insert": 3000, "index": 0, "select": 3000, "update": 3000, "delete": 1500}
-    assert {name: each["count"]["value"] for name, each in result["by_operation"].items()} == {
+    assert {name: kind["count"]["value"] for name, kind in result["by_operation"].items()} == {
         "insert": 3000,
         "select": 3000,
         "update": 3000,
@@ -290,8 +294,8 @@ def test_a_study_without_axes_gives_joules_for_each_of_its_phases(tmp_path, caps
     for name in ("insert", "select", "update", "delete"):
         assert phases[name]["energy_j"]["value"] > 0 and phases[name]["energy_per_operation_j"]["u"] > 0
     assert "1500 of 3000 rows left" in (record / "raw" / "run-1.log").read_text()
-    (found,) = read_studies([record])
-    assert [row.phase for row in found.rows] == list(phases) and found.rows[-1].answer == 1500
+    (table,) = read_studies([record])
+    assert [row.phase for row in table.rows] == list(phases) and table.rows[-1].answer == 1500
 
 
 def test_reading_is_done_again_until_it_has_lasted_long_enough(monkeypatch):
@@ -354,7 +358,7 @@ def test_studies_databases_dry_run_and_doctor_agree_about_what_is_missing(tmp_pa
     assert "missing" not in capsys.readouterr().out  # the loader runs that one
 
 
-def test_a_client_that_is_there_is_told_by_all_of_them(tmp_path, monkeypatch, capsys):
+def test_a_client_that_is_there_is_reported_by_all_of_them(tmp_path, monkeypatch, capsys):
     (tmp_path / "python3").write_text("#!/bin/sh\ncase $2 in *bsddb3) exit 0;; esac; exit 1\n")
     (tmp_path / "python3").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")

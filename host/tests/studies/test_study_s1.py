@@ -47,9 +47,11 @@ def test_a_figure_has_every_combination_of_what_it_compares_and_nothing_else(fig
 
 
 def test_cells_that_figures_share_are_measured_once_and_say_so():
-    found = planned("--device", "rpi4")
-    assert len(found) == 9 + 12 + 12 + 12
-    [shared] = [own for plan, own in found if plan.condition_name == "sqlite rpi4 sd off zipfian read 1kb"]
+    plans = planned("--device", "rpi4")
+    assert len(plans) == 9 + 12 + 12 + 12
+    [shared] = [
+        options for plan, options in plans if plan.condition_name == "sqlite rpi4 sd off zipfian read 1kb"
+    ]
     assert shared.figures == {
         "2": ["system", "device"],
         "3": ["distribution"],
@@ -62,32 +64,32 @@ def test_cells_that_figures_share_are_measured_once_and_say_so():
 
 @pytest.mark.parametrize("scale", ["1", "0.025"])
 def test_every_cell_has_the_studys_controls_threads_and_amounts(scale):
-    found = planned("--device", "odroid-c2,rpi3,rpi4", "--scale", scale)
-    assert len(found) == len(find_study("s1").cells({}))
-    for plan, own in found:
+    plans = planned("--device", "odroid-c2,rpi3,rpi4", "--scale", scale)
+    assert len(plans) == len(find_study("s1").cells({}))
+    for plan, options in plans:
         cell, effective = plan.condition, plan.study.effective
         lone = cell["system"] == "sqlite" and cell["mix"] == "write"
         assert plan.study.threads == (1 if lone else 4)
         assert plan.study.reset == ("load" if cell["system"] == "mongodb" else "copy")
         assert (plan.board.profile.name, plan.board.medium) == (cell["device"], cell["storage"])
         wanted = {"page_cache=drop", "wifi=off", "bluetooth=off", f"journal={cell['journal']}"}
-        assert set(own.state) == wanted | ({"memory_mb=1024"} if cell["device"] == "rpi4" else set())
+        assert set(options.state) == wanted | ({"memory_mb=1024"} if cell["device"] == "rpi4" else set())
         assert (effective["durability"], effective["requestdistribution"]) == ("async", cell["distribution"])
         assert float(effective["readproportion"]) == {"read": 1, "mixed": 0.5, "write": 0}[cell["mix"]]
-        amounts = [float(scale) * each for each in AMOUNTS[cell["size"]]]
+        amounts = [float(scale) * count for count in AMOUNTS[cell["size"]]]
         assert [int(effective["recordcount"]), int(effective["operationcount"])] == amounts
         assert int(effective["fieldlength"]) * amounts[0] == pytest.approx(4.096e9 * float(scale))
-        assert plan.settle_limit_s == 900 and own.scale == float(scale)
+        assert plan.settle_limit_s == 900 and options.scale == float(scale)
 
 
 def test_figures_are_of_the_papers_boards_and_of_boards_that_it_has_not():
     """Figures 2 to 5 are of the ODROID-C2 and the Raspberry Pi 4, figure 6 of the Raspberry Pi 3 too."""
-    found = planned("--device", "odroid-c2,rpi3,rpi4,rpi5")
+    plans = planned("--device", "odroid-c2,rpi3,rpi4,rpi5")
     for figure, devices in (
         ("2", {"odroid-c2", "rpi4", "rpi5"}),
         ("6", {"odroid-c2", "rpi3", "rpi4", "rpi5"}),
     ):
-        assert {plan.condition["device"] for plan, own in found if figure in own.figures} == devices
+        assert {plan.condition["device"] for plan, options in plans if figure in options.figures} == devices
 
 
 def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_its_own():
@@ -100,14 +102,14 @@ def test_another_medium_takes_the_place_of_the_studys_own_and_has_a_folder_of_it
 def test_a_simulated_board_has_a_state_of_its_own():
     """Nothing of the study's state is asked of it, and what differs in nothing else is one cell."""
     words = ["--device", "odroid-c2", "--simulate", "--only", "figure=journaling"]
-    found = planned(*words)
-    assert len(found) == 6 and not any(own.state for _, own in found)
-    found = planned("--device", "odroid-c2", "--only", "figure=journaling")
-    assert len(found) == 12
+    plans = planned(*words)
+    assert len(plans) == 6 and not any(options.state for _, options in plans)
+    plans = planned("--device", "odroid-c2", "--only", "figure=journaling")
+    assert len(plans) == 12
 
 
 @pytest.mark.parametrize(
-    ("further", "says"),
+    ("words", "says"),
     [
         (["--only", "figure=1"], "unknown figure of --only '1'"),
         (["--only", "figure=journaling"], "leaves nothing of the study on rpi4: --storage"),
@@ -115,8 +117,8 @@ def test_a_simulated_board_has_a_state_of_its_own():
         (["--storage", "sd,sd"], "name each one once"),
     ],
 )
-def test_what_the_study_does_not_have_is_one_line(capsys, further, says):
-    argv = ["--study", "s1", "--device", "rpi4", "--dry-run", *further]
+def test_what_the_study_does_not_have_is_one_line(capsys, words, says):
+    argv = ["--study", "s1", "--device", "rpi4", "--dry-run", *words]
     try:
         assert main(argv) == 2
     except SystemExit as ended:
@@ -129,10 +131,10 @@ def test_a_server_that_the_simulated_board_lacks_is_one_line_before_anything_is_
     tmp_path, monkeypatch, capsys
 ):
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    asked = ["--device", "rpi4", "--simulate", "--only", "figure=2", "--out", str(tmp_path / "out")]
+    argv = ["--device", "rpi4", "--simulate", "--only", "figure=2", "--out", str(tmp_path / "out")]
     if shutil.which("mongod"):
         pytest.skip("this computer has a mongod of its own")
-    assert main(["--study", "s1", *asked]) == 2
+    assert main(["--study", "s1", *argv]) == 2
     said = capsys.readouterr().err.splitlines()
     assert "--simulate: mongodb missing: 'mongod'" in said[-1] and "--only system=" in said[-1]
     assert not (tmp_path / "out").exists()
@@ -148,12 +150,12 @@ def test_its_databases_run_on_the_simulated_rig_and_their_figure_is_drawn(tmp_pa
         databases["mongodb"] = "MongoDB"
         subprocess.run([ROOT / "loader-cpp/board-builds", "amd64"], check=True, timeout=3600)
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    asked = ["--study", "s1", "--device", "rpi4", "--simulate", "--scale", "0.0001", "--repeats", "1"]
-    asked += ["--only", "figure=2", "--only", "mix=write", "--idle", "0.3", "--out", str(tmp_path / "out")]
-    asked += ["--only", f"system={','.join(databases)}"]
+    argv = ["--study", "s1", "--device", "rpi4", "--simulate", "--scale", "0.0001", "--repeats", "1"]
+    argv += ["--only", "figure=2", "--only", "mix=write", "--idle", "0.3", "--out", str(tmp_path / "out")]
+    argv += ["--only", f"system={','.join(databases)}"]
     with mongo_server.stand_in_alone(tmp_path) as mongod:
         (tmp_path / "mongod").symlink_to(mongod)
-        assert main(asked) in (0, 6)
+        assert main(argv) in (0, 6)
     runs, _ = gather([str(tmp_path / "out")])  # without what had to be measured again on a busy computer
     assert {run.subject for run in runs} == set(databases.values())
     for run in runs:

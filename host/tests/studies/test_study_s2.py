@@ -31,14 +31,14 @@ def parts(*records: int, size: str = "1-10KiB") -> str:
     return json.dumps([{"size": size, "records": records, "operations": [10]}])
 
 
-def job(tmp_path: Path, *further: str) -> subprocess.CompletedProcess[str]:
+def job(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[str]:
     """Runs the job by itself: no probe, no rig."""
     given = {"loader": ROOT / "build/loader/loader", "data": "text", "text": ""}
     given |= {"parts": parts(20, 50), "seed": "3", "storage": tmp_path}
     options = [part for name, value in given.items() for part in (f"--{name}", str(value))]
     along = f"{ROOT / 'loader-cpp/probe'}:{ROOT / 'studies'}"
     return subprocess.run(
-        [sys.executable, FOLDER / "job.py", *options, *further],
+        [sys.executable, FOLDER / "job.py", *options, *words],
         env={"PATH": "/usr/bin:/bin", "PYTHONPATH": along},
         capture_output=True,
         text=True,
@@ -47,9 +47,9 @@ def job(tmp_path: Path, *further: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def told(tmp_path: Path, *further: str) -> list[dict]:
+def phase_lines(tmp_path: Path, *words: str) -> list[dict]:
     results = tmp_path / "results.jsonl"
-    ended = job(tmp_path, *further, "--results", str(results))
+    ended = job(tmp_path, *words, "--results", str(results))
     assert ended.returncode == 0, ended.stderr
     first, *phases = (json.loads(line) for line in results.read_text().splitlines())
     assert first["software"].split()[0] in STORES, "what is measured is named before its phases"
@@ -74,16 +74,16 @@ def test_the_study_has_its_own_sizes_and_counts():
 
 
 @pytest.mark.parametrize(
-    ("further", "says"),
+    ("words", "says"),
     [
         (["--dataset", "/no/such/book"], "--dataset /no/such/book: no such file"),
         (["--disturb", "video"], "use --only disturb=video"),
         (["--only", "records=5"], "unknown records of --only '5'"),
     ],
 )
-def test_an_option_that_does_not_fit_is_one_line(capsys, further, says):
+def test_an_option_that_does_not_fit_is_one_line(capsys, words, says):
     with pytest.raises(SystemExit) as ended:
-        main(["--study", "s2", "--device", "rpi4", "--simulate", "--dry-run", *further])
+        main(["--study", "s2", "--device", "rpi4", "--simulate", "--dry-run", *words])
     assert ended.value.code == 2
     complaint = capsys.readouterr().err
     assert says in complaint and complaint.count("\n") == 1
@@ -94,7 +94,7 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
     answers = {}
     for store in STORES:
         (tmp_path / store).mkdir()
-        lines = told(tmp_path / store, "--store", store)
+        lines = phase_lines(tmp_path / store, "--store", store)
         assert [(line["phase"], line["cell"]["records"]) for line in lines] == [
             (phase, count)
             for count in ("20", "50")
@@ -105,7 +105,7 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
             assert 0 < figures["latency_min_s"] <= figures["latency_mean_s"] <= figures["latency_max_s"]
             assert figures["peak_memory_bytes"] > 1 << 20
         answers[store] = [line["answer"] for line in lines]
-    assert all(each == answers["sqlite"] for each in answers.values())
+    assert all(answer == answers["sqlite"] for answer in answers.values())
     assert {line["operations"] for line in lines if line["phase"] not in ("load", "get")} == {10}
     gets = [line["operations"] for line in lines if line["phase"] == "get"]
     assert all(count % 10 == 0 for count in gets), "whole rounds of the study's"
@@ -119,22 +119,22 @@ def test_all_stores_give_the_same_answers_on_the_same_data(tmp_path):
 def test_values_are_looked_at_after_the_updates_and_a_store_that_has_others_is_named(tmp_path, monkeypatch):
     """Plain Python reads the flat folder's files by itself, and has to come to the loader's digest."""
     module = imported_job(monkeypatch)
-    asked = argparse.Namespace(
+    options = argparse.Namespace(
         **{"loader": ROOT / "build/loader/loader", "store": "flatfolder", "storage": tmp_path, "seed": "3"},
         **{"data": "text", "text": ""},
     )
     database = module.SizedStore("1-10KiB", 20, 1024, 10240, 10)
-    module.run(asked, database, "load", "load", 20, {"insertproportion": 1})
-    own = module.digest(asked, database)
-    assert own == module.digest_of_files(asked) > 0
+    module.run(options, database, "load", "load", 20, {"insertproportion": 1})
+    digest = module.digest(options, database)
+    assert digest == module.digest_of_files(options) > 0
     changed = next(iter((tmp_path / "database" / "records").iterdir()))
     content = bytearray(changed.read_bytes())
     content[-1] ^= 1
     changed.write_bytes(content)
-    assert module.digest(asked, database) != own
-    monkeypatch.setattr(module, "digest_of_files", lambda _: own)
+    assert module.digest(options, database) != digest
+    monkeypatch.setattr(module, "digest_of_files", lambda _: digest)
     with pytest.raises(SystemExit, match="flatfolder gives wrong answers: the digest of its files is"):
-        module.digest(asked, database)
+        module.digest(options, database)
 
 
 def test_a_loader_that_fails_is_one_line(tmp_path):
@@ -162,33 +162,35 @@ def imported_job(monkeypatch):
 def test_gets_that_are_too_quick_for_joules_are_done_in_further_rounds(tmp_path, monkeypatch):
     module, ran = imported_job(monkeypatch), []
 
-    def run(asked, database, phase, command, records, further, enough=lambda lasted_s: True):
-        lasted_s = further["operationcount"] * asked.each_s
-        ran.append(further["operationcount"])
-        summary = {"by_kind": {"read": {"latency_s": {"mean": asked.each_s}}}, "number": len(ran)}
-        return summary, further["operationcount"] if enough(lasted_s) else None
+    def run(options, database, phase, command, records, settings, enough=lambda lasted_s: True):
+        lasted_s = settings["operationcount"] * options.each_s
+        ran.append(settings["operationcount"])
+        summary = {"by_kind": {"read": {"latency_s": {"mean": options.each_s}}}, "number": len(ran)}
+        return summary, settings["operationcount"] if enough(lasted_s) else None
 
     monkeypatch.setattr(module, "run", run)
     for each_s, rounds in ((1e-3, [1000]), (1e-5, [1000, 5000])):
         ran.clear()
-        asked, database = argparse.Namespace(each_s=each_s), argparse.Namespace(number=1000)
-        summary, marked = module.read(asked, database, "get", 1100, {"operationcount": 1000}, "read")
+        options, database = argparse.Namespace(each_s=each_s), argparse.Namespace(number=1000)
+        summary, marked = module.read(options, database, "get", 1100, {"operationcount": 1000}, "read")
         assert ran == rounds and marked == rounds[-1] and summary["number"] == 1, "latencies are the study's"
 
 
 def test_text_takes_less_room_than_random_bytes_where_a_store_compresses(tmp_path):
     # Data well above the engine's memtable, so that tables are written.
-    found = {}
+    efficiency = {}
     for data in ("text", "random"):
         (tmp_path / data).mkdir()
         wanted = ["--store", "leveldb", "--data", data, "--parts", parts(2000)]
-        found[data] = told(tmp_path / data, *wanted)[0]["figures"]["space_efficiency"]
-    assert found["text"] > 1.15 and 0.8 < found["random"] < 1.05
+        efficiency[data] = phase_lines(tmp_path / data, *wanted)[0]["figures"]["space_efficiency"]
+    assert efficiency["text"] > 1.15 and 0.8 < efficiency["random"] < 1.05
 
 
 def test_values_can_be_pieces_of_a_file_of_the_user(tmp_path):
     (tmp_path / "book").write_text("It was a bright cold day. " * 400)
-    lines = told(tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--parts", parts(5))
+    lines = phase_lines(
+        tmp_path, "--store", "flatfolder", "--text", str(tmp_path / "book"), "--parts", parts(5)
+    )
     assert lines[0]["answer"]["operations"] == 5
     values = b"".join(path.read_bytes()[4:] for path in (tmp_path / "database" / "records").iterdir())
     assert values.count(b"bright cold day") > 20
@@ -247,14 +249,14 @@ GRID = {"down": "size", "across": ["records"], "also": "space_efficiency"}
 
 def test_the_best_stores_are_a_grid_with_a_row_for_each_phase_and_size():
     study = replace(some_rows(2), grid=GRID)
-    found = dict(grid_figures(study))
-    assert list(found) == ["s2-winners-latency-mean-s", "s2-winners-energy-j"]
-    figure = drawn(found["s2-winners-latency-mean-s"])
+    figures = dict(grid_figures(study))
+    assert list(figures) == ["s2-winners-latency-mean-s", "s2-winners-energy-j"]
+    figure = drawn(figures["s2-winners-latency-mean-s"])
     (axes,) = figure.axes
     assert [text.get_text() for text in axes.get_yticklabels()] == ["load  0-1KiB", "get  0-1KiB"]
     assert [text.get_text() for text in axes.get_xticklabels()] == ["100", "1000", "10000"]
     words = [text.get_text() for text in axes.texts]
-    assert len(words) == 6 and all(each.startswith("leveldb\n") for each in words)
+    assert len(words) == 6 and all(text.startswith("leveldb\n") for text in words)
     assert "SIMULATED" in figure.legends[0].get_title().get_text()
     assert not list(grid_figures(some_rows())), "a study without a grid has none"
 
@@ -264,9 +266,9 @@ def test_time_and_joules_of_a_phase_are_curves_over_the_counts():
         replace(row, measures={"mean_s": 1.0 * int(row.cell["records"]), "phase_energy_j": 2.0})
         for row in some_rows().rows
     ]
-    found = dict(curve_figures(replace(some_rows(), rows=tuple(rows))))
-    assert list(found) == ["s2-size-0-1KiB-by-records-load", "s2-size-0-1KiB-by-records-get"]
-    figure = drawn(found["s2-size-0-1KiB-by-records-get"])
+    figures = dict(curve_figures(replace(some_rows(), rows=tuple(rows))))
+    assert list(figures) == ["s2-size-0-1KiB-by-records-load", "s2-size-0-1KiB-by-records-get"]
+    figure = drawn(figures["s2-size-0-1KiB-by-records-get"])
     assert [panel.get_title() for panel in figure.axes] == ["mean time [s]", "energy of a phase [J]"]
     (line, _) = (container.lines[0] for container in figure.axes[0].containers)
     assert list(line.get_ydata()) == [100, 1000, 10000]
@@ -285,8 +287,8 @@ def test_the_best_of_each_cell_is_a_table_with_intervals(blocks, differs):
     assert len(lines) == 2 * 3 * 2
     fastest = [line for line in lines if line["measure"] == "latency_mean_s"]
     assert {line["system"] for line in fastest} == {"leveldb"}
-    for measure, found in differs.items():
-        assert {line["differs_from_second"] for line in lines if line["measure"] == measure} == {found}
+    for measure, verdict in differs.items():
+        assert {line["differs_from_second"] for line in lines if line["measure"] == measure} == {verdict}
     assert {line["u"] != "" for line in lines if line["measure"] == "energy_j"} == {True}
     assert lines[0]["records"] == "100" and lines[0]["simulated"] == "SIMULATED"
 
@@ -308,13 +310,13 @@ def test_every_store_has_joules_for_each_phase_and_the_best_is_named(tmp_path, c
         (store, phase) for store in STORES[:-1] for phase in ("load", "insert", "update", "get", "remove")
     }
     for row in study.rows:
-        asked = int(row.cell["records"]) if row.phase == "load" else 100
-        assert row.operations == asked or (row.phase == "get" and row.operations % asked == 0)
+        wanted = int(row.cell["records"]) if row.phase == "load" else 100
+        assert row.operations == wanted or (row.phase == "get" and row.operations % wanted == 0)
         assert row.measures.get("energy_j", 1) > 0 and ("energy_j" in row.measures or row.why)
     assert any(
         "energy_j" in row.measures for row in study.rows
     )  # the others are too short for it, and say so
-    best = [each for each in best_systems(study) if each.measure == "space_efficiency"]
-    assert [each.phase for each in best] == ["load", "load"] and {each.system for each in best} <= set(
-        STORES[:-1]
-    )
+    best = [winner for winner in best_systems(study) if winner.measure == "space_efficiency"]
+    assert [winner.phase for winner in best] == ["load", "load"] and {
+        winner.system for winner in best
+    } <= set(STORES[:-1])

@@ -62,43 +62,46 @@ def server(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, server):
-    """What each system told of the phases with 40 and with 80 rows."""
-    found = {}
+def results(tmp_path_factory, server):
+    """What each system reported of the phases with 40 and with 80 rows."""
+    by_system = {}
     for system in SYSTEMS:
         folder = tmp_path_factory.mktemp(system)
         options = ["--rows", "40,80", "--runs", "3", "--results", str(folder / "results"), "--server", server]
         ended = job(system, "--storage", str(folder), *options)
         assert ended.returncode == 0, ended.stderr
-        found[system] = results_of(folder / "results")
-    return found
+        by_system[system] = results_of(folder / "results")
+    return by_system
 
 
 @pytest.mark.slow
-def test_every_system_does_every_phase_or_says_why_not(told, study):
+def test_every_system_does_every_phase_or_says_why_not(results, study):
     phases = list(study("phases").PHASES)
     assert len(phases) == 13 + 3, "the study's, and three variants row by row"
     names = [*(f"HARNESS_{name}" for name in ROWWISE), *phases]
-    for lines in told.values():
+    for lines in results.values():
         assert list(lines) == [(name, rows) for rows in ("40", "80") for name in names]
     missing = {
-        (system, name) for system in told for (name, _), line in told[system].items() if line["not_supported"]
+        (system, name)
+        for system in results
+        for (name, _), line in results[system].items()
+        if line["not_supported"]
     }
     assert missing == {("berkeleydb", "LOAD_ROWS")}
 
 
 @pytest.mark.slow
-def test_all_systems_give_the_same_answer_to_every_phase(told, study):
+def test_all_systems_give_the_same_answer_to_every_phase(results, study):
     for name in study("phases").PHASES:
         for rows in ("40", "80"):
-            said = {told[system][name, rows]["answer"] for system in SYSTEMS}
+            said = {results[system][name, rows]["answer"] for system in SYSTEMS}
             assert said - {None} and len(said - {None}) == 1
             assert (None in said) == (name in ("FULL_PROFILE", "LOAD_ROWS")), "Berkeley DB's is another one"
 
 
 @pytest.mark.slow
-def test_durations_and_calls_are_of_the_runs_that_count_and_the_harness_is_apart(told):
-    for lines in told.values():
+def test_durations_and_calls_are_of_the_runs_that_count_and_the_harness_is_apart(results):
+    for lines in results.values():
         load = lines["LOAD", "80"]
         assert load["operations"] == 2 * 80 and load["mark"] == "LOAD.80"
         assert lines["UPDATE", "80"]["operations"] == lines["DELETE", "80"]["operations"] == 2 * 54
@@ -120,9 +123,9 @@ def one_study(study, tmp_path):
     """Gives a run of all phases on a sample, and notes what was asked of the system."""
 
     def made(rows, runs=3, system=None):
-        asked = study("phases").Parameters(study("readings").drawn(rows, 1), 1, runs)
-        own = (system or study("sql_systems").Sqlite)(str(tmp_path / "db"))
-        return study("study_run").PhaseRuns(own, asked, str(tmp_path), before=100, now=[""])
+        parameters = study("phases").Parameters(study("readings").drawn(rows, 1), 1, runs)
+        instance = (system or study("sql_systems").Sqlite)(str(tmp_path / "db"))
+        return study("study_run").PhaseRuns(instance, parameters, str(tmp_path), before=100, now=[""])
 
     return made
 
@@ -165,8 +168,8 @@ def test_progress_counts_the_rows_of_load_and_read_up_to_what_the_check_has_said
     one.all()
     one.progress.told_s = -1e9
     one.progress.tell()
-    told = [json.loads(line)["progress"]["operations"] for line in capsys.readouterr().out.splitlines()]
-    assert told[0] == 100 and told[-1] == 100 + 3 * 3 * 50
+    counts = [json.loads(line)["progress"]["operations"] for line in capsys.readouterr().out.splitlines()]
+    assert counts[0] == 100 and counts[-1] == 100 + 3 * 3 * 50
     ended = job("sqlite", "--storage", "/nowhere", "--rows", "10,40", "--runs", "3", "--check")
     assert json.loads(ended.stdout)["operations"] == 3 * 3 * 50
 
@@ -183,8 +186,8 @@ def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(one_study, stu
         def daily_summary(self):
             return [(*row[:4], row[4] * (1 + 1e-8)) for row in super().daily_summary()]
 
-    found = list(one_study(2_000, 3, Forgetful).steps())
-    wrong = {name for name, why in found if why}
+    steps = list(one_study(2_000, 3, Forgetful).steps())
+    wrong = {name for name, why in steps if why}
     assert {"DELETE", "OUTAGES", "DAILY_SUMMARY", "FULL_PROFILE", "rows after all phases"} <= wrong
     assert not wrong & {"LOAD", "LOAD_ROWS", "READ", "LAST_READINGS", "UPDATE"}
     with pytest.raises(study("study_run").WrongAnswer, match="DELETE: row 3"):
@@ -193,11 +196,11 @@ def test_a_wrong_answer_ends_the_run_with_the_names_of_the_phases(one_study, stu
 
 def test_what_only_reads_is_done_until_its_mark_is_long_enough_and_every_answer_is_checked(one_study, study):
     class Forgetful(study("sql_systems").Sqlite):
-        asked = 0
+        calls = 0
 
         def avg_sensor(self):
-            self.asked += 1
-            return super().avg_sensor()[: None if self.asked <= 2 else -1]
+            self.calls += 1
+            return super().avg_sensor()[: None if self.calls <= 2 else -1]
 
     one = one_study(300, 2, Forgetful)
     wrong = [name for name, why in one.steps() if why]

@@ -15,35 +15,35 @@ from study_s3 import STUDY, job
 def test_drawn_readings_have_the_sensors_period_day_gaps_and_outliers_of_the_deployment(study):
     readings = study("readings")
     sensor = readings.Sensor(7, seed=3)
-    own = sensor.readings(sensor.epochs())
-    assert [each.at_us for each in own] == sorted({each.at_us for each in own})
-    gaps_s = [(after.at_us - before.at_us) / 1e6 for before, after in itertools.pairwise(own)]
+    rows = sensor.readings(sensor.epochs())
+    assert [row.at_us for row in rows] == sorted({row.at_us for row in rows})
+    gaps_s = [(after.at_us - before.at_us) / 1e6 for before, after in itertools.pairwise(rows)]
     assert statistics.median(gaps_s) == pytest.approx(31.0, abs=0.2)
     assert sum(gap > 3600 for gap in gaps_s) >= 2
-    assert own[0].at_us >= readings.START_US and own[-1].at_us < readings.START_US + 38 * readings.DAY_US
-    hour = {each: [] for each in range(24)}
-    for each in own:
-        hour[each.at_us % readings.DAY_US // readings.HOUR_US].append(each)
-    mean = {at: statistics.fmean(each.temperature for each in of) for at, of in hour.items()}
+    assert rows[0].at_us >= readings.START_US and rows[-1].at_us < readings.START_US + 38 * readings.DAY_US
+    hour = {number: [] for number in range(24)}
+    for row in rows:
+        hour[row.at_us % readings.DAY_US // readings.HOUR_US].append(row)
+    mean = {at: statistics.fmean(row.temperature for row in of) for at, of in hour.items()}
     assert max(mean, key=mean.get) in (13, 14, 15, 16) and max(mean.values()) - min(mean.values()) > 4
     assert (
-        statistics.fmean(each.light for each in hour[14])
-        > 100 * statistics.fmean(each.light for each in hour[2]) / 10
+        statistics.fmean(row.light for row in hour[14])
+        > 100 * statistics.fmean(row.light for row in hour[2]) / 10
     )
-    values = [each.temperature for each in own]
+    values = [row.temperature for row in rows]
     middle, spread = statistics.fmean(values), statistics.stdev(values)
     assert 0.002 < sum(abs(value - middle) > 2 * spread for value in values) / len(values) < 0.05
-    assert all(0 <= each.humidity <= 100 and 2 < each.voltage < 3 for each in own)
+    assert all(0 <= row.humidity <= 100 and 2 < row.voltage < 3 for row in rows)
 
 
 @pytest.mark.slow
 def test_a_sample_is_of_54_sensors_with_as_many_rows_each_and_follows_from_the_seed(study):
     readings = study("readings")
     drawn, about = readings.DrawnReadings().sample(5_000, 1), readings.DrawnReadings().about()
-    counts = Counter(each.sensor for each in drawn)
+    counts = Counter(row.sensor for row in drawn)
     assert len(drawn) == 5_000 and set(counts) == set(range(1, 55))
     assert max(counts.values()) - min(counts.values()) <= 1
-    assert len({each[:2] for each in drawn}) == 5_000
+    assert len({row[:2] for row in drawn}) == 5_000
     assert drawn == readings.drawn(5_000, 1) and drawn != readings.drawn(5_000, 2)
     assert about.startswith("SYNTHETIC")
 
@@ -86,10 +86,10 @@ def test_lines_of_the_dataset_that_are_no_readings_are_left_out_and_counted(stud
     file.write_text(LINES)
     dataset = readings.SensorFile(str(file))
     assert dict(dataset.left_out) == {"twice": 1, "sensor": 2, "fields": 3, "date": 3, "number": 2}
-    found = dataset.sample(100, 1)
-    assert [each.sensor for each in found] == [1, 54, 1, 3]
-    assert found[2] == (1, 1080704295757551, 2, 122.153, -3.91901, 11.04, 2.03397)
-    assert readings.line_of(found[2]) == LINES.splitlines()[0]
+    sample = dataset.sample(100, 1)
+    assert [row.sensor for row in sample] == [1, 54, 1, 3]
+    assert sample[2] == (1, 1080704295757551, 2, 122.153, -3.91901, 11.04, 2.03397)
+    assert readings.line_of(sample[2]) == LINES.splitlines()[0]
     said = dataset.about()
     assert f"{file}: 4 readings" in said and "3 with a number of fields other than 8" in said
 
@@ -115,11 +115,11 @@ def test_a_sample_of_a_file_has_as_many_rows_of_each_sensor_in_order(study, tmp_
     file.write_text("\n".join(map(readings.line_of, whole)))
     dataset = readings.SensorFile(str(file))
     taken = dataset.sample(100, 5)
-    counts = Counter(each.sensor for each in taken)
+    counts = Counter(row.sensor for row in taken)
     assert sorted(counts.values()) == [33, 33, 34]
-    assert set(taken) <= set(whole) and [each.at_us for each in taken] == sorted(each.at_us for each in taken)
+    assert set(taken) <= set(whole) and [row.at_us for row in taken] == sorted(row.at_us for row in taken)
     assert taken == dataset.sample(100, 6)
-    assert dataset.sample(5_000, 5) == sorted(whole, key=lambda each: (each.at_us, each.sensor))
+    assert dataset.sample(5_000, 5) == sorted(whole, key=lambda row: (row.at_us, row.sensor))
 
 
 def test_a_sensor_with_too_few_readings_gives_all_of_them_and_others_the_rest(study):

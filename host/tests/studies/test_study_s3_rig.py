@@ -14,17 +14,17 @@ from study_s3 import SYSTEMS
 def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     tmp_path, capsys, monkeypatch, study, studies_postgresql
 ):
-    asked = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
-    asked += ["--settle-limit", "1", "--storage", "ssd-usb3", "--only", f"system={','.join(SYSTEMS)}"]
-    assert main([*asked, "--repeats", "1", "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
+    argv = ["--study", "s3", "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.05"]
+    argv += ["--settle-limit", "1", "--storage", "ssd-usb3", "--only", f"system={','.join(SYSTEMS)}"]
+    assert main([*argv, "--repeats", "1", "--only", "rows=1000", "--out", str(tmp_path)]) in (0, 6)
     assert f"answers    the same in all of {', '.join(sorted(SYSTEMS))}" in capsys.readouterr().out
-    (found,) = read_studies([path.parent for path in tmp_path.glob("*/run.json")])
-    assert not found.faults
+    (table,) = read_studies([path.parent for path in tmp_path.glob("*/run.json")])
+    assert not table.faults
     for name in study("phases").PHASES:
-        assert {row.system for row in found.rows if row.phase == name} == set(SYSTEMS)
-    refused = {(row.system, row.phase) for row in found.rows if row.not_supported}
+        assert {row.system for row in table.rows if row.phase == name} == set(SYSTEMS)
+    refused = {(row.system, row.phase) for row in table.rows if row.not_supported}
     assert refused == {("berkeleydb", "LOAD_ROWS")}
-    joules = {(row.system, row.phase): row.measures.get("energy_per_operation_j", 0) for row in found.rows}
+    joules = {(row.system, row.phase): row.measures.get("energy_per_operation_j", 0) for row in table.rows}
     assert joules["duckdb", "LOAD_ROWS"] > 0 and joules["duckdb", "READ"] > 0
     log = next(path for path in tmp_path.glob("*duckdb*/raw/run-1.log")).read_text()
     assert "50 rows: SYNTHETIC" in log

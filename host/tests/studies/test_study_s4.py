@@ -27,10 +27,10 @@ DAY_MS = 86_400_000
 
 
 def job(*arguments: str, first: Path = PROBE) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
-    own["PYTHONPATH"] = os.pathsep.join(map(str, (first, PROBE, STUDIES)))
+    environment = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (first, PROBE, STUDIES)))
     command = [sys.executable, str(STUDIES / "s4" / "job.py"), *arguments]
-    return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
 def test_drawn_points_span_13_days_of_both_fields_with_a_daily_cycle_and_follow_from_the_seed(
@@ -198,19 +198,19 @@ def test_a_client_that_is_missing_or_of_the_wrong_version_is_one_line_before_poi
 def test_the_check_says_what_the_points_take_with_the_file_of_drawn_ones(tmp_path):
     file = tmp_path / "data.csv"
     file.write_text("timestamp,value,field,sensor\n")
-    own = ["--dataset", str(file)]
+    dataset = ["--dataset", str(file)]
     needed = {
         (system, kind): json.loads(
             job(system, "--storage", "/nowhere", "--points", "1000000", *more, "--check").stdout
         )["bytes"]
         for system in ("influxdb", "questdb", "mongodb")
-        for kind, more in (("drawn", []), ("own", own))
+        for kind, more in (("drawn", []), ("own", dataset))
     }
     assert needed["influxdb", "own"] == 45e6 and needed["influxdb", "drawn"] == 95e6
     assert needed["influxdb", "own"] < needed["questdb", "own"] < needed["mongodb", "own"]
 
 
-def test_a_server_that_refuses_is_told_in_its_own_words(study, influx_2):
+def test_a_server_that_refuses_is_reported_in_its_own_words(study, influx_2):
     client = study("lines_over_http").InfluxDb(f"http://127.0.0.1:{influx_2.server_port}")
     with pytest.raises(OSError, match=r"HTTP 401: .*unauthorized access"):
         client.insert(POINTS)
@@ -311,12 +311,12 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
         text.replace('"--cold", "3", "--repeats", "5"', '"--cold", "1", "--repeats", "2"')
     )
     monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
-    asked = ["--study", str(short), "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.0002"]
-    asked += ["--settle-limit", "30", "--storage", "ssd-usb3", "--repeats", "1"]
-    asked += ["--only", f"system={','.join(systems)}"]
+    argv = ["--study", str(short), "--device", "rpi4", "--simulate", "--idle", "0.3", "--scale", "0.0002"]
+    argv += ["--settle-limit", "30", "--storage", "ssd-usb3", "--repeats", "1"]
+    argv += ["--only", f"system={','.join(systems)}"]
     with mongo_server.stand_in_alone(tmp_path) as mongod:
         (tmp_path / "mongod").symlink_to(mongod)
-        status = main([*asked, "--out", str(tmp_path / "records")])
+        status = main([*argv, "--out", str(tmp_path / "records")])
     said = capsys.readouterr()
     assert status in (0, 6), said.err + said.out
     assert f"answers    the same in all of {', '.join(systems)}" in said.out
@@ -326,9 +326,9 @@ def test_servers_on_the_simulated_rig_give_one_answer_and_joules(tmp_path, monke
     assert (
         "not MongoDB: " in said.out and "stands in for MongoDB: these are not MongoDB's figures" in said.out
     )
-    (found,) = read_studies([path.parent for path in (tmp_path / "records").glob("*/run.json")])
-    assert not found.faults
-    rows = {(row.system, row.phase): row for row in found.rows}
+    (table,) = read_studies([path.parent for path in (tmp_path / "records").glob("*/run.json")])
+    assert not table.faults
+    rows = {(row.system, row.phase): row for row in table.rows}
     phases = {"INGEST", "START", "HARNESS_INGEST", "HARNESS_Q1"}
     phases |= {f"Q{number}{end}" for number in (1, 2, 3) for end in ("", "_COLD")}
     assert set(rows) == {(system, phase) for system in systems for phase in phases}

@@ -25,10 +25,10 @@ SYSTEMS = ("sqlite", "sqlite-odbc", "zen", "zen-odbc")
 
 
 def own_process(*arguments: str) -> subprocess.CompletedProcess[str]:
-    own = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
-    own["PYTHONPATH"] = os.pathsep.join(map(str, (PROBE, STUDY.parent)))
+    environment = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (PROBE, STUDY.parent)))
     command = [sys.executable, str(STUDY / "job.py"), *arguments]
-    return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
 
 
 @pytest.fixture(scope="module")
@@ -65,16 +65,16 @@ def test_contacts_follow_from_the_seed_and_each_filter_finds_its_own_rows(study)
 
 
 def test_each_test_finds_exactly_its_rows_in_what_those_before_have_left(study):
-    asked = study("phases").AskedRows(7, 100, 40, 20, 1, batch=False)
-    assert {test: len(rows) for test, rows in asked.expected.items()} == {
+    questions = study("phases").AskedRows(7, 100, 40, 20, 1, batch=False)
+    assert {test: len(rows) for test, rows in questions.expected.items()} == {
         **{"T2": 100, "T3A": 40, "T3B": 20, "T4A": 100, "T4B": 100},
         **{"T5A": 60, "T5B": 40},
     }
     contacts = study("contacts")
-    changed = asked.expected["T4B"]
+    changed = questions.expected["T4B"]
     assert sum(row.zip == contacts.NEW_ZIP for row in changed) == 40
     assert sum(row.state == contacts.NEW_STATE for row in changed) == 20
-    counts = [asked.count(test) for test in TESTS]
+    counts = [questions.count(test) for test in TESTS]
     assert counts == [7, 100, 40, 20, 40, 20, 40, 20]
 
 
@@ -82,9 +82,9 @@ def test_each_test_finds_exactly_its_rows_in_what_those_before_have_left(study):
 
 
 @pytest.fixture(scope="module")
-def told(tmp_path_factory, server, library):
-    """What each system told, by its transactions; each transaction was carried to a PostgreSQL."""
-    found = {}
+def results(tmp_path_factory, server, library):
+    """What each system reported, by its transactions; each transaction was carried to a PostgreSQL."""
+    by_system = {}
     for system in SYSTEMS:
         for transactions in ("row", "batch"):
             folder = tmp_path_factory.mktemp(system)
@@ -99,58 +99,58 @@ def told(tmp_path_factory, server, library):
             assert "carried to PostgreSQL 15" in first["software"], (
                 "what is measured is named before its phases"
             )
-            found[system, transactions] = {line["phase"]: line for line in lines}
-    return found
+            by_system[system, transactions] = {line["phase"]: line for line in lines}
+    return by_system
 
 
 @pytest.mark.slow
-def test_every_system_does_every_test(told):
+def test_every_system_does_every_test(results):
     harness = {f"HARNESS_{test}" for test in ("T1", "T2", "T4A", "T4B", "T5A", "T5B")}
-    for lines in told.values():
+    for lines in results.values():
         assert set(lines) == {*TESTS, *harness}
         assert not any(line["not_supported"] for line in lines.values())
 
 
 @pytest.mark.slow
-def test_all_systems_give_the_same_answers_row_by_row_and_together(told):
+def test_all_systems_give_the_same_answers_row_by_row_and_together(results):
     for test in TESTS:
-        assert len({lines[test]["answer"] for lines in told.values()}) == 1
-    answers = [told["zen", "row"][test]["answer"] for test in TESTS]
+        assert len({lines[test]["answer"] for lines in results.values()}) == 1
+    answers = [results["zen", "row"][test]["answer"] for test in TESTS]
     assert [answer.split()[0] for answer in answers] == ["2", "8", "3", "2", "8", "8", "5", "3"]
 
 
 @pytest.mark.slow
-def test_times_are_the_runs_median_by_row_and_the_harness_is_apart(told):
-    for lines in told.values():
+def test_times_are_the_runs_median_by_row_and_the_harness_is_apart(results):
+    for lines in results.values():
         assert lines["T2"]["operations"] == 2 * 8 and lines["HARNESS_T2"]["operations"] % 8 == 0
         for test, count in (("T1", 2), ("T3A", 3), ("T3B", 2)):
             times, rest = divmod(lines[test]["operations"], count)
             assert times >= 2 and rest == 0, "where they are too quick for joules, they were done again"
         assert lines["T4A"]["operations"] == 2 * 3 and lines["T4B"]["operations"] == 2 * 2
         for test in TESTS:
-            own = lines[test]["figures"]
-            assert 0 < own["least_per_row_us"] <= own["per_row_us"] <= own["greatest_per_row_us"]
+            figures = lines[test]["figures"]
+            assert 0 < figures["least_per_row_us"] <= figures["per_row_us"] <= figures["greatest_per_row_us"]
         figures, harness = lines["T4A"]["figures"], lines["HARNESS_T4A"]["figures"]
         assert figures["harness_per_row_us"] == harness["per_row_us"]
 
 
 def test_a_median_is_of_the_runs_and_progress_counts_to_what_the_check_has_said(study, job, tmp_path, capfd):
     runs, phases = study("study_run"), study("phases")
-    asked = phases.AskedRows(2, 100, 40, 20, 1, batch=True)
+    questions = phases.AskedRows(2, 100, 40, 20, 1, batch=True)
     names = [name for test in TESTS for name in (test, f"HARNESS_{test}")]
-    each = [
+    contact_runs = [
         SimpleNamespace(seconds=dict.fromkeys(names, seconds), times={**dict.fromkeys(names, 1), "T3A": 4})
         for seconds in (3.0, 1.0, 5.0)
     ]
     results = study("opjoule_study").Results(str(tmp_path / "results"))
-    runs.tell(asked, each, results)
-    told = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
-    assert {line["phase"]: line["operations"] for line in told if line["phase"] in ("T2", "T3A")} == {
+    runs.tell(questions, contact_runs, results)
+    lines = [json.loads(line) for line in (tmp_path / "results").read_text().splitlines()]
+    assert {line["phase"]: line["operations"] for line in lines if line["phase"] in ("T2", "T3A")} == {
         **{"T2": 3 * 100, "T3A": 3 * 4 * 40},
     }
     assert "T2: 30000.00 us a row (10000.00 to 50000.00)" in capfd.readouterr().out
     system = study("sql_systems").SqliteTable(str(tmp_path / "db"))
-    run = runs.ContactRun(system, None, asked, before=282, now=[""], harness=True)
+    run = runs.ContactRun(system, None, questions, before=282, now=[""], harness=True)
     run.progress.told_s = float("-inf")
     run.all()
     changing = {"T2", "T4A", "T4B", "T5A", "T5B"}
@@ -160,10 +160,10 @@ def test_a_median_is_of_the_runs_and_progress_counts_to_what_the_check_has_said(
     }
     run.progress.told_s = float("-inf")
     run.progress.tell()
-    told = [json.loads(line)["progress"]["operations"] for line in capfd.readouterr().out.splitlines()]
+    progress = [json.loads(line)["progress"]["operations"] for line in capfd.readouterr().out.splitlines()]
     counts = ["--opens", "2", "--rows", "100", "--by-state", "40", "--by-zip", "20", "--runs", "2"]
     _, _, said = job("sqlite", "--storage", "/nowhere", *counts, "--check")
-    assert told[-1] == json.loads(said)["operations"] == 2 * 282
+    assert progress[-1] == json.loads(said)["operations"] == 2 * 282
 
 
 class Seen:
@@ -185,7 +185,7 @@ class Seen:
 @pytest.mark.parametrize("batch", [False, True])
 def test_every_transaction_is_made_before_it_is_carried_and_is_as_large_as_asked(study, tmp_path, batch):
     phases = study("phases")
-    system, asked = (
+    system, questions = (
         study("sql_systems").SqliteTable(str(tmp_path / "db")),
         phases.AskedRows(1, 12, 4, 3, 1, batch=batch),
     )
@@ -193,9 +193,9 @@ def test_every_transaction_is_made_before_it_is_carried_and_is_as_large_as_asked
     system.open()
     server = Seen(tmp_path / "db" / "contacts.sqlite")
     for test in ("T2", "T4A", "T5A"):
-        phases.TESTS[test](system, asked, server, lambda done: None)
-    assert system.everything() == asked.expected["T2"][:0] + [
-        tuple(row) for row in asked.contacts if row.state != "QA"
+        phases.TESTS[test](system, questions, server, lambda done: None)
+    assert system.everything() == questions.expected["T2"][:0] + [
+        tuple(row) for row in questions.contacts if row.state != "QA"
     ]
     system.close()
     if batch:
@@ -213,18 +213,18 @@ def test_a_wrong_answer_ends_the_run_with_the_name_of_the_test_and_the_place(stu
     runs, sql, phases = study("study_run"), study("sql_systems"), study("phases")
 
     class Forgetful(sql.SqliteTable):
-        def update_all(self, column, value, target, written):
-            super().update_all(column, value if column == "state" else "none", target, written)
+        def update_all(self, column, value, target, new_value):
+            super().update_all(column, value if column == "state" else "none", target, new_value)
 
         def store_all(self, contacts):
             super().store_all(contacts[1:])
 
-    asked = phases.AskedRows(1, 20, 8, 4, 1, batch=True)
+    questions = phases.AskedRows(1, 20, 8, 4, 1, batch=True)
     with pytest.raises(runs.WrongAnswer, match=r"^T4B: \(\d+, .*, not "):
-        runs.ContactRun(Forgetful(str(tmp_path / "one")), None, asked, before=0, now=[""]).all()
+        runs.ContactRun(Forgetful(str(tmp_path / "one")), None, questions, before=0, now=[""]).all()
     system, server = sql.SqliteTable(str(tmp_path / "two")), Forgetful(str(tmp_path / "three"))
     with pytest.raises(runs.WrongAnswer, match=r"^T4A, on the server: "):
-        runs.ContactRun(system, server, asked, before=0, now=[""]).all()
+        runs.ContactRun(system, server, questions, before=0, now=[""]).all()
 
 
 def test_a_server_of_the_users_is_reached_by_its_connection_and_keeps_no_table(server, tmp_path, study, job):
@@ -243,8 +243,8 @@ def test_a_server_of_the_users_is_reached_by_its_connection_and_keeps_no_table(s
 
 
 def test_a_disk_too_small_is_one_line_before_anything_is_loaded(job, tmp_path):
-    for further in ((), ("--check",)):
-        status, said, _ = job("sqlite", "--storage", str(tmp_path), "--rows", "1000000000000", *further)
+    for words in ((), ("--check",)):
+        status, said, _ = job("sqlite", "--storage", str(tmp_path), "--rows", "1000000000000", *words)
         assert status == 2 and "take a smaller scale or another medium" in said and said.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 

@@ -63,9 +63,9 @@ def test_what_was_tested_with_a_stand_in_is_said_wherever_databases_are_listed(c
         said = capsys.readouterr().out
         assert "a library of the same functions that the tests build, never with Actian's own" in said
         assert "tested with PostgreSQL's driver and server, never with SQL Server" in said
-    found = {each.about: each.detail for each in examine(tmp_path / "none", simulate=True)}
-    assert "Actian Zen (tested with a library" in found["tested otherwise"]
-    assert "SQL Server (its ODBC path" in found["tested otherwise"]
+    checks = {check.about: check.detail for check in examine(tmp_path / "none", simulate=True)}
+    assert "Actian Zen (tested with a library" in checks["tested otherwise"]
+    assert "SQL Server (its ODBC path" in checks["tested otherwise"]
 
 
 def cell(tmp_path: Path, system: str, sync: str, given: Path | None = None) -> JobStudy:
@@ -107,7 +107,7 @@ def test_a_board_that_there_are_no_wheels_for_uses_its_own_modules(tmp_path, mon
         shell=LocalShell(),
         runner=SimpleNamespace(copy_in=copied, files_folder=str(tmp_path)),
         programs=SimpleNamespace(loader=""),
-        check_server=lambda database, found: None,
+        check_server=lambda database, paths: None,
     )
     there = cell(tmp_path, "sqlite-odbc", "none")
     there.check(board)

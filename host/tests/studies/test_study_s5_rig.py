@@ -24,17 +24,17 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     measured = sorted(system for systems, _ in CELLS for system in systems.split(","))
     records = tmp_path / "records"
     zen_odbc = f"Driver=SQLite3;Database={tmp_path}/zen.sqlite;PWD={PASSWORD}"
-    asked = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
-    asked += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
-    asked += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
+    argv = ["--study", "s5", "--device", "rpi3", "--simulate", "--idle", "0.3", "--scale", "0.002"]
+    argv += connections(tmp_path, zen=str(library), zen_odbc=zen_odbc)
+    argv += ["--only", "transactions=batch", "--repeats", "1", "--out", str(records)]
     for systems, sync in CELLS:
-        status = main([*asked, "--only", f"system={systems}", "--only", f"sync={sync}"])
+        status = main([*argv, "--only", f"system={systems}", "--only", f"sync={sync}"])
         said = capsys.readouterr()
         assert status in (0, 6), said.err + said.out
     assert f"answers    the same in all of {', '.join(measured)}" in said.out
-    (found,) = read_studies([path.parent for path in records.glob("*/run.json")])
-    assert not found.faults and {row.phase for row in found.rows if row.system == "zen"} >= set(TESTS)
-    rows = {(row.system, row.phase): row.measures for row in found.rows}
+    (table,) = read_studies([path.parent for path in records.glob("*/run.json")])
+    assert not table.faults and {row.phase for row in table.rows if row.system == "zen"} >= set(TESTS)
+    rows = {(row.system, row.phase): row.measures for row in table.rows}
     for system in measured:
         assert rows[system, "T2"]["per_row_us"] > 0
     for system in ("sqlite-odbc", "zen"):

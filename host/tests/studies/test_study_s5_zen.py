@@ -93,9 +93,9 @@ def test_a_place_is_kept_and_lost_as_the_stand_in_says(table, study):
 
 def test_a_transaction_that_fails_leaves_nothing_and_a_key_that_is_there_is_refused(table, study):
     btrieve, contacts = study("btrieve"), study("contacts")
-    further = [row._replace(id=row.id + 9) for row in contacts.drawn(12, 4, 3, seed=1)]
+    others = [row._replace(id=row.id + 9) for row in contacts.drawn(12, 4, 3, seed=1)]
     with pytest.raises(btrieve.BtrieveFault, match="status 5"):
-        table.insert_all(reversed(further))
+        table.insert_all(reversed(others))
     assert [row[0] for row in table.everything()] == list(range(1, 13))
 
 

@@ -41,7 +41,7 @@ def wheel(folder: Path, tag: str = "py3-none-any") -> Path:
 
 
 def pinned(folder: Path, *wheels: Path) -> Path:
-    hashes = " ".join(f"--hash=sha256:{file_sha256(each)}" for each in wheels)
+    hashes = " ".join(f"--hash=sha256:{file_sha256(file)}" for file in wheels)
     path = folder / "tiny.txt"
     path.write_text(f"tinymodule==1.0 {hashes}\n")
     return path
@@ -59,8 +59,8 @@ def test_a_module_is_fetched_once_brought_over_and_can_be_imported(tmp_path, ind
     place = bring_wheels(
         board(files, lambda path: shutil.copy(path, files)), requirements, tmp_path / "cache"
     )
-    asked = [sys.executable, "-S", "-c", "import tinymodule; print(tinymodule.SAYS)"]
-    said = subprocess.run(asked, env={"PYTHONPATH": place}, capture_output=True, text=True, check=True)
+    argv = [sys.executable, "-S", "-c", "import tinymodule; print(tinymodule.SAYS)"]
+    said = subprocess.run(argv, env={"PYTHONPATH": place}, capture_output=True, text=True, check=True)
     assert said.stdout == "brought over\n"
     next(index.glob("*.whl")).unlink()  # the index is gone
     bring_wheels(board(files, lambda path: shutil.copy(path, files)), requirements, tmp_path / "cache")
@@ -97,12 +97,12 @@ def test_wheels_are_chosen_for_the_boards_processor_and_c_library(tmp_path, inde
     for_board = wheel(index, "cp311-cp311-manylinux_2_17_aarch64")
     too_new = wheel(index, "cp311-cp311-manylinux_2_38_aarch64")
     requirements = pinned(tmp_path, for_board, too_new)
-    (found,) = fetch_wheels(requirements, BOARD, tmp_path / "cache")
-    assert found.name == for_board.name
+    (fetched,) = fetch_wheels(requirements, BOARD, tmp_path / "cache")
+    assert fetched.name == for_board.name
     with pytest.raises(BadInput, match=r"Python 3\.11 on x86_64 with glibc 2\.36"):
         fetch_wheels(requirements, HERE, tmp_path / "cache")
 
 
 def test_this_computers_own_python_is_found():
-    own = Interpreter.of(LocalShell())
-    assert own.version.startswith("3.") and own.glibc >= 17 and own.machine
+    python = Interpreter.of(LocalShell())
+    assert python.version.startswith("3.") and python.glibc >= 17 and python.machine

@@ -15,16 +15,16 @@ class Influx2(BaseHTTPRequestHandler):
 
     def do_GET(self):
         url = urlsplit(self.path)
-        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
         if url.path == "/ping":
             return self._answer(204, **{"X-Influxdb-Version": self.version})
-        if not self._is_let_in("/query", asked):
+        if not self._is_let_in("/query", query):
             return self._answer(401, b'{"code":"unauthorized","message":"unauthorized access"}')
-        return self._answer(200, self._rows(asked["q"]).encode())
+        return self._answer(200, self._rows(query["q"]).encode())
 
     def do_POST(self):
         url, body = urlsplit(self.path), self.rfile.read(int(self.headers["Content-Length"]))
-        asked = {name: values[0] for name, values in parse_qs(url.query).items()}
+        query = {name: values[0] for name, values in parse_qs(url.query).items()}
         server = self.server
         if url.path == "/api/v2/setup":
             server.setup = json.loads(body)
@@ -36,15 +36,15 @@ class Influx2(BaseHTTPRequestHandler):
             assert (named["bucketID"], named["orgID"]) == ("b1", "o1")
             server.databases.add(named["database"])
             return self._answer(201, b"{}")
-        if url.path != "/write" or not self._is_let_in("/write", asked):
+        if url.path != "/write" or not self._is_let_in("/write", query):
             return self._answer(404, b'{"code":"not found","message":"no dbrp mapping found"}')
-        assert asked["precision"] == "ms" and self.headers["Content-Type"].startswith("text/plain")
+        assert query["precision"] == "ms" and self.headers["Content-Type"].startswith("text/plain")
         server.lines += body.decode().splitlines()
         return self._answer(204)
 
-    def _is_let_in(self, path, asked):
+    def _is_let_in(self, path, query):
         has_token = self.headers["Authorization"] == f"Token {self.server.setup.get('token')}"
-        return has_token and asked.get("db") in self.server.databases
+        return has_token and query.get("db") in self.server.databases
 
     def _rows(self, query):
         values = [line.split(" value=")[1].split()[0] for line in self.server.lines]

@@ -40,10 +40,10 @@ RATE_PER_S = 2000
 
 
 def make_record(
-    directory: Path, *, status: str = "complete", simulated: bool = True, seed: int = 1, **asked: Any
+    directory: Path, *, status: str = "complete", simulated: bool = True, seed: int = 1, **options: Any
 ) -> RunRecord:
     """A complete SYNTHETIC record with every file, its faults and result depending on `status`."""
-    record = RunRecord.create(directory, {**ASKED, **asked}, simulated=simulated)
+    record = RunRecord.create(directory, {**ASKED, **options}, simulated=simulated)
     rng = np.random.default_rng(seed)
     _write_trace(directory, rng)
     to_meter = ClockMap(

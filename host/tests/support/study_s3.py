@@ -15,7 +15,7 @@ SYSTEMS = ("berkeleydb", "duckdb", "postgresql", "sqlite")
 
 def job(*arguments: str, first: tuple[Path, ...] = ()) -> subprocess.CompletedProcess[str]:
     """Runs the job; Python looks for modules in `first` before anywhere else."""
-    own = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
-    own["PYTHONPATH"] = os.pathsep.join(map(str, (*first, PROBE, STUDY.parent)))
+    environment = {name: value for name, value in os.environ.items() if name != "OPJOULE_MARKS"}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (*first, PROBE, STUDY.parent)))
     command = [sys.executable, str(STUDY / "job.py"), *arguments]
-    return subprocess.run(command, env=own, capture_output=True, text=True, check=False, timeout=300)
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
