@@ -64,12 +64,12 @@ def test_values_have_the_same_characters_at_the_same_places(tools, report):
 def test_a_distribution_that_differs_a_little_is_told_apart(tools):
     """What the chi-square test is for: two hundredths of the requests in the wrong set of keys."""
     shares = ("0.70", "0.72")
-    asked = ["recordcount=1000", f"operationcount={DRAWS}", "readproportion=1", "updateproportion=0"]
-    asked += ["requestdistribution=hotspot", "hotspotdatafraction=0.1"]
+    properties = ["recordcount=1000", f"operationcount={DRAWS}", "readproportion=1", "updateproportion=0"]
+    properties += ["requestdistribution=hotspot", "hotspotdatafraction=0.1"]
     right, wrong = (
         Counter(
             against_ycsb.keys_of(
-                tools.loader("run", [*asked, f"hotspotopnfraction={share}", f"seed={seed}"]), b"READ"
+                tools.loader("run", [*properties, f"hotspotopnfraction={share}", f"seed={seed}"]), b"READ"
             )
         )
         for seed, share in enumerate(shares)

@@ -84,8 +84,8 @@ def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(
         summary = run_loader(command(board), "run", engine, tmp_path / "database", workload)
         assert summary["by_kind"]["read"]["not_found"] == 0
         return
-    found = load_and_update(command(board), engine, tmp_path / "database", workload, READERS[engine])
-    assert found == expected
+    records = load_and_update(command(board), engine, tmp_path / "database", workload, READERS[engine])
+    assert records == expected
 
 
 def test_a_board_s_probe_is_one_static_program_that_answers(tmp_path, board):
@@ -106,9 +106,9 @@ def test_a_board_s_probe_is_one_static_program_that_answers(tmp_path, board):
 
 def test_a_board_s_loader_speaks_to_a_mongodb_server(tmp_path, workload, expected, board):
     with mongo_server(tmp_path) as address:
-        found = load_and_update(command(board), "mongodb", address, workload, read_mongodb)
-        assert all(len(fields) == FIELDS for fields in found.values())
-        assert found == expected
+        records = load_and_update(command(board), "mongodb", address, workload, read_mongodb)
+        assert all(len(fields) == FIELDS for fields in records.values())
+        assert records == expected
 
 
 def test_a_read_whose_connection_breaks_has_failed_and_is_not_tried_again(tmp_path, workload, board):

@@ -33,15 +33,15 @@ def workload(tmp_path_factory):
 @pytest.fixture(scope="module")
 def databases(tmp_path_factory, workload):
     """{engine: (records after the load, records after the run)}, as the foreign readers find them."""
-    found = {}
+    records = {}
     for engine, read in READERS.items():
         path = tmp_path_factory.mktemp(engine) / "database"
         run_loader(LOADER, "load", engine, path, workload)
         loaded = read(path)
         summary = run_loader(LOADER, "run", engine, path, workload)
         assert summary["by_kind"]["update"]["count"] > RECORDS / 3
-        found[engine] = (loaded, read(path))
-    return found
+        records[engine] = (loaded, read(path))
+    return records
 
 
 @pytest.mark.parametrize("engine", READERS)

@@ -98,13 +98,13 @@ def children_of(pid):
         ["ps", "-eo", "pid=,ppid=,args="], capture_output=True, text=True, check=True
     ).stdout
     table = [line.split(None, 2) for line in rows.splitlines()]
-    found, wanted = {}, {str(pid)}
+    children, wanted = {}, {str(pid)}
     for _ in range(4):
         for number, parent, arguments in table:
             if parent in wanted:
                 wanted.add(number)
-                found[int(number)] = arguments
-    return found
+                children[int(number)] = arguments
+    return children
 
 
 @pytest.mark.rig
@@ -146,7 +146,7 @@ def test_what_the_real_ycsb_cannot_do_is_refused_in_one_line(tmp_path, options, 
     assert not (tmp_path / "out").exists()
 
 
-def test_a_workload_that_ycsb_itself_refuses_is_told_in_its_words(tmp_path):
+def test_a_workload_that_ycsb_itself_refuses_is_reported_in_its_words(tmp_path):
     workload = tmp_path / "bad.properties"
     workload.write_text("recordcount=10\nscanproportion=1\nmaxscanlength=0\nscanlengthdistribution=nosuch\n")
     with pytest.raises(BadInput, match=f"YCSB {VERSION} rejects this workload: .*nosuch"):

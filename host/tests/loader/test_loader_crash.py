@@ -58,10 +58,10 @@ def test_what_a_killed_loader_had_reported_is_there_and_a_resumed_load_adds_the_
     wanted = len(left) + 1000
     summary = run_loader([LOADER], "load", engine, path, workload, "--resume", "-p", f"recordcount={wanted}")
     assert summary["resumed"] == {"records_before": pytest.approx(len(left), abs=1), "records_after": wanted}
-    found = keys_found(engine, path)
-    assert len(found) == wanted
+    keys = keys_found(engine, path)
+    assert len(keys) == wanted
     if engine != "nestedfolder":
-        assert found == {ycsb_key(number) for number in range(wanted)}
+        assert keys == {ycsb_key(number) for number in range(wanted)}
 
 
 @pytest.mark.slow

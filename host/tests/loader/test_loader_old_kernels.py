@@ -60,7 +60,9 @@ def test_the_filter_takes_later_system_calls_away(tmp_path):
     assert "Function not implemented" in ran.stderr
 
 
-@pytest.mark.parametrize("engine", [each.name for each in known_databases() if each.kind == "loader"])
+@pytest.mark.parametrize(
+    "engine", [database.name for database in known_databases() if database.kind == "loader"]
+)
 def test_every_engine_loads_and_runs(engine, tmp_path):
     workload = tmp_path / "workload"
     workload.write_text("recordcount=50\noperationcount=100\nreadproportion=0.5\nupdateproportion=0.5\n")

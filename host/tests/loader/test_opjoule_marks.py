@@ -57,8 +57,8 @@ class Serving:
         """Its last lines, and the events that it wrote."""
         said, _ = self.process.communicate(timeout=60)
         assert self.process.returncode == 0
-        written = [json.loads(line) for line in self.events.read_text().splitlines()]
-        return [json.loads(line) for line in said.splitlines()], written
+        events = [json.loads(line) for line in self.events.read_text().splitlines()]
+        return [json.loads(line) for line in said.splitlines()], events
 
 
 @pytest.fixture
@@ -103,7 +103,7 @@ def test_without_a_probe_a_job_does_the_same(tmp_path):
     assert (ran.stdout, ran.stderr) == ("job done\n", "")
 
 
-def test_a_probe_that_is_gone_is_told_in_one_line_and_the_job_goes_on(tmp_path):
+def test_a_probe_that_is_gone_is_reported_in_one_line_and_the_job_goes_on(tmp_path):
     gone = environment(OPJOULE_MARKS=str(tmp_path / "marks"))
     ran = subprocess.run([sys.executable, "-c", JOB], env=gone, capture_output=True, text=True, check=True)
     assert ran.stdout == "job done\n"
