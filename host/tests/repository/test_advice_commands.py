@@ -57,14 +57,14 @@ LEFT_OUT = [
 
 
 @pytest.mark.parametrize(
-    ("options", "advice"), LEFT_OUT, ids=[f"{each[0][0]} {each[1][:20]}" for each in LEFT_OUT]
+    ("options", "advice"), LEFT_OUT, ids=[f"{case[0][0]} {case[1][:20]}" for case in LEFT_OUT]
 )
 def test_a_plan_without_what_is_to_be_left_out_is_shown(capsys, options, advice):
     argv = [*SIMULATED, *options]
     line = said(capsys, argv)
-    found = re.search(advice, " ".join(line.split()))
-    assert found, line
-    after = said(capsys, without(argv, found[1]))
+    match = re.search(advice, " ".join(line.split()))
+    assert match, line
+    after = said(capsys, without(argv, match[1]))
     assert "leave" not in after and "both set" not in after
     assert "Nothing was run" in after or "YCSB is not in" in after, (
         "a dry run misses YCSB where none is fetched"
@@ -75,36 +75,36 @@ def test_with_a_simulated_rig_instead_of_a_missing_one_the_plan_is_shown(tmp_pat
     monkeypatch.chdir(tmp_path)
     argv = ["--db", "leveldb", "--device", "rpi4", "--dry-run", "--rig", str(tmp_path / "rig.toml")]
     line = said(capsys, argv)
-    found = re.search(r"add (--simulate)", line)
-    assert found and "is not there" in line
-    assert "is not there" not in said(capsys, [*argv, found[1]])
+    match = re.search(r"add (--simulate)", line)
+    assert match and "is not there" in line
+    assert "is not there" not in said(capsys, [*argv, match[1]])
 
 
 @CASES.advice("is not empty", r"choose another (--out)")
-def a_directory_that_is_taken(told, tmp_path, capsys):
+def a_directory_that_is_taken(advice, tmp_path, capsys):
     (tmp_path / "taken").mkdir(exist_ok=True)
     (tmp_path / "taken" / "mine").write_text("x")
     (tmp_path / "trace.csv").write_text(POWER + ROWS)
-    out = [told[1], str(tmp_path / "free")] if told else ["--out", str(tmp_path / "taken")]
+    out = [advice[1], str(tmp_path / "free")] if advice else ["--out", str(tmp_path / "taken")]
     return said(capsys, ["import", str(tmp_path / "trace.csv"), *out])
 
 
 @CASES.advice("are free on", r"fewer with (--records)")
-def records_without_room(told, tmp_path, capsys):
-    return room(told, "recordcount")
+def records_without_room(advice, tmp_path, capsys):
+    return room(advice, "recordcount")
 
 
 @CASES.advice("are free on", r"smaller ones with (--value-size)")
-def values_without_room(told, tmp_path, capsys):
-    return room(told, "fieldlength")
+def values_without_room(advice, tmp_path, capsys):
+    return room(advice, "fieldlength")
 
 
-def room(told, key: str) -> str:
+def room(advice, key: str) -> str:
     """What is said of 20 GB, and of them with a hundredth of what the property says."""
-    if told:
-        assert told[1] in MEASURE.parser()._option_string_actions
+    if advice:
+        assert advice[1] in MEASURE.parser()._option_string_actions
     properties = {"recordcount": "20000000", "fieldcount": "10", "fieldlength": "100"}
-    properties[key] = str(int(properties[key]) // (100 if told else 1))
+    properties[key] = str(int(properties[key]) // (100 if advice else 1))
     try:
         check_space(properties, 10**9, "/mnt/sd")
     except BadInput as error:
@@ -147,59 +147,59 @@ def test_a_csv_file_is_read_with_the_columns_as_the_message_says_to_write_them(n
     path.write_text(text)
     with pytest.raises(BadInput, match=complaint) as refused:
         import_csv(path, {}, 5.0)
-    found = re.search(r"--columns (\w+)=(\S+)", str(refused.value))
-    assert found, refused.value
-    written = found[2].rstrip(".")
+    match = re.search(r"--columns (\w+)=(\S+)", str(refused.value))
+    assert match, refused.value
+    column = match[2].rstrip(".")
     for placeholder, value in words.items():
-        written = written.replace(placeholder, value)
-    assert "NAME" not in written and "UNIT" not in written
-    assert import_csv(path, {found[1]: written}, 5.0).current_a.size == 50
+        column = column.replace(placeholder, value)
+    assert "NAME" not in column and "UNIT" not in column
+    assert import_csv(path, {match[1]: column}, 5.0).current_a.size == 50
 
 
 @CASES.advice("no voltage", r"(--voltage) VOLTS")
-def a_trace_without_voltage(told, tmp_path, capsys):
+def a_trace_without_voltage(advice, tmp_path, capsys):
     path = tmp_path / "trace.csv"
     path.write_text("time (s),current (A)\n0,0.5\n1,0.5\n2,0.5\n")
-    supply = [told[1], "5.1"] if told else []
-    place = tmp_path / ("told" if told else "refused")
+    supply = [advice[1], "5.1"] if advice else []
+    place = tmp_path / ("advised" if advice else "refused")
     return said(capsys, ["import", str(path), "--out", str(place), *supply])
 
 
 @CASES.advice("error bounds are unknown", r"(--sensor)")
-def a_trace_of_an_unknown_meter(told, tmp_path, capsys):
+def a_trace_of_an_unknown_meter(advice, tmp_path, capsys):
     path = tmp_path / "trace.csv"
     path.write_text(POWER + ROWS)
-    place = tmp_path / ("told" if told else "unknown")
-    sensor = {told[1].removeprefix("--"): "ina219"} if told else {}
+    place = tmp_path / ("advised" if advice else "unknown")
+    sensor = {advice[1].removeprefix("--"): "ina219"} if advice else {}
     assert run_import(ImportOptions(file=path, out=place, **sensor)) == 0
     energy = read_result(place).numbers["energy_j"]
-    assert not told or (energy["u"] is not None and STATED_VOLTAGE not in str(energy))
+    assert not advice or (energy["u"] is not None and STATED_VOLTAGE not in str(energy))
     return str(energy.get("reason"))
 
 
 @CASES.advice("not comparable", r"allow it with (--although) (\S+)")
-def runs_that_differ(told, tmp_path, capsys):
-    if not told:
+def runs_that_differ(advice, tmp_path, capsys):
+    if not advice:
         several(tmp_path, "a", [1.0, 1.01])
         several(tmp_path, "b", [2.0, 2.01], storage="emmc", simulated=True)
-    extra = [told[1], told[2]] if told else []
+    extra = [advice[1], advice[2]] if advice else []
     return said(capsys, ["compare", str(tmp_path), "--by", "storage", *extra])
 
 
 @CASES.advice("not clear what to compare", r"give (--by) with (?:one or more of|for example) (\w+)")
-def runs_without_a_question(told, tmp_path, capsys):
-    if not told:
+def runs_without_a_question(advice, tmp_path, capsys):
+    if not advice:
         several(tmp_path, "a", [1.0, 1.01])
         several(tmp_path, "b", [2.0, 2.01], storage="emmc")
-    extra = ["--by", "storage"] if told else []
+    extra = ["--by", "storage"] if advice else []
     return said(capsys, ["compare", str(tmp_path), *extra]).replace("compared by storage", "")
 
 
 @CASES.advice("no verdict", r"\((--repeats)\)")
-def a_change_of_single_runs(told, tmp_path, capsys):
+def a_change_of_single_runs(advice, tmp_path, capsys):
     """With two runs on each side, as --repeats 2 makes them, there is a verdict."""
-    assert not told or told[1] in MEASURE.parser()._option_string_actions
-    count = 2 if told else 1
+    assert not advice or advice[1] in MEASURE.parser()._option_string_actions
+    count = 2 if advice else 1
     place = tmp_path / str(count)
     before = several(place, "before", [1.0, 1.01][:count])
     after = several(place, "after", [1.2, 1.21][:count])
@@ -208,7 +208,7 @@ def a_change_of_single_runs(told, tmp_path, capsys):
 
 @pytest.mark.parametrize("case", CASES.all, ids=lambda case: case.name)
 def test_what_is_advised_mends_what_is_complained_of(case, tmp_path, capsys):
-    check(case, lambda told: str(case.carry_out(told, tmp_path, capsys)))
+    check(case, lambda advice: str(case.carry_out(advice, tmp_path, capsys)))
 
 
 def test_a_sync_line_is_taken_as_the_message_writes_it():
@@ -225,8 +225,8 @@ def test_the_runs_that_a_fit_asks_for_are_commands_that_are_taken(simulate):
     for command, _ in runs_to_make("rpi4", "sd", simulate):
         words = command.split()
         assert words[0] == "host/measure.py"
-        asked = commands.parse(words[1:])
-        assert asked.options
+        parsed = commands.parse(words[1:])
+        assert parsed.options
 
 
 def test_a_plan_that_dry_run_wrote_is_one_that_again_takes(tmp_path, capsys):
@@ -234,7 +234,7 @@ def test_a_plan_that_dry_run_wrote_is_one_that_again_takes(tmp_path, capsys):
     missing = said(capsys, ["again", str(tmp_path / "none"), "--dry-run"])
     options = re.search(r"a plan that (--dry-run) (--json) wrote", missing)
     assert options, missing
-    written = said(capsys, [*without(SIMULATED, "--dry-run"), options[1], options[2]])
-    (tmp_path / "plan.json").write_text(written)
-    assert json.loads(written)["device"] == "rpi4"
+    plan = said(capsys, [*without(SIMULATED, "--dry-run"), options[1], options[2]])
+    (tmp_path / "plan.json").write_text(plan)
+    assert json.loads(plan)["device"] == "rpi4"
     assert "Nothing was run" in said(capsys, ["again", str(tmp_path / "plan.json"), "--dry-run"])

@@ -59,9 +59,9 @@ def test_what_is_advised_mends_what_is_complained_of(
 ) -> None:
     said = summary(tmp_path / "before", *options)
     assert re.search(complaint, said), said
-    found = re.search(advised, said)
-    assert found, said
-    words = found[0].split()
+    match = re.search(advised, said)
+    assert match, said
+    words = match[0].split()
     replaced = _without(options, {words[0], *({"--operations"} if words[0] == "--seconds" else ())})
     again = summary(tmp_path / "after", *replaced, *words)
     assert not re.search(complaint, again), again

@@ -35,15 +35,15 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in sorted(PACKAGE.rglob("*.py")):
         place = path.relative_to(PACKAGE).as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        silent = {id(each.value) for each in ast.walk(tree) if isinstance(each, ast.Expr)}
+        silent = {id(statement.value) for statement in ast.walk(tree) if isinstance(statement, ast.Expr)}
         inside: set[int] = set()
         for node in ast.walk(tree):
             if id(node) in silent | inside:
                 continue
             if isinstance(node, ast.JoinedStr):
-                inside |= {id(each) for each in node.values}
+                inside |= {id(part) for part in node.values}
                 text = "".join(
-                    str(each.value) if isinstance(each, ast.Constant) else "~" for each in node.values
+                    str(part.value) if isinstance(part, ast.Constant) else "~" for part in node.values
                 )
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
                 text = node.value
@@ -60,8 +60,8 @@ def options_of(parser: Parser) -> set[str]:
 def known_options() -> set[str]:
     return {
         word
-        for own in PARSERS.values()
-        for make in own.values()
+        for by_command in PARSERS.values()
+        for make in by_command.values()
         for word in options_of(make())
         if word.startswith("--")
     }
@@ -95,9 +95,11 @@ def test_an_option_that_no_command_has_would_be_found(text, wrong):
 
 def wrong_words(script: str, words: list[str]) -> list[str]:
     """What of a command, as a message gives it, the script does not take."""
-    own = PARSERS[f"{script}.py"]
-    first = words[0] if words and words[0] in own else ""
-    makers = [own[first]] + ([own["study"]] if script == "measure" and "--study" in words else [])
+    by_command = PARSERS[f"{script}.py"]
+    first = words[0] if words and words[0] in by_command else ""
+    makers = [by_command[first]] + (
+        [by_command["study"]] if script == "measure" and "--study" in words else []
+    )
     known = set().union(*(options_of(make()) for make in makers))
     words = words[: words.index("--")] if "--" in words else words
     wrong = [word for word in words if word.startswith("-") and word.split("=")[0] not in known]
@@ -108,10 +110,10 @@ def wrong_words(script: str, words: list[str]) -> list[str]:
 @pytest.mark.slow
 def test_every_command_that_a_message_quotes_is_one_with_the_options_that_it_names():
     quoted = [
-        (place, found[1], found[2].split())
+        (place, match[1], match[2].split())
         for place, text in messages()
-        for found in COMMAND.finditer(text.replace("\n", " \n"))
-        if (ROOT / "host" / f"{found[1]}.py").exists() and ("host/" in found[0] or "'" in text)
+        for match in COMMAND.finditer(text.replace("\n", " \n"))
+        if (ROOT / "host" / f"{match[1]}.py").exists() and ("host/" in match[0] or "'" in text)
     ]
     assert len(quoted) > 50, "the walk finds the commands"
     assert [

@@ -25,9 +25,9 @@ def printed(page):
 def test_every_block_prints_what_stands_under_it(monkeypatch):
     monkeypatch.chdir(ROOT)
     text = PAGE.read_text()
-    found = list(printed(text))
-    assert len(found) == text.count("```python") >= 7, "each block has its output"
-    for expected, said in found:
+    blocks = list(printed(text))
+    assert len(blocks) == text.count("```python") >= 7, "each block has its output"
+    for expected, said in blocks:
         assert said == expected and said
 
 

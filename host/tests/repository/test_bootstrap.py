@@ -19,8 +19,8 @@ def test_the_environments_python_finds_opjoule_from_anywhere(tmp_path, monkeypat
     monkeypatch.setattr(bootstrap, "VENV_PYTHON", python)
     bootstrap.find_package(tmp_path / "log")
     say = "import granted_clock, opjoule; print(opjoule.__file__)"
-    found = subprocess.run([python, "-c", say], cwd="/", env={}, capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == str(ROOT / "host/opjoule/__init__.py")
+    ended = subprocess.run([python, "-c", say], cwd="/", env={}, capture_output=True, text=True, check=True)
+    assert ended.stdout.strip() == str(ROOT / "host/opjoule/__init__.py")
 
 
 def test_every_set_up_has_that_step():
@@ -71,12 +71,12 @@ def test_uv_installs_by_hash_and_pip_takes_its_place_where_it_fails(tmp_path, mo
 def test_a_build_folder_that_was_made_elsewhere_is_removed_before_it_is_used(tmp_path, monkeypatch):
     """CMake refuses a cache that names another folder, as after a copy of a clone."""
     monkeypatch.setattr(bootstrap, "logged", lambda *_: None)
-    build, own, log = tmp_path / "copy", tmp_path / "own", tmp_path / "log"
-    for folder, named in ((build, own), (own, own), (tmp_path / "moved", tmp_path / "gone")):
+    build, in_place, log = tmp_path / "copy", tmp_path / "own", tmp_path / "log"
+    for folder, named in ((build, in_place), (in_place, in_place), (tmp_path / "moved", tmp_path / "gone")):
         folder.mkdir()
         (folder / "CMakeCache.txt").write_text(f"# made\nCMAKE_CACHEFILE_DIR:INTERNAL={named}\nA:BOOL=ON\n")
-    (tmp_path / "linked").symlink_to(own)
-    for folder in (build, own, tmp_path / "linked", tmp_path / "moved", tmp_path / "none"):
+    (tmp_path / "linked").symlink_to(in_place)
+    for folder in (build, in_place, tmp_path / "linked", tmp_path / "moved", tmp_path / "none"):
         bootstrap.cmake_build(ROOT / "loader-cpp", folder, log, "loader")
     assert sorted(path.parent.name for path in tmp_path.glob("*/CMakeCache.txt")) == ["linked", "own"]
 

@@ -71,26 +71,26 @@ def crossings(layers, folder, included):
 
 def against_layers(top, layers, headers):
     """Lines `file includes header`, for each include that the layers do not allow."""
-    found = []
+    lines = []
     for path in sources(top):
-        own = path.relative_to(ROOT / top)
-        folder = folder_of(own, layers)
+        relative = path.relative_to(ROOT / top)
+        folder = folder_of(relative, layers)
         for header in INCLUDE.findall(path.read_text()):
-            of = headers(own, header)
+            of = headers(relative, header)
             if of is not None and crossings(layers, folder, [of]):
-                found.append(f"{top}/{own} includes {header}")
-    return found
+                lines.append(f"{top}/{relative} includes {header}")
+    return lines
 
 
 def loader_header(_, header):
     return "include" if header.startswith("loader/") else folder_of(Path(header), LOADER)
 
 
-def firmware_header(own, header):
-    beside = (ROOT / "firmware" / own).parent / header
+def firmware_header(relative, header):
+    beside = (ROOT / "firmware" / relative).parent / header
     below = [ROOT / "firmware" / folder for folder in ("sim", "src", "src/arduino")]
     libraries = (ROOT / "firmware/lib").glob("*/src")
-    for place in (beside, *(each / header for each in (*libraries, *below))):
+    for place in (beside, *(folder / header for folder in (*libraries, *below))):
         if place.is_file():
             return folder_of(place.resolve().relative_to(ROOT / "firmware"), FIRMWARE)
     return None
@@ -115,8 +115,8 @@ def functions(text):
 def too_long(path, text):
     name = path.relative_to(ROOT).as_posix()
     length = len(text.splitlines())
-    found = [f"{name}: {length} lines"] if length > LONGEST_FILE else []
-    return found + [
+    faults = [f"{name}: {length} lines"] if length > LONGEST_FILE else []
+    return faults + [
         f"{name}: {first}: {count} lines" for first, count in functions(text) if count > LONGEST_FUNCTION
     ]
 
@@ -152,8 +152,8 @@ def test_the_layers_have_no_cycle():
 
 
 def test_the_portable_firmware_includes_no_hardware():
-    found = {path.name for path in sources("firmware/lib") if HARDWARE.search(path.read_text())}
-    assert found <= GUARDED
+    names = {path.name for path in sources("firmware/lib") if HARDWARE.search(path.read_text())}
+    assert names <= GUARDED
 
 
 def test_no_file_and_no_function_is_too_long():

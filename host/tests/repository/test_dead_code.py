@@ -51,9 +51,9 @@ def names_left(search, paths):
     """Adds these paths to what is searched."""
     search.scavenge([str(ROOT / path) for path in paths], exclude=["*/platformio/libraries/*"])
     return [
-        f"{Path(each.filename).relative_to(ROOT)} {each.name}"
-        for each in search.get_unused_code(min_confidence=60)
-        if each.typ in KINDS
+        f"{Path(item.filename).relative_to(ROOT)} {item.name}"
+        for item in search.get_unused_code(min_confidence=60)
+        if item.typ in KINDS
     ]
 
 
@@ -62,12 +62,12 @@ def names_left(search, paths):
 def test_everything_has_a_caller(with_tests):
     """A test alone is no caller of the product."""
     left = unused()[with_tests]
-    assert [name for name in left if not any(fnmatchcase(name, each) for each in ALLOWED)] == []
+    assert [name for name in left if not any(fnmatchcase(name, pattern) for pattern in ALLOWED)] == []
 
 
 def test_every_exception_is_one():
     names = {name for left in unused() for name in left}
-    assert [each for each in ALLOWED if not any(fnmatchcase(name, each) for name in names)] == []
+    assert [pattern for pattern in ALLOWED if not any(fnmatchcase(name, pattern) for name in names)] == []
 
 
 def test_a_function_without_a_caller_is_found(tmp_path, monkeypatch):

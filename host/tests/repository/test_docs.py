@@ -72,8 +72,8 @@ def without_code(text):
     ],
 )
 def test_every_form_of_link_is_found(text, links):
-    found = [(one or three, two or four) for one, two, three, four in LINK.findall(without_code(text))]
-    assert found == links
+    targets = [(one or three, two or four) for one, two, three, four in LINK.findall(without_code(text))]
+    assert targets == links
 
 
 def tracked() -> list[Path]:
@@ -104,8 +104,8 @@ def test_a_file_that_names_its_interpreter_can_be_started():
 @pytest.mark.parametrize("page", PAGES, ids=name)
 def test_files_that_are_named_exist(page):
     for path in FILE.findall(page.read_text()):
-        found = ROOT / path.rstrip("."), ROOT / "host/opjoule" / path.rstrip(".")
-        assert any(each.exists() for each in found[: 2 if page.name == "glossary.md" else 1]), path
+        candidates = ROOT / path.rstrip("."), ROOT / "host/opjoule" / path.rstrip(".")
+        assert any(place.exists() for place in candidates[: 2 if page.name == "glossary.md" else 1]), path
 
 
 def commands():
@@ -119,9 +119,9 @@ def commands():
 def test_documented_commands_are_taken(line, tmp_path, monkeypatch):
     (tmp_path / "rpi4-sd.toml").touch()  # the twin profile that the commands before it would have written
     monkeypatch.setattr(cli_options, "TWINS", tmp_path)
-    asked = parse(shlex.split(line, comments=True))
-    if isinstance(asked.options, PlanningOptions) and "," not in (asked.options.storage or ""):
-        make_plan(asked.options)
+    command = parse(shlex.split(line, comments=True))
+    if isinstance(command.options, PlanningOptions) and "," not in (command.options.storage or ""):
+        make_plan(command.options)
 
 
 def test_there_are_commands_to_check():

@@ -41,7 +41,7 @@ def pages(tmp_path):
 
 
 def test_a_command_is_a_line_of_a_block_and_is_run_once(pages):
-    assert [each.line for each in documented.documented(pages)] == [
+    assert [command.line for command in documented.documented(pages)] == [
         "host/runs.py list",
         "host/measure.py --db sqlite --device rpi4",
         "host/runs.py verify",
@@ -51,19 +51,19 @@ def test_a_command_is_a_line_of_a_block_and_is_run_once(pages):
 
 
 def test_the_pages_here_have_a_hundred_commands_and_every_rule_fits_one():
-    rules, further, _ = documented.read_rules()
-    commands = [*documented.documented(), *further]
-    used = {documented.rule_of(each, rules).match for each in commands}
+    rules, extra, _ = documented.read_rules()
+    commands = [*documented.documented(), *extra]
+    used = {documented.rule_of(command, rules).match for command in commands}
     assert len(commands) > 100
-    assert [each.match for each in rules if each.match not in used] == []
+    assert [rule.match for rule in rules if rule.match not in used] == []
 
 
 def test_no_command_is_skipped_that_says_simulate_but_those_of_minutes():
     rules, _, _ = documented.read_rules()
     skipped = {
-        each.line
-        for each in documented.documented()
-        if "--simulate" in each.line and documented.rule_of(each, rules).skip
+        command.line
+        for command in documented.documented()
+        if "--simulate" in command.line and documented.rule_of(command, rules).skip
     }
     assert skipped == {"host/measure.py --db leveldb --device rpi4 --storage sd --simulate rpi4-sd"}
 
@@ -87,15 +87,15 @@ def test_every_benchmark_finds_what_it_imports():
 
 
 def test_every_benchmark_is_run_or_built_by_a_command():
-    _, further, _ = documented.read_rules()
-    commands = [*documented.documented(), *further]
-    run = " ".join(each.line for each in commands)
+    _, extra, _ = documented.read_rules()
+    commands = [*documented.documented(), *extra]
+    run = " ".join(command.line for command in commands)
     modules = {"targets.py", "tools.py"}  # of run.py
     assert [
-        each.name for each in BENCHMARKS if each.name not in modules and f"bench/{each.name}" not in run
+        file.name for file in BENCHMARKS if file.name not in modules and f"bench/{file.name}" not in run
     ] == []
     assert re.search(r'"--target", "loader", "bare-loop"', (ROOT / "loader-cpp/bench/run.py").read_text())
-    sources = [each.name for each in (ROOT / "firmware/bench").iterdir()]
+    sources = [file.name for file in (ROOT / "firmware/bench").iterdir()]
     assert sources == ["library_pair.cpp"]
     assert "library_pair.cpp" in (ROOT / "host/bench/pair_cycles.py").read_text()
 
@@ -115,7 +115,7 @@ def test_every_benchmark_is_run_or_built_by_a_command():
         ("trap 'exit 130' TERM; echo up; while :; do sleep 0.1; done", Rule("", until="up"), True),
     ],
 )
-def test_a_command_that_fails_is_told_with_what_it_said(tmp_path, capsys, line, rule, well):
+def test_a_command_that_fails_is_reported_with_what_it_said(tmp_path, capsys, line, rule, well):
     assert documented.report(Documented("a.md", line), rule, tmp_path) is well
     said = capsys.readouterr().out
     assert ("FAIL" in said) is not well and f"a.md: {line}" in said

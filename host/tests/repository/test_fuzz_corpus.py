@@ -98,11 +98,11 @@ def test_a_damaged_column_of_a_row_group_is_a_fault_and_does_not_end_the_process
     """pyarrow ends the process if the metadata of such a column is asked for."""
     path = tmp_path / "power.parquet"
     path.write_bytes(fuzz_run.inputs_of("power-parquet")[-1])
-    asked = "group = {}.row_group(0); [group.column(number) for number in range(group.num_columns)]"
+    statements = "group = {}.row_group(0); [group.column(number) for number in range(group.num_columns)]"
     checked = "from opjoule.trace.parquet_file import checked_metadata as ask"
     plain = "from pyarrow.parquet import read_metadata as ask"
     for read, status, words in ((plain, -signal.SIGABRT, "terminate"), (checked, 1, "RecordFault")):
-        code = f"import sys; from pathlib import Path; {read}; {asked.format('ask(Path(sys.argv[1]))')}"
+        code = f"import sys; from pathlib import Path; {read}; {statements.format('ask(Path(sys.argv[1]))')}"
         ended = subprocess.run(
             [sys.executable, "-c", code, path], capture_output=True, text=True, check=False
         )

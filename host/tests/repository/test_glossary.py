@@ -67,20 +67,20 @@ def rows(text):
 
 def places(where):
     """(names, file) of one cell; files without a folder above them are those of the package."""
-    found = []
+    pairs = []
     for names, inside, alone in PLACE.findall(where):
         file = inside or alone
         top = ROOT if file.split("/")[0] in ("loader-cpp", "firmware", "host") else PACKAGE
-        found.append((re.findall(r"`(\w+)`", names), top / file))
-    return found
+        pairs.append((re.findall(r"`(\w+)`", names), top / file))
+    return pairs
 
 
 def public_names(source):
     """(name, its kind) of the public classes and functions of a module, and of what is in its classes."""
     return [
-        (each.name, type(each))
-        for each in ast.walk(ast.parse(source))
-        if isinstance(each, ast.ClassDef | ast.FunctionDef) and not each.name.startswith("_")
+        (node.name, type(node))
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and not node.name.startswith("_")
     ]
 
 
@@ -139,9 +139,9 @@ def test_every_term_has_its_row_and_none_has_two():
 def test_what_a_term_names_is_in_the_file_that_it_names(row):
     term, meaning, where = row
     assert len(meaning.split(". ")) <= 2 and meaning.endswith("."), f"{term}: two sentences at the most"
-    found = places(where)
-    assert found, f"{term}: says not where it lives"
-    for names, file in found:
+    pairs = places(where)
+    assert pairs, f"{term}: says not where it lives"
+    for names, file in pairs:
         assert file.is_file(), f"{term}: there is no {file.relative_to(ROOT)}"
         for name in names:
             defined = rf"(?m)^(?:class|struct|enum class|def) {name}\b|^{name}(?:: \w+)? ="
@@ -160,8 +160,8 @@ def test_a_class_has_its_name_to_itself():
 
 
 def test_no_public_name_gives_a_word_another_meaning():
-    found = [line for file in MODULES for line in against_the_glossary(file, file.read_text())]
-    assert found == []
+    faults = [line for file in MODULES for line in against_the_glossary(file, file.read_text())]
+    assert faults == []
 
 
 @pytest.mark.parametrize(

@@ -52,7 +52,7 @@ def test_the_wheel_holds_every_file_of_the_package(wheel):
 def test_a_run_is_analysed_with_the_installed_package_and_its_dependencies_alone(wheel, tmp_path):
     with zipfile.ZipFile(wheel) as packed:
         packed.extractall(tmp_path)
-    found = subprocess.run(
+    ended = subprocess.run(
         [sys.executable, "-c", USED, str(tmp_path), str(ROOT / "runs/example")],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
         cwd=tmp_path,
@@ -60,4 +60,4 @@ def test_a_run_is_analysed_with_the_installed_package_and_its_dependencies_alone
         text=True,
         check=False,
     )
-    assert (found.returncode, found.stdout) == (0, "1.125942\n"), found.stderr
+    assert (ended.returncode, ended.stdout) == (0, "1.125942\n"), ended.stderr

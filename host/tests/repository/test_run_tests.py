@@ -47,7 +47,7 @@ def host_part(folder, **tests):
         (folder / f"test_{name}.py").write_text(text)
     [host] = [part for part in run_tests.parts() if part.name == "host"]
     python = (sys.executable, "-m", "pytest", "-p", "no:xdist", "--rootdir", str(folder), str(folder))
-    again = tuple(each for each in host.again[1:] if each not in {"-n", "0"})
+    again = tuple(word for word in host.again[1:] if word not in {"-n", "0"})
     return Part("tests", "", (python,), (*python, *again))
 
 
@@ -206,18 +206,18 @@ def test_every_line_of_the_tests_that_only_all_runs_names_a_test():
 def test_marks_that_follow_from_what_a_test_is_are_set_before_tests_are_selected(mark, status):
     """5: pytest's exit status where no test is selected."""
     file = Path(__file__).resolve().parents[1] / "rig" / "test_rig_calibrated.py"
-    asked = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "-m", mark, file]
-    assert subprocess.run(asked, capture_output=True, check=False).returncode == status
+    argv = [sys.executable, "-m", "pytest", "--collect-only", "-p", "no:cacheprovider", "-m", mark, file]
+    assert subprocess.run(argv, capture_output=True, check=False).returncode == status
 
 
 def asked_for(monkeypatch, *options):
     """The parts that `./test` with these options would run."""
-    asked = []
+    parts = []
     monkeypatch.setattr(run_tests.bootstrap, "set_up", lambda needs: None)
-    monkeypatch.setattr(run_tests, "run_parts", lambda chosen: asked.extend(chosen) or {})
+    monkeypatch.setattr(run_tests, "run_parts", lambda chosen: parts.extend(chosen) or {})
     monkeypatch.setattr(sys, "argv", ["./test", *options])
     assert run_tests.main() == 0
-    return asked
+    return parts
 
 
 LEAVES_A_THREAD = """
