@@ -66,7 +66,7 @@ def test_energy_is_within_its_limit_and_the_interval_covers_what_is_unseen(tmp_p
 
 
 @pytest.mark.parametrize("rate_hz", [2_500, 30_000, 100_000])
-def test_a_sync_line_that_oscillates_resets_nothing_and_is_told(tmp_path, rate_hz):
+def test_a_sync_line_that_oscillates_resets_nothing_and_is_reported(tmp_path, rate_hz):
     storm = np.linspace(1.2, 3.2, 2 * rate_hz, endpoint=False).tolist()
     rig = run(tmp_path, "constant", [0.2, 0.7, *storm, 3.7, 4.2])
     assert rig.summary.ended is None and rig.truth["mcu"]["resets"] == 0

@@ -9,8 +9,8 @@ pytestmark = pytest.mark.rig
 @pytest.mark.parametrize("seed", [3, 8])
 def test_a_calibrated_sensor_knows_the_energy_of_ten_seconds_far_better(seed):
     """The whole trial, with minutes for its points: host/validation/calibrated_energy.py."""
-    _, found = trial(seed, point_s=10.0)
-    (_, _, delivered_u), *calibrated = found
+    _, rows = trial(seed, point_s=10.0)
+    (_, _, delivered_u), *calibrated = rows
     assert len(calibrated) == 2
     for _, error, u in calibrated:
         assert abs(error) < 3e-3

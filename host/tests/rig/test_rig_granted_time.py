@@ -116,5 +116,5 @@ def test_what_is_no_grant_is_refused_in_one_line(tmp_path, line):
     with playing(tmp_path / "one") as rig:
         rig.clock._rig.sendall(line)
         assert rig.process.wait(LIMIT_S) == 2
-        told = rig.process.stderr.read()
-    assert told.startswith("rig-sim: --grant: not pass NS or read NS") and told.count("\n") == 1
+        message = rig.process.stderr.read()
+    assert message.startswith("rig-sim: --grant: not pass NS or read NS") and message.count("\n") == 1

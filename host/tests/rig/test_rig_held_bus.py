@@ -19,7 +19,7 @@ def inputs(folder):
 
 @pytest.mark.parametrize("clocks", [1, 5, 9])
 @pytest.mark.parametrize("firmware", [FIRMWARE, ARDUINO_FIRMWARE], ids=["uno", "uno-arduino"])
-def test_a_data_line_held_at_the_start_is_clocked_free_and_told(tmp_path, clocks, firmware):
+def test_a_data_line_held_at_the_start_is_clocked_free_and_reported(tmp_path, clocks, firmware):
     options = ("--hold-sda", f"boot,{clocks}")
     with rig_sim(tmp_path, *inputs(tmp_path), *options, firmware=firmware) as rig:
         summary = rig.capture()
@@ -52,11 +52,11 @@ def test_where_the_bus_library_hangs_the_watchdog_brings_the_sensor_back(tmp_pat
         assert "watchdog" in rig.capture().ended
         meter = rig.meter()
         try:
-            found = meter.open().sensors
+            sensors = meter.open().sensors
         finally:
             meter.close()
         rig.terminate()
-    assert [sensor.model for sensor in found] == ["ina219"]
+    assert [sensor.model for sensor in sensors] == ["ina219"]
 
 
 def test_a_data_line_that_nothing_frees_is_a_missing_sensor_not_a_hang(tmp_path):

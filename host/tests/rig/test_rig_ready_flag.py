@@ -27,12 +27,12 @@ def test_a_flag_as_stated_is_well_at_any_pace_that_the_data_sheet_allows(tmp_pat
 
 
 @pytest.mark.parametrize("flag", ["kept-by-read", "never-cleared"])
-def test_a_flag_that_is_not_cleared_is_told_with_what_follows(tmp_path, flag):
+def test_a_flag_that_is_not_cleared_is_reported_with_what_follows(tmp_path, flag):
     trial = trial_of(tmp_path, "--ready-flag", flag)
     assert "not cleared" in trial.trouble and "read twice" in trial.trouble
 
 
-def test_a_flag_that_is_never_set_is_told_with_what_follows(tmp_path):
+def test_a_flag_that_is_never_set_is_reported_with_what_follows(tmp_path):
     trial = trial_of(tmp_path, "--ready-flag", "never-set")
     assert trial.samples == 0 and "never set" in trial.trouble and "nothing can be recorded" in trial.trouble
 
@@ -53,12 +53,12 @@ def test_doctor_says_it_in_one_line_with_the_remedy(tmp_path, options, well):
     rig.write_text(f'[meter]\nport = "serial:{tmp_path / "meter"}"\n')
     with rig_sim(tmp_path, *inputs(tmp_path), *options, "--hold-sda", "boot,5", pace="0"):
         said = list(examine(rig, simulate=False))
-    (found,) = (each for each in said if each.about == "ready flag")
+    (flag_check,) = (check for check in said if check.about == "ready flag")
     if well:
-        (kinds,) = (each for each in said if each.about == "kinds of operation")
+        (kinds,) = (check for check in said if check.about == "kinds of operation")
         assert "one sample every 0.53" in kinds.detail and "changes the mix every 0.02 s" in kinds.detail
-    assert found.well is well
-    assert "conversions in a trial, one each" in found.detail and "\n" not in found.detail
-    assert "SDA was held low and clocked free" in found.detail
-    assert ("not cleared" in found.detail) is not well
-    assert "uno-arduino" in found.remedy
+    assert flag_check.well is well
+    assert "conversions in a trial, one each" in flag_check.detail and "\n" not in flag_check.detail
+    assert "SDA was held low and clocked free" in flag_check.detail
+    assert ("not cleared" in flag_check.detail) is not well
+    assert "uno-arduino" in flag_check.remedy

@@ -41,12 +41,12 @@ def test_each_sensor_has_a_trace_of_its_own_with_its_own_energy(tmp_path, count,
     assert (
         sorted(bounds) == sorted(summary.further_samples) == further_numbers(tmp_path) == [*range(1, count)]
     )
-    for number, told in enumerate(truth["sensors"]):
-        assert told["shunt"]["missed"] == told["shunt"]["read_twice"] == 0
+    for number, sensor in enumerate(truth["sensors"]):
+        assert sensor["shunt"]["missed"] == sensor["shunt"]["read_twice"] == 0
         period_s = np.median(np.diff(read_trace(tmp_path, number).meter_ns)) * 1e-9
         assert 1 / period_s == pytest.approx(per_s, rel=2e-3)
         # Steps of the load at the trace's ends are seen to half of a sample at best.
-        assert energy_j(tmp_path, number) == pytest.approx(told["total_j"], rel=2 * period_s / SECONDS)
+        assert energy_j(tmp_path, number) == pytest.approx(sensor["total_j"], rel=2 * period_s / SECONDS)
 
 
 def test_the_first_named_sensor_is_that_of_the_board(tmp_path):

@@ -48,10 +48,10 @@ def test_a_storm_of_edges_loses_next_to_no_conversion_and_all_that_it_does_are_c
     assert shunt["read_twice"] == 0
 
 
-def test_a_line_that_oscillates_is_told_and_one_with_many_edges_is_not(stormy):
+def test_a_line_that_oscillates_is_reported_and_one_with_many_edges_is_not(stormy):
     rate_hz, rig, _ = stormy
-    told = [line for line in rig.summary.fault_lines() if "sync line oscillates" in line]
-    assert bool(told) == (rate_hz > 2_000)
+    faults = [line for line in rig.summary.fault_lines() if "sync line oscillates" in line]
+    assert bool(faults) == (rate_hz > 2_000)
     assert bool(rig.summary.losses.lost_edges) == (rate_hz > 2_000)
 
 
