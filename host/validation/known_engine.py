@@ -208,15 +208,24 @@ class Drawn:
     settled_s: float
 
 
-def draw(rng: Generator, timeline: Timeline, *, late: bool = False, reads_per_s: float = 0.0) -> Drawn:
+def draw(
+    rng: Generator,
+    timeline: Timeline,
+    *,
+    late: bool = False,
+    reads_per_s: float = 0.0,
+    woken_s: float | None = None,
+) -> Drawn:
     """Draws the powers of every part of a run.
 
     Args:
         late: the medium's tail begins only after the medium has been idle for a while.
         reads_per_s: pages that the run reads from the medium, at random.
+        woken_s: work of going to sleep and waking up; None: drawn, up to WAKES_S.
     """
     powers = PartPowers.draw(rng, timeline.operations.counts(), timeline.activities)
-    pieces, true_j = _operations(rng, timeline, powers)
+    drawn_s = rng.spawn(1)[0].uniform(0.0, WAKES_S)
+    pieces, true_j = _operations(rng, timeline, powers, drawn_s if woken_s is None else woken_s)
     for name, piece in _background(rng, timeline, powers).items():
         pieces.append(piece)
         true_j[name] = float(piece.until_j(np.array([1e6]))[0])
@@ -231,7 +240,7 @@ def _seconds(board_ns: np.ndarray) -> Float64Array:
 
 
 def _operations(
-    rng: Generator, timeline: Timeline, powers: PartPowers
+    rng: Generator, timeline: Timeline, powers: PartPowers, woken_s: float
 ) -> tuple[list[Piece], dict[str, float]]:
     """Pieces and true energies of the operations: a power while an operation works, plus an energy per operation.
 
@@ -240,7 +249,6 @@ def _operations(
     made = timeline.operations
     begin_s, length_s = _seconds(made.board_ns), made.duration_ns * 1e-9
     energy_j, true_j = np.zeros(len(made)), {}
-    woken_s = rng.spawn(1)[0].uniform(0.0, WAKES_S)
     for name in made.counts():
         rows = made.of_kind(name)
         usual_s = float(np.median(length_s[rows]))
@@ -317,19 +325,25 @@ class Trial:
 
 
 def trial(
-    timeline: Timeline, seed: int, *, late: bool = False, supply: str | None = None, reads_per_s: float = 0.0
+    timeline: Timeline,
+    seed: int,
+    *,
+    late: bool = False,
+    supply: str | None = None,
+    reads_per_s: float = 0.0,
+    woken_s: float | None = None,
 ) -> Trial:
     """Draws the powers of the run's parts, a meter and a board's idle; then measures and attributes.
 
     Args:
-        late, reads_per_s: as in draw().
+        late, reads_per_s, woken_s: as in draw().
         supply: supply of the medium, "board" or "own". A second sensor of the same kind measures that supply, with its
             own idle, clock and errors. None: one sensor only.
     Raises: ValueError: the run is too short to be attributed.
     """
     rng = np.random.default_rng(seed)
     kind = KINDS[int(rng.integers(len(KINDS)))]
-    drawn = draw(rng, timeline, late=late, reads_per_s=reads_per_s)
+    drawn = draw(rng, timeline, late=late, reads_per_s=reads_per_s, woken_s=woken_s)
     end_s = drawn.settled_s + IDLE_S + 1.0
     idle = [
         wander(rng, end_s + 1, rng.uniform(1.5, 3.5), 10 ** rng.uniform(-3, -2)),

@@ -31,8 +31,15 @@ from known_engine import Timeline, trial
 from opjoule.attribution.columns import FOREGROUND
 
 
-def _one(timeline: Timeline, late: bool, supply: str | None, reads_per_s: float, seed: int) -> list[Held]:
-    made = trial(timeline, seed, late=late, supply=supply, reads_per_s=reads_per_s)
+def _one(timeline: Timeline, options: argparse.Namespace, seed: int) -> list[Held]:
+    made = trial(
+        timeline,
+        seed,
+        late=options.late,
+        supply=options.storage_sensor,
+        reads_per_s=options.reads,
+        woken_s=None if options.wake is None else options.wake * 1e-6,
+    )
     parts, whole_j = held(made, seed), sum(made.drawn.true_j.values())
     true_j = sum(figure.true_j for figure in parts if figure.name in made.attribution.operations)
     all_kinds = made.attribution.foreground
@@ -76,11 +83,17 @@ def main() -> int:
         metavar="RATE",
         help="pages read from the medium a second, at random",
     )
+    parser.add_argument(
+        "--wake",
+        type=float,
+        metavar="US",
+        help="work of an operation that waited, beyond the usual [us]; otherwise drawn from 0 to 100",
+    )
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     by_record: dict[str, list[Held]] = {}
     for record in options.records:
-        one = partial(_one, Timeline.read(record), options.late, options.storage_sensor, options.reads)
+        one = partial(_one, Timeline.read(record), options)
         with ProcessPoolExecutor(options.jobs) as pool:
             made = pool.map(one, range(options.seed, options.seed + options.trials), chunksize=2)
             by_record[record.name] = [figure for some in made for figure in some]
@@ -89,7 +102,8 @@ def main() -> int:
     sensor = f", a sensor in the medium's supply ({options.storage_sensor})" if options.storage_sensor else ""
     late = ", tail begins late" if options.late else ""
     reads = f", {options.reads:g} pages read a second" if options.reads else ""
-    print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{sensor}\n")
+    wake = "" if options.wake is None else f", a wait costs {options.wake:g} us"
+    print(f"SIMULATED; seeds {seeds} of each record{late}{reads}{wake}{sensor}\n")
     print("| | identified | held | median width | median error |\n|---|---|---|---|---|")
     for name, parts in by_record.items():
         print(line(name, parts))
