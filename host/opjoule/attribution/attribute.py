@@ -13,7 +13,7 @@ import numpy as np
 
 from opjoule.attribution.activities import SYNC, Intervals, writing
 from opjoule.attribution.budgets import FitBudget, SensorBudget, sum_of_sensors
-from opjoule.attribution.columns import FOREGROUND, TAIL, WRITE_BACK, PartColumns
+from opjoule.attribution.columns import BY_TIME, FOREGROUND, TAIL, WRITE_BACK, PartColumns
 from opjoule.attribution.fit import Fit, all_and_each, fits, part_energies_j
 from opjoule.attribution.likelihood import Likelihood
 from opjoule.attribution.medium import MediumColumns, MediumModels, MediumRun, medium_models
@@ -62,6 +62,8 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         first = pool.submit(fits, matrix, above_j, columns.group, columns.sets, columns.parts, windows_of)
         rivals = (*media.alike, *media.placed, *media.held)
         rivals_j = list(pool.map(energies_of, [without.with_medium(rival) for rival in rivals]))
+        by_time = (-BY_TIME, 1.0 - BY_TIME) if columns.longer_s.any() else ()
+        waits_j = list(pool.map(energies_of, map(columns.with_more_by_time, by_time)))
         seen = [run.seen for run in runs if run.seen]
         operations_seen = len(seen) == len(runs)  # otherwise the meter saw all of the time
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
@@ -69,6 +71,10 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
     whole, *by_run = [
         _split(_with_rivals(fit, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
         for at, (fit, windows) in enumerate(zip(fitted, all_and_each(len(above_j), windows_of), strict=True))
+    ]
+    whole, *by_run = [
+        fit.with_bounds([rival[at] for rival in waits_j], of_medium=False)
+        for at, fit in enumerate([whole, *by_run])
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:

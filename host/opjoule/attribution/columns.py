@@ -74,6 +74,8 @@ FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
 TAIL: Final = "tail"
+BY_TIME: Final = 0.5
+"""Part of the energy of operations that follows their time if many of them wait; it may be from 0 to 1."""
 NEIGHBOURS_U: Final = 0.02
 """Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
 
@@ -109,6 +111,9 @@ class PartColumns:
     """shape (n, 3) each"""
     of_activity: Mapping[str, Float64Array]
     """shape (n,) each"""
+    longer_s: Float64Array
+    """Time that the operations of each window took beyond the usual, if many operations of the run wait, else 0; shape
+    (n,)."""
     usual_s: Float64Array
     """Usual time of the operations of each window, all kinds together, shape (n,). It is used within groups, belongs to
     no part, and absorbs a bias. Pauses, clock errors and frequency changes let neighbours misjudge the power of all
@@ -127,10 +132,14 @@ class PartColumns:
         of_activity: Mapping[str, Float64Array],
         group: Groups,
         strays: float,
+        *,
+        waiting: bool = False,
     ) -> PartColumns:
         """Columns of operations and their busy seconds, (n, kinds) each, for the kinds by name and index.
 
-        `strays`: relative error of neighbours for a waiting client, equal for each operation of any kind; otherwise 0.
+        Args:
+            strays: relative error of neighbours for a waiting client, equal for each operation; otherwise 0.
+            waiting: many operations wait, so that half of their energy is assumed to follow their time.
         """
         near, far = beyond_count(count, busy_s, group)
         of_kind = {
@@ -140,8 +149,12 @@ class PartColumns:
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
         all_usual_s = count @ usual_s
-        differs = near_time_difference(all_usual_s, busy_s.sum(axis=1), group)
-        return cls(of_kind, of_activity, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, differs))
+        differs = 0.0 if waiting else near_time_difference(all_usual_s, busy_s.sum(axis=1), group)
+        longer_s = far @ usual_s * waiting
+        made = cls(
+            of_kind, of_activity, longer_s, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, differs)
+        )
+        return made.with_more_by_time(BY_TIME) if waiting else made
 
     @classmethod
     def joined(cls, runs: Sequence[PartColumns]) -> PartColumns:
@@ -163,6 +176,7 @@ class PartColumns:
         return cls(
             all_of([run.of_kind for run in runs]),
             all_of([run.of_activity for run in runs]),
+            np.concatenate([run.longer_s for run in runs]),
             np.concatenate([run.usual_s for run in runs]),
             Groups.joined([run.group for run in runs]),
             max(run.strays for run in runs),
@@ -198,6 +212,18 @@ class PartColumns:
             count=marked(1, 0, 0, 0, 0, 0),
             strays=np.where(marked(0, 0, 0, 0, 0, 1), self.strays, 0.0),
         )
+
+    def with_more_by_time(self, part: float) -> PartColumns:
+        """Columns that let more of the energy of operations follow their time, in runs in which many wait.
+
+        `part`: additional part of the energy, from -1 to 1. The sums of the columns stay the same.
+        """
+        more = part * (self.longer_s != 0.0)
+        of_kind = {
+            name: np.stack([count + more * far, near, far], axis=1)
+            for name, (count, near, far) in ((name, columns.T) for name, columns in self.of_kind.items())
+        }
+        return replace(self, of_kind=of_kind, usual_s=self.usual_s + part * self.longer_s)
 
     def with_medium(self, medium: MediumColumns) -> PartColumns:
         """These columns and the medium's."""

@@ -45,7 +45,7 @@ class Fit:
     simplified_u_j: Float64Array
     """Part of it from simplifications in columns and neighbours, shape (q,)."""
     model_u_j: Float64Array
-    """Part of it from the disagreement of models that the windows do not distinguish, shape (q,)."""
+    """Part of it from the disagreement of models of the medium that the windows do not distinguish, shape (q,)."""
     independent: Float64Array
     """Effective number of independent blocks behind each part, shape (q,)."""
     shift_per_j: Float64Array
@@ -60,15 +60,18 @@ class Fit:
         spread_j = np.sqrt(np.mean((np.stack(others_j) - self.energy_j) ** 2, axis=0))
         return replace(self, standard_u_j=np.hypot(self.standard_u_j, spread_j))
 
-    def with_bounds(self, others_j: Sequence[Float64Array]) -> Fit:
-        """Fit with an uncertainty that reaches the energies of other fits. Source: JCGM 100:2008, 4.3.7."""
+    def with_bounds(self, others_j: Sequence[Float64Array], *, of_medium: bool = True) -> Fit:
+        """Fit with an uncertainty that reaches the energies of other fits. Source: JCGM 100:2008, 4.3.7.
+
+        `of_medium`: the fits differ in their model of the medium.
+        """
         if not others_j:
             return self
         bound_u_j = np.abs(np.stack(others_j) - self.energy_j).max(axis=0) / math.sqrt(3.0)
         return replace(
             self,
             standard_u_j=np.hypot(self.standard_u_j, bound_u_j),
-            model_u_j=np.hypot(self.model_u_j, bound_u_j),
+            model_u_j=np.hypot(self.model_u_j, bound_u_j) if of_medium else self.model_u_j,
         )
 
     def moved(self, one: int, other: int, least_j: float, most_j: float) -> Fit:

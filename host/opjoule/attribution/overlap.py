@@ -84,6 +84,8 @@ class Waits:
 
     longest_ns: Int64Array
     """shape (kinds,)"""
+    frequent: bool = False
+    """Whether many operations wait, so that it matters what a wait itself costs."""
 
     @classmethod
     def of(cls, operations: OperationTable, fraction: float) -> Waits:

@@ -191,7 +191,7 @@ class RunWindows:
         kinds = {work.operations.kinds[at]: at for at in np.flatnonzero(count.any(axis=0)).tolist()}
         activities = {name: column for name, column in seconds.items() if column.any()}
         strays = misjudged(edge_ns, work.operations, waits)
-        columns = PartColumns.of(kinds, count, busy_s, activities, group, strays)
+        columns = PartColumns.of(kinds, count, busy_s, activities, group, strays, waiting=waits.frequent)
         waited_s = float(work.operations.duration_ns.sum(dtype=np.int64)) * NS - float(busy_s.sum())
         run_s = (work.work_end_board_ns - work.start_board_ns) * NS
         threads = max(int(np.count_nonzero(np.bincount(work.operations.thread))), 1)
@@ -201,5 +201,5 @@ class RunWindows:
         bound_ns = work.board_to_meter.inverse().to_target(work.cells.bounds_ns) - late_ns
         clock = SeenClock.of(bound_ns, work.seen_fraction)
         seen = operations_seen_in(edge_ns, work.operations, waits, clock)
-        seen_columns = PartColumns.of(kinds, *seen, activities, group, strays)
+        seen_columns = PartColumns.of(kinds, *seen, activities, group, strays, waiting=waits.frequent)
         return cls(windows, above_j, columns, edge_ns, seen_columns, medium, waited)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.columns import beyond_count, near_time_difference
+from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count, near_time_difference
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -156,3 +156,19 @@ def test_nothing_is_unlike_where_no_window_has_operations():
     nothing, length_s = np.zeros(64), np.full(64, 0.01)
     group = groups({}, length_s, np.zeros(64, np.bool_), np.repeat(np.arange(4), 16))
     assert near_time_difference(nothing, nothing, group) == 0.0
+
+
+def test_operations_that_often_wait_count_between_one_each_and_their_time():
+    rng = np.random.default_rng(1)
+    count = rng.poisson(20, (640, 1)).astype(np.float64)
+    busy_s = count * 1e-5 * rng.uniform(1.0, 3.0, (640, 1))
+    group = groups({}, np.full(640, 0.01), np.zeros(640, np.bool_), np.arange(640) // 32)
+    never = PartColumns.of({"update": 0}, count, busy_s, {}, group, 0.0)
+    often = PartColumns.of({"update": 0}, count, busy_s, {}, group, 0.0, waiting=True)
+    by_time = busy_s[:, 0] * count.sum() / busy_s.sum()
+    assert often.of_kind["update"][:, 0] == pytest.approx((count[:, 0] + by_time) / 2)
+    least, most = (often.with_more_by_time(part) for part in (-BY_TIME, 1.0 - BY_TIME))
+    assert least.of_kind["update"][:, 0] == pytest.approx(count[:, 0])
+    assert most.of_kind["update"][:, 0] == pytest.approx(by_time)
+    assert most.matrix.sum(axis=0) == pytest.approx(least.matrix.sum(axis=0))
+    assert never.with_more_by_time(1.0).matrix == pytest.approx(never.matrix)

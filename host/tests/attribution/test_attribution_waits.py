@@ -39,7 +39,7 @@ def limit_ns(made: OperationTable, counters: Counters | None, activities=None) -
 @pytest.mark.parametrize("part", [0.02, 0.06, 0.2, 0.4])
 def test_an_operation_that_sleeps_is_not_work_however_many_do(part):
     made, counters = run_of(part)
-    assert limit_ns(made, counters) < 10 * SHORT_NS
+    assert limit_ns(made, counters) < 20 * SHORT_NS
 
 
 @pytest.mark.parametrize("part", [0.02, 0.06, 0.2])
@@ -54,14 +54,14 @@ def test_waits_are_found_beside_a_compaction():
     busy_s = np.clip(counters.board_ns - begin, 0, end - begin) * 1e-9
     beside = replace(counters, cpu_s=counters.cpu_s + busy_s)
     compaction = {"compaction": Intervals(np.array([begin]), np.array([end]))}
-    assert limit_ns(made, beside, compaction) < 10 * SHORT_NS
+    assert limit_ns(made, beside, compaction) < 20 * SHORT_NS
 
 
 def test_waits_are_found_although_a_running_thread_s_clock_is_late():
     """Linux adds a running thread's time to its clock once a tick, which lasts up to 10 ms."""
     made, counters = run_of(0.06)
     late = replace(counters, cpu_s=np.floor(counters.cpu_s * 100) / 100)
-    assert limit_ns(made, late) < 10 * SHORT_NS
+    assert limit_ns(made, late) < 20 * SHORT_NS
     made, counters = run_of(0.06, working=True)
     late = replace(counters, cpu_s=np.floor(counters.cpu_s * 100) / 100)
     assert limit_ns(made, late) >= LONG_NS
@@ -72,7 +72,7 @@ def test_waits_are_found_among_many_threads(threads):
     made, counters = run_of(0.06)
     several = [replace(made, thread=np.full(len(made), number, np.uint16)) for number in range(threads)]
     all_of_them = replace(counters, cpu_s=threads * counters.cpu_s)
-    assert limit_ns(OperationTable.concatenate(several).sorted(), all_of_them) < 10 * SHORT_NS
+    assert limit_ns(OperationTable.concatenate(several).sorted(), all_of_them) < 20 * SHORT_NS
 
 
 def test_the_usual_limit_stays_without_evidence():
