@@ -45,31 +45,6 @@ def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Floa
     return np.where(counts >= 1.0, np.bincount(label, busy_s) / np.maximum(counts, 1.0), everywhere_s)
 
 
-def near_time_difference(usual_s: Float64Array, busy_s: Float64Array, group: Groups) -> float:
-    """How much the time of an operation that the near comparison sees differs from its mean in the run, relative.
-
-    The near comparison weights a neighbourhood by how much its windows differ, which is most where many operations run.
-    If an operation takes half as long there, it costs half as much, or the same, or something in between. The near
-    comparison may be wrong by this difference.
-
-    `usual_s`: time that the operations of each window usually take; `busy_s`: time that they took; shape (n,) each.
-    """
-    length_s = group.duration_s
-    expected_s, taken_s, lasted_s = (
-        np.bincount(group.near, column) for column in (usual_s, busy_s, length_s)
-    )
-    apart = (usual_s - length_s * (expected_s / lasted_s)[group.near]) ** 2 / length_s
-    weight = np.bincount(group.near, apart)
-    some = expected_s > _SPARSE * expected_s.max(initial=0.0)
-    weights = float(weight[some].sum())
-    if not weights > 0.0:
-        return 0.0
-    near = float(weight[some] @ (taken_s[some] / expected_s[some])) / weights
-    return abs(near * float(usual_s.sum()) / float(busy_s.sum()) - 1.0)
-
-
-_SPARSE: Final = 1e-3
-"""Operations of a neighbourhood, relative to the busiest, below which their mean time says nothing."""
 FOREGROUND: Final = "foreground"
 """All kinds of operation together."""
 WRITE_BACK: Final = "write_back"
@@ -118,7 +93,7 @@ class PartColumns:
     """Usual time of the operations of each window, all kinds together, shape (n,). It is used within groups, belongs to
     no part, and absorbs a bias. Pauses, clock errors and frequency changes let neighbours misjudge the power of all
     kinds by one or two per cent (NEIGHBOURS_U), and by more if a client waits between operations
-    (run_windows.misjudged) or operations take longer at some times (near_time_difference)."""
+    (run_windows.misjudged)."""
     group: Groups
     strays: float
     """Relative error with which neighbours may misjudge the power of all kinds."""
@@ -149,11 +124,8 @@ class PartColumns:
         if strays:
             usual_s[:] = busy_s.sum() / max(float(count.sum()), 1e-300)
         all_usual_s = count @ usual_s
-        differs = 0.0 if waiting else near_time_difference(all_usual_s, busy_s.sum(axis=1), group)
         longer_s = far @ usual_s * waiting
-        made = cls(
-            of_kind, of_activity, longer_s, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays, differs)
-        )
+        made = cls(of_kind, of_activity, longer_s, all_usual_s, group, math.hypot(NEIGHBOURS_U, strays))
         return made.with_more_by_time(BY_TIME) if waiting else made
 
     @classmethod

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from opjoule.attribution.activities import Intervals, background_s, changes_ns
-from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count, near_time_difference
+from opjoule.attribution.columns import BY_TIME, PartColumns, beyond_count
 from opjoule.attribution.verdict import too_short
 from opjoule.attribution.window_groups import Groups, groups, stretch_edges_ns
 from opjoule.attribution.windows import Windows, window_ns
@@ -135,27 +135,6 @@ def test_a_slower_processor_is_no_more_work():
     assert np.abs(near).max() < 0.05 * 20 * 16
     assert np.abs(near[330:] - near[330:].mean()).max() < 1e-9
     assert far.sum() == pytest.approx(0.0, abs=1e-9)
-
-
-@pytest.mark.parametrize("slower, expected", [(1.0, 0.0), (2.0, 0.31)])
-def test_neighbours_may_misjudge_operations_that_take_longer_elsewhere(slower, expected):
-    """In every other neighbourhood the number of operations hardly varies, and each takes longer."""
-    rng = np.random.default_rng(1)
-    busy = np.repeat([True, False] * 50, 16)
-    count = np.where(busy, rng.poisson(100, busy.size), rng.poisson(86, busy.size) * 0.1 + 78).astype(
-        np.float64
-    )
-    usual_s = 1e-5 * (1.0 + slower) / 2
-    taken_s = 1e-5 * count * np.where(busy, 1.0, slower)
-    length_s = np.full(busy.size, 0.01)
-    group = groups({}, length_s, np.zeros(busy.size, np.bool_), np.repeat(np.arange(100), 16))
-    assert near_time_difference(count * usual_s, taken_s, group) == pytest.approx(expected, abs=0.03)
-
-
-def test_nothing_is_unlike_where_no_window_has_operations():
-    nothing, length_s = np.zeros(64), np.full(64, 0.01)
-    group = groups({}, length_s, np.zeros(64, np.bool_), np.repeat(np.arange(4), 16))
-    assert near_time_difference(nothing, nothing, group) == 0.0
 
 
 def test_operations_that_often_wait_count_between_one_each_and_their_time():
