@@ -13,6 +13,14 @@ from opjoule.attribution.medium import MediumColumns
 from opjoule.attribution.window_groups import Groups, IntArray
 from opjoule.trace.power_trace import BoolArray, Float64Array
 
+FOREGROUND: Final = "foreground"
+"""All kinds of operation together."""
+WRITE_BACK: Final = "write_back"
+TAIL: Final = "tail"
+BY_TIME: Final = 0.5
+"""Part of the energy of operations that follows their time if many of them wait; it may be from 0 to 1."""
+NEIGHBOURS_U: Final = 0.02
+"""Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
 FEW: Final = 16
 """Number of operations of usual length added to a neighbourhood, which may have few of its own."""
 
@@ -43,16 +51,6 @@ def _usual_s(count: Float64Array, busy_s: Float64Array, label: IntArray) -> Floa
     everywhere_s = float(busy_s.sum()) / max(float(count.sum()), 1e-300)
     counts = np.bincount(label, count)
     return np.where(counts >= 1.0, np.bincount(label, busy_s) / np.maximum(counts, 1.0), everywhere_s)
-
-
-FOREGROUND: Final = "foreground"
-"""All kinds of operation together."""
-WRITE_BACK: Final = "write_back"
-TAIL: Final = "tail"
-BY_TIME: Final = 0.5
-"""Part of the energy of operations that follows their time if many of them wait; it may be from 0 to 1."""
-NEIGHBOURS_U: Final = 0.02
-"""Relative standard uncertainty of the power of all kinds together as neighbouring windows determine it."""
 
 
 @dataclass(frozen=True)

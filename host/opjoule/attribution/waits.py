@@ -17,12 +17,12 @@ from opjoule.trace.power_trace import Float64Array, Int64Array
 RARE: Final = 0.99
 """Fraction of operations that do not wait if waits are rare."""
 FREQUENT: Final = (0.95, 0.9, 0.75, 0.5)
-"""The same fraction if waits are frequent; the one that explains the processor time best is used."""
+"""Fractions that are tried to find out whether waits are frequent."""
 BETTER: Final = 2.0
-"""Factor by which a fraction of FREQUENT must lower the sum of squares, compared with RARE, to be used."""
+"""Factor by which a fraction of FREQUENT must lower the sum of squares, compared with RARE, for frequent waits."""
 WAKE_NS: Final = 100_000.0
 """Greatest work of going to sleep and waking up [ns]: two context switches, a timer interrupt and cold caches. A
-Raspberry Pi 4 returns from a sleep 0.07 to 0.105 ms late, of which 0.05 ms are Linux's timer slack. Source:
+Raspberry Pi 4 returns from a sleep 0.067 to 0.105 ms late, 0.05 ms of timer slack (prctl(2)) included. Source:
 https://www.faschingbauer.me/trainings/material/soup/linux/sysprog/scheduling/wakup-latency.html"""
 APART: Final = 10.0
 """Ratio of the 99th percentile to the median up to which no lower limit is tried for a kind."""
