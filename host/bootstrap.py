@@ -14,6 +14,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,6 +33,9 @@ STAMPS = BUILD / "setup"
 VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
 PATH_FILE = "opjoule.pth"
 OLDEST_PYTHON = (3, 11)
+PROGRESS_S = 20.0
+LOG_TAIL_BYTES = 4096
+"""End of a step's log that is searched for the last count of Ninja."""
 UV_PIN = ROOT / "host" / "requirements" / "uv.txt"
 YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
 YCSB_JARS = BUILD / "ycsb"
@@ -289,9 +293,31 @@ def _run_lane(steps: list[tuple[Step, str]]) -> None:
         say(f"  {step.title} ...")
         log = STAMPS / f"{step.name}.log"
         log.unlink(missing_ok=True)
-        step.run(log)
+        with _progress(step.title, log):
+            step.run(log)
         (STAMPS / step.name).write_text(mark)
         say(f"  {step.title}: done in {time.monotonic() - started_s:.1f} s")
+
+
+@contextmanager
+def _progress(title: str, log: Path) -> Iterator[None]:
+    """Says every PROGRESS_S during the block how much of a step is built, according to the last count in its log."""
+    started_s, ended = time.monotonic(), threading.Event()
+
+    def watch() -> None:
+        while not ended.wait(PROGRESS_S):
+            text = log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace") if log.exists() else ""
+            if counts := re.findall(r"^\[(\d+)/(\d+)\]", text, re.MULTILINE):
+                done, total = counts[-1]
+                say(f"  {title}: {done} of {total} parts built after {time.monotonic() - started_s:.0f} s")
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        watcher.join()
 
 
 def _stamp(step: Step) -> str:

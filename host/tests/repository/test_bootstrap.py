@@ -107,6 +107,27 @@ def test_a_second_set_up_waits_for_the_first_and_finds_its_steps_done(tmp_path, 
     assert len(ran) == 1
 
 
+def test_a_long_step_says_how_much_of_it_is_built(tmp_path, monkeypatch):
+    said, heard = [], threading.Event()
+
+    def say(line):
+        said.append(line)
+        if "built" in line:
+            heard.set()
+
+    def build(log):
+        log.write_text("[1/49] Building A\n[18/49] Building B\nwarning: [19/49] is no count\n")
+        assert heard.wait(60)
+
+    monkeypatch.setattr(bootstrap, "STAMPS", tmp_path)
+    monkeypatch.setattr(bootstrap, "PROGRESS_S", 0.01)
+    monkeypatch.setattr(bootstrap, "say", say)
+    bootstrap._run_lane([(bootstrap.Step("step", "a step", (), build), "mark")])
+    begins, counted, *_, ends = said
+    assert begins == "  a step ..." and ends.startswith("  a step: done in ")
+    assert counted.startswith("  a step: 18 of 49 parts built after ")
+
+
 def test_after_an_interruption_nothing_more_is_started(tmp_path, monkeypatch):
     monkeypatch.setattr(logged_commands, "_ENDED", threading.Event())
     logged_commands.end_running()
