@@ -148,7 +148,7 @@ def check_comparable(
     for groups in strata:
         everything = [run.settings for runs in groups for run in runs]
         of_groups = [disagreements([run.settings for run in runs], {RIG}) for runs in groups]
-        inside = {(one.group, one.key): one for found in of_groups for one in found}
+        inside = {(one.group, one.key): one for differences in of_groups for one in differences}
         between = {(one.group, one.key): one for one in disagreements(everything, explained)}
         indexes = {run.index for runs in groups for run in runs}
         declared = len(indexes) == 1 and None not in indexes and not is_change  # by the file of one campaign

@@ -14,18 +14,18 @@ def test_what_neighbours_say_of_all_kinds_together_is_believed_to_two_per_cent()
     known, _, true_j = fitted(wander_j=0.01, near_too_steep=1.1)
     assert known.energy_j[-1] == pytest.approx(true_j, rel=0.02)
     for seed in range(5):
-        found, _, true_j = fitted(wander_j=0.1, near_too_steep=1.02, seed=seed)
-        assert abs(found.energy_j[-1] - true_j) < 2 * found.standard_u_j[-1] < 0.15 * true_j
+        estimate, _, true_j = fitted(wander_j=0.1, near_too_steep=1.02, seed=seed)
+        assert abs(estimate.energy_j[-1] - true_j) < 2 * estimate.standard_u_j[-1] < 0.15 * true_j
     assert known.energy_j[1] / known.energy_j[0] == pytest.approx(3.0, rel=0.25)
 
 
 def test_columns_that_stray_are_in_the_interval_of_an_activity_that_hardly_goes_its_own_way():
     """The kinds draw one per cent as the activity goes, which no scatter shows: an error of many times its size."""
-    found, columns, _ = fitted(own_variation=0.01, strays=0.01)
+    estimate, columns, _ = fitted(own_variation=0.01, strays=0.01)
     true_j = 1e-3 * columns[:, 2].sum()
     at = NAMES.index("write_back")
-    error_j = abs(found.energy_j[at] - true_j)
-    assert 4 * found.scatter_u_j[at] < error_j < 2 * found.standard_u_j[at]
+    error_j = abs(estimate.energy_j[at] - true_j)
+    assert 4 * estimate.scatter_u_j[at] < error_j < 2 * estimate.standard_u_j[at]
     apart, *_ = fitted(strays=0.01)
     assert apart.simplified_u_j[at] < 0.01 * apart.energy_j[at]
 
@@ -47,67 +47,67 @@ def test_a_trace_with_little_or_nothing_in_it_breaks_nothing(each_j, noise_j):
     with np.errstate(all="raise"):
         sets = ColumnSets(
             *(
-                np.array(each)
-                for each in ([True, True], [True, False], [False, True], [True, False], [0.0, NEIGHBOURS_U])
+                np.array(values)
+                for values in ([True, True], [True, False], [False, True], [True, False], [0.0, NEIGHBOURS_U])
             )
         )
-        found = fit(columns, energy_j, group, sets, np.array([[1.0, 0.0], [1.0, 0.0]]))
-    assert np.all(np.isfinite(found.energy_j)) and np.all(np.isfinite(found.standard_u_j))
+        estimate = fit(columns, energy_j, group, sets, np.array([[1.0, 0.0], [1.0, 0.0]]))
+    assert np.all(np.isfinite(estimate.energy_j)) and np.all(np.isfinite(estimate.standard_u_j))
 
 
 def test_a_part_without_a_course_of_its_own_strays_from_none():
     """What rounding leaves of its course is no course."""
     for seed in range(20):
         with np.errstate(all="raise"):
-            found, *_ = fitted(steady=True, seed=seed)
-        assert np.all(np.isfinite(found.simplified_u_j)) and np.all(found.simplified_u_j >= 0.0)
+            estimate, *_ = fitted(steady=True, seed=seed)
+        assert np.all(np.isfinite(estimate.simplified_u_j)) and np.all(estimate.simplified_u_j >= 0.0)
 
 
 def test_the_width_alone_says_whether_a_part_is_told():
     assert not any(reasons(*fitted(own_variation=0.2)[:2]).values())
-    found, columns, _ = fitted(own_variation=0.001)
-    said = reasons(found, columns)
+    estimate, columns, _ = fitted(own_variation=0.001)
+    said = reasons(estimate, columns)
     assert said["write_back"].startswith("collinear: write_back always goes together with")
     assert said["read"] == "collinear: read always goes together with write_back"
 
 
 def test_an_interval_that_is_too_wide_says_what_is_known_and_how_long_would_tell():
-    found, columns, _ = fitted()
-    wide = replace(found, standard_u_j=found.energy_j * 0.2, scatter_u_j=found.energy_j * 0.2)
+    estimate, columns, _ = fitted()
+    wide = replace(estimate, standard_u_j=estimate.energy_j * 0.2, scatter_u_j=estimate.energy_j * 0.2)
     said = reasons(wide, columns)["read"]
     assert said.startswith(
-        f"interval too wide: read drew {found.energy_j[0]:.3g} ± {found.energy_j[0] / 2.5:.2g} J"
+        f"interval too wide: read drew {estimate.energy_j[0]:.3g} ± {estimate.energy_j[0] / 2.5:.2g} J"
     )
     assert said.endswith(" J; measure for about 300 s")
-    lasting = replace(wide, scatter_u_j=found.energy_j * 0.02)
+    lasting = replace(wide, scatter_u_j=estimate.energy_j * 0.02)
     assert "measure" not in reasons(lasting, columns)["read"]
 
 
 def test_rivals_that_disagree_widen_the_interval_as_bounds_do():
-    found, columns, _ = fitted()
+    estimate, columns, _ = fitted()
     apart_j = np.array([0.0, 0.0, 3.0, 0.0])
-    wide = found.with_bounds([found.energy_j + apart_j, found.energy_j - apart_j / 2])
+    wide = estimate.with_bounds([estimate.energy_j + apart_j, estimate.energy_j - apart_j / 2])
     assert wide.model_u_j[2] == pytest.approx(3.0 / np.sqrt(3.0))
-    assert wide.standard_u_j[2] == pytest.approx(np.hypot(found.standard_u_j[2], wide.model_u_j[2]))
-    assert found.with_bounds([]) is found
-    decided = replace(found, standard_u_j=found.energy_j.copy(), model_u_j=found.energy_j.copy())
+    assert wide.standard_u_j[2] == pytest.approx(np.hypot(estimate.standard_u_j[2], wide.model_u_j[2]))
+    assert estimate.with_bounds([]) is estimate
+    decided = replace(estimate, standard_u_j=estimate.energy_j.copy(), model_u_j=estimate.energy_j.copy())
     assert reasons(decided, columns)["write_back"].startswith(
         "known only from a model of the medium: write_back drew 0"
     )
 
 
 def test_what_one_of_two_parts_drew_is_shared_out_in_the_middle_of_what_can_be():
-    found, *_ = fitted()
-    moved = found.moved(2, 0, 0.0, 1.0)
-    assert moved.energy_j - found.energy_j == pytest.approx([0.5, 0.0, -0.5, 0.0])
+    estimate, *_ = fitted()
+    moved = estimate.moved(2, 0, 0.0, 1.0)
+    assert moved.energy_j - estimate.energy_j == pytest.approx([0.5, 0.0, -0.5, 0.0])
     assert moved.model_u_j[[0, 2]] == pytest.approx(1 / np.sqrt(12))
-    most = found.moved(2, 0, -1e9, 1e9)
+    most = estimate.moved(2, 0, -1e9, 1e9)
     assert most.energy_j[0] >= 0.0 and most.energy_j[2] >= 0.0
 
 
 def test_a_part_that_the_fit_leaves_at_nothing_is_not_found():
-    found, columns, _ = fitted()
-    nothing = replace(found, energy_j=found.energy_j * [1, 1, 0, 1])
+    estimate, columns, _ = fitted()
+    nothing = replace(estimate, energy_j=estimate.energy_j * [1, 1, 0, 1])
     assert reasons(nothing, columns)["write_back"].startswith("not found: write_back drew less than")
 
 

@@ -25,7 +25,7 @@ SEEDS = range(5)
 @pytest.fixture(scope="module")
 def held():
     return {
-        name: [each for seed in SEEDS for each in trial(name, seed)]
+        name: [figure for seed in SEEDS for figure in trial(name, seed)]
         for name in (
             "everything at random",
             "50/50, an update costs 3 reads",
@@ -35,74 +35,76 @@ def held():
 
 
 def test_most_intervals_hold_the_truth(held):
-    identified = [each for some in held.values() for each in some if each.identified]
+    identified = [figure for figures in held.values() for figure in figures if figure.identified]
     assert len(identified) > 60
-    assert np.mean([each.covered for each in identified]) > 0.8
+    assert np.mean([figure.covered for figure in identified]) > 0.8
 
 
 def test_kinds_of_known_cost_are_found_within_5_percent(held):
-    own = [
-        each
-        for each in held["50/50, an update costs 3 reads"]
-        if each.name in {"read", "update"} and each.identified
+    kinds = [
+        kind
+        for kind in held["50/50, an update costs 3 reads"]
+        if kind.name in {"read", "update"} and kind.identified
     ]
-    assert np.median([abs(each.error) for each in own]) < 0.02
-    assert np.mean([abs(each.error) <= 0.05 for each in own]) >= 0.8
+    assert np.median([abs(kind.error) for kind in kinds]) < 0.02
+    assert np.mean([abs(kind.error) <= 0.05 for kind in kinds]) >= 0.8
 
 
 def test_the_share_of_compaction_is_found_within_5_points(held):
-    own = [
-        each
-        for each in held["writes on two background threads"]
-        if each.name == "compaction" and each.identified
+    shares = [
+        share
+        for share in held["writes on two background threads"]
+        if share.name == "compaction" and share.identified
     ]
-    assert own
-    assert all(abs(each.found_j - each.true_j) <= 0.05 * each.whole_j for each in own)
+    assert shares
+    assert all(abs(share.found_j - share.true_j) <= 0.05 * share.whole_j for share in shares)
 
 
 @pytest.mark.slow
 def test_kinds_that_nothing_tells_apart_are_not_told():
     for seed in SEEDS:
-        own = [
-            each for each in trial("kinds that cannot be told apart", seed) if each.name in {"read", "update"}
+        kinds = [
+            kind for kind in trial("kinds that cannot be told apart", seed) if kind.name in {"read", "update"}
         ]
-        assert own and not any(each.identified for each in own)
+        assert kinds and not any(kind.identified for kind in kinds)
 
 
 def test_mix_blocks_tell_them_apart():
-    own = [each for each in trial("the same in mix blocks", 6) if each.name in {"read", "update"}]
-    assert all(each.identified for each in own) and max(abs(each.error) for each in own) < 0.1
+    kinds = [kind for kind in trial("the same in mix blocks", 6) if kind.name in {"read", "update"}]
+    assert all(kind.identified for kind in kinds) and max(abs(kind.error) for kind in kinds) < 0.1
 
 
 def test_parts_add_up_to_the_whole():
     for seed in (0, 3):
         made = experiment(seed, Choice(seconds=20.0))
-        found = attribute_runs([made.work])[0]
-        shares = [*found.operations.values(), *found.activities.values()]
-        assert sum(each.energy_j for each in shares) == pytest.approx(
+        attribution = attribute_runs([made.work])[0]
+        shares = [*attribution.operations.values(), *attribution.activities.values()]
+        assert sum(share.energy_j for share in shares) == pytest.approx(
             made.energies.marginal.energy.value, rel=1e-3
         )
-        own = found.operations if found.foreground.unidentified else {"all": found.foreground}
-        parts = [*own.values(), *found.activities.values()]
-        identified_j = sum(each.energy_j for each in parts if not each.unidentified)
-        assert identified_j + found.unseparated.energy_j == pytest.approx(
+        foreground = (
+            attribution.operations if attribution.foreground.unidentified else {"all": attribution.foreground}
+        )
+        parts = [*foreground.values(), *attribution.activities.values()]
+        identified_j = sum(part.energy_j for part in parts if not part.unidentified)
+        assert identified_j + attribution.unseparated.energy_j == pytest.approx(
             made.energies.marginal.energy.value, rel=1e-3
         )
 
 
 def test_what_is_not_told_goes_into_the_sum_of_what_cannot_be_told_apart():
     made = experiment(0, Choice(seconds=20.0))
-    found = attribute_runs([made.work])[0]
-    name = next(name for name, share in found.activities.items() if not share.unidentified)
-    untold = replace(found.activities[name], unidentified="too few windows")
-    hidden = replace(found, activities={**found.activities, name: untold})
-    moved_j = found.activities[name].energy_j
-    assert not found.activities[name].unidentified
+    attribution = attribute_runs([made.work])[0]
+    name = next(name for name, share in attribution.activities.items() if not share.unidentified)
+    untold = replace(attribution.activities[name], unidentified="too few windows")
+    hidden = replace(attribution, activities={**attribution.activities, name: untold})
+    moved_j = attribution.activities[name].energy_j
+    assert not attribution.activities[name].unidentified
     identified_j = sum(
-        each.energy_j for each in (hidden.foreground, *hidden.activities.values()) if not each.unidentified
+        part.energy_j for part in (hidden.foreground, *hidden.activities.values()) if not part.unidentified
     )
     assert identified_j + hidden.unseparated.energy_j == pytest.approx(hidden.whole.energy_j)
-    assert hidden.unseparated.energy_j - found.unseparated.energy_j == pytest.approx(
+    assert hidden.unseparated.energy_j - attribution.unseparated.energy_j == pytest.approx(
         moved_j, rel=0.05, abs=0.05
     )
 
@@ -126,7 +128,9 @@ def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_the
     [alone], (one, other) = attribute_runs(works[:1]), attribute_runs(works)
     assert one.foreground.unidentified == other.foreground.unidentified
     both_j = sum(
-        share.energy_j for each in (one, other) for share in (each.foreground, *each.activities.values())
+        share.energy_j
+        for attribution in (one, other)
+        for share in (attribution.foreground, *attribution.activities.values())
     )
     assert both_j == pytest.approx(one.whole.energy_j + other.whole.energy_j, rel=1e-3)
     assert one.operations["read"].standard_u_j < alone.operations["read"].standard_u_j
@@ -134,7 +138,7 @@ def test_repeats_together_tell_what_each_alone_does_not_and_add_up_to_all_of_the
 
 def test_a_short_run_tells_nothing():
     made = experiment(1, Choice(mix=(0.5, 0.5), seconds=0.3, slow_meter=True, engine="plain"))
-    reasons = [each.unidentified for each in attribute_runs([made.work])[0].operations.values()]
+    reasons = [share.unidentified for share in attribute_runs([made.work])[0].operations.values()]
     assert all(reasons), "nothing is told"
 
 

@@ -17,7 +17,7 @@ def best_by_trying_all(gram, moment, free):
         if chosen.size:
             x[chosen] = np.linalg.solve(gram[np.ix_(chosen, chosen)], moment[chosen])
         if np.all(x[~free] >= 0):
-            best = min(best, (float(x @ gram @ x - 2 * moment @ x), x), key=lambda each: each[0])
+            best = min(best, (float(x @ gram @ x - 2 * moment @ x), x), key=lambda candidate: candidate[0])
     return best[1]
 
 

@@ -22,8 +22,8 @@ SECOND = 1_000_000_000
 def deviance_of(energy_j, noise_j=0.0, rows_each=10):
     """Minus twice the logarithm of a likelihood, of windows that only the medium explains."""
 
-    def deviance(own):
-        rows = np.stack(own, axis=1)
+    def deviance(columns):
+        rows = np.stack(columns, axis=1)
         left = energy_j - rows @ np.linalg.lstsq(rows, energy_j, rcond=None)[0]
         return energy_j.size / rows_each * float(np.log(np.mean(left**2) + noise_j))
 
@@ -37,13 +37,13 @@ def writes_of(board_ns, written_bytes):
 
 def test_a_pause_that_lasts_shows_the_tail_and_one_that_is_cut_short_may():
     time_s = np.arange(0.0, 6.01, 0.1)
-    written = np.where(np.isin(np.arange(60), [10, 11, 17]), 10.0, 0.0)
-    quick = Transfers.of(written, 0.0 * written, time_s, 0.0)
+    written_bytes = np.where(np.isin(np.arange(60), [10, 11, 17]), 10.0, 0.0)
+    quick = Transfers.of(written_bytes, 0.0 * written_bytes, time_s, 0.0)
     held, rests = quick.tail_s(2.0, 1.0), quick.tail_s(2.0, 0.0)
     assert held[12:17].sum() == pytest.approx(0.5) and rests[12:17].sum() == 0.0
     assert held[18:].sum() == rests[18:].sum() == pytest.approx(2.0)
     assert held[:10].sum() == 0.0 and held[[10, 11, 17]].sum() == pytest.approx(0.3)
-    slow = Transfers.of(written, written / 200.0, time_s, 0.0)
+    slow = Transfers.of(written_bytes, written_bytes / 200.0, time_s, 0.0)
     assert slow.tail_s(2.0, 1.0)[[10, 11, 17]].sum() == pytest.approx(0.15), "busy half of the time"
 
 
@@ -69,9 +69,9 @@ def test_a_tail_is_as_sharp_as_the_counters_under_long_windows():
     sharp = np.diff(counters.at(stamps))
     tail = Transfers.of(sharp, sharp / 1e7, stamps * 1e-9, 0.1).tail_s(2.3, 1.0).reshape(-1, 10).sum(axis=1)
     energy_j = 1e-6 * sharp.reshape(-1, 10).sum(axis=1) + tail
-    found = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
-    assert found.tail_length_s == pytest.approx(2.3, rel=0.02)
-    assert found.tail_s == pytest.approx(tail, abs=0.05)
+    model = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j, 1e-9, 1)).best
+    assert model.tail_length_s == pytest.approx(2.3, rel=0.02)
+    assert model.tail_s == pytest.approx(tail, abs=0.05)
 
 
 def test_a_transfer_between_two_pauses_goes_at_the_medium_s_rate_in_the_middle():
@@ -87,20 +87,20 @@ def test_a_tail_follows_a_read_like_a_write(windows_s):
     reads_s, writes_s = np.sort(rng.uniform(1, 190, 40)), np.sort(rng.uniform(1, 190, 15))
     edges = (np.arange(0.0, 200.0, windows_s) * SECOND).astype(np.int64)
     stamps = np.arange(0, 2000) * SECOND // 10
-    written, read = (
+    written_bytes, read_bytes = (
         2e6 * np.searchsorted(writes_s, stamps * 1e-9),
         4096.0 * np.searchsorted(reads_s, stamps * 1e-9),
     )
-    counters = Counters(stamps, written, read, 0.0 * read)
+    counters = Counters(stamps, written_bytes, read_bytes, 0.0 * read_bytes)
     grid_s = np.arange(0.0, 200.0, 1e-3)
     last_s = np.sort(np.concatenate([reads_s, writes_s]))
     since_s = grid_s - last_s[np.maximum(np.searchsorted(last_s, grid_s) - 1, 0)]
     tail = np.append(0.0, np.cumsum(((since_s >= 0) & (since_s < 0.7)) * 1e-3))
     tail_s = np.diff(np.interp(edges * 1e-9, np.append(0.0, grid_s + 1e-3), tail))
     energy_j = 0.2 * tail_s + rng.normal(0, 1e-4, tail_s.size)
-    found = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j)).best
-    assert found.tail_length_s == pytest.approx(0.7, abs=0.03)
-    assert found.tail_s.sum() == pytest.approx(tail_s.sum(), rel=0.05)
+    model = medium_models([MediumRun.of(counters, edges)], deviance_of(energy_j)).best
+    assert model.tail_length_s == pytest.approx(0.7, abs=0.03)
+    assert model.tail_s.sum() == pytest.approx(tail_s.sum(), rel=0.05)
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,9 @@ def test_bytes_between_two_samples_are_placed_in_the_middle_unless_the_windows_t
     stamps = np.arange(0, 60 * SECOND, SECOND // 10)
     counters = writes_of(stamps, 1e6 * np.searchsorted(starts, stamps) + np.arange(stamps.size) * 1e5)
     ends = {"evenly": counters.at(edges), "work": counters.beside(edges, work)}
-    placed = {name: np.diff(each) for name, each in {**ends, "middle": sum(ends.values()) / 2}.items()}
+    placed = {
+        name: np.diff(total_bytes) for name, total_bytes in {**ends, "middle": sum(ends.values()) / 2}.items()
+    }
     energy_j = 1e-6 * placed[place] + np.random.default_rng(3).normal(0, noise_j, edges.size - 1)
     models = medium_models([MediumRun.of(counters, edges, {"work": work})], deviance_of(energy_j))
     assert models.best.written_bytes == pytest.approx(placed[place])
@@ -126,11 +128,11 @@ def test_a_tail_is_found_in_what_settle_shows():
     edges = np.arange(0, 30 * SECOND, SECOND // 50)
     stamps = np.arange(0, 30 * SECOND, SECOND // 10)
     counters = writes_of(stamps, np.clip(stamps * 1e-9, 0, 15) * 1e6)
-    written = np.diff(counters.at(edges))
-    tail_s = Transfers.of(written, written / 1e6, edges * 1e-9, 0.1).tail_s(3.0, 0.5)
-    noise_j = np.random.default_rng(2).normal(0, 2e-5, written.size)
+    written_bytes = np.diff(counters.at(edges))
+    tail_s = Transfers.of(written_bytes, written_bytes / 1e6, edges * 1e-9, 0.1).tail_s(3.0, 0.5)
+    noise_j = np.random.default_rng(2).normal(0, 2e-5, written_bytes.size)
     models = medium_models(
-        [MediumRun.of(counters, edges)], deviance_of(1e-6 * written + 0.2 * tail_s + noise_j)
+        [MediumRun.of(counters, edges)], deviance_of(1e-6 * written_bytes + 0.2 * tail_s + noise_j)
     )
     assert models.best.tail_length_s == pytest.approx(3.0, rel=0.02)
 
@@ -170,7 +172,7 @@ def attributed(medium, seed=3):
     kind = (np.repeat(rng.random(count // 500) < 0.5, 500) ^ (rng.random(count) < 0.2)).astype(np.uint8)
     length_s = np.where(kind == 1, 230e-6, 60e-6)
     finish_s = np.cumsum(length_s + rng.exponential(90e-6, count))
-    kind, length_s, finish_s = (each[finish_s < RUN_S] for each in (kind, length_s, finish_s))
+    kind, length_s, finish_s = (column[finish_s < RUN_S] for column in (kind, length_s, finish_s))
     begin_s, count = RUN_STARTS_S + finish_s - length_s, kind.size
     energy_j = np.array([*EACH_J.values()])[kind]
     grid_s = np.arange(RUN_STARTS_S, RUN_STARTS_S + RUN_S + 10.0, 1e-3)
@@ -178,15 +180,15 @@ def attributed(medium, seed=3):
     course = medium.course(grid_s, dirtied, np.zeros(0))
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
     true_j = {name: float(energy_j[kind == at].sum()) for at, name in enumerate(EACH_J)}
-    true_j |= {name: float(each.sum()) * 1e-3 for name, each in powers.items()}
+    true_j |= {name: float(power_w.sum()) * 1e-3 for name, power_w in powers.items()}
     known = Known(
         RUN_STARTS_S, RUN_STARTS_S + RUN_S, RUN_STARTS_S + RUN_S + 8.0, tuple(EACH_J), kind, begin_s, length_s,
         np.zeros(count, np.uint16), {}, False, (grid_s + 1e-3, course.written_bytes),
         [Steady(begin_s, begin_s + length_s, energy_j), *(Gridded(RUN_STARTS_S, 1e-3, w) for w in powers.values())],
         true_j,
     )  # fmt: skip
-    found = attribute_runs([watched(rng, KINDS[2], known).work])[0]
-    return true_j, {**found.operations, **found.activities}, found
+    attribution = attribute_runs([watched(rng, KINDS[2], known).work])[0]
+    return true_j, {**attribution.operations, **attribution.activities}, attribution
 
 
 @pytest.mark.parametrize("medium", [SSD, CARD, RARELY], ids=["ssd", "card", "rarely"])
@@ -198,15 +200,19 @@ def test_what_is_told_on_a_medium_with_a_tail_holds_the_truth(medium):
 
 
 def test_where_the_tail_goes_on_almost_throughout_it_is_not_taken_for_the_operations():
-    true_j, parts, found = attributed(SSD)
-    assert found.tail_length_s == pytest.approx(1.0, abs=0.15)
-    assert found.foreground.unidentified and parts["tail"].unidentified and parts["write_back"].unidentified
+    true_j, parts, attribution = attributed(SSD)
+    assert attribution.tail_length_s == pytest.approx(1.0, abs=0.15)
+    assert (
+        attribution.foreground.unidentified
+        and parts["tail"].unidentified
+        and parts["write_back"].unidentified
+    )
     for name in EACH_J:
         error_j = abs(parts[name].energy_j - true_j[name])
         assert error_j <= 2.5 * parts[name].standard_u_j
         assert parts[name].unidentified or error_j <= 2.0 * parts[name].standard_u_j
     of_medium_j = true_j["write_back"] + true_j["tail"]
-    assert found.unseparated.energy_j == pytest.approx(of_medium_j, rel=0.1)
+    assert attribution.unseparated.energy_j == pytest.approx(of_medium_j, rel=0.1)
 
 
 @pytest.mark.parametrize("medium", [CARD, RARELY], ids=["card", "rarely"])
@@ -228,5 +234,5 @@ def test_a_part_without_a_column_is_not_found_and_never_nothing():
         "write_back": "syncs waited for all bytes",
         "flush": "the engine reported no",
     }.items():
-        found = activity(name)(repeat)
-        assert isinstance(found, Missing) and found.reason.startswith(f"not found: {why}")
+        energy = activity(name)(repeat)
+        assert isinstance(energy, Missing) and energy.reason.startswith(f"not found: {why}")

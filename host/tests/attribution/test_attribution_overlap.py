@@ -18,7 +18,7 @@ spans = st.lists(
 
 
 def table(rows):
-    start, length, kind = (np.array(each) for each in zip(*sorted(rows), strict=True))
+    start, length, kind = (np.array(column) for column in zip(*sorted(rows), strict=True))
     count = len(rows)
     return OperationTable(
         start.astype(np.int64), length.astype(np.int64), kind.astype(np.uint8), np.zeros(count, np.uint16),
@@ -36,11 +36,11 @@ def test_seconds_of_intervals_are_those_of_a_look_at_each(rows):
     edges = np.array([0, 130, 131, 500, 900], np.int64)
     start = np.array([row[0] for row in rows], np.int64)
     end = start + np.array([row[1] for row in rows])
-    found = overlap_s(edges, start, end) * 1e9
+    overlap_ns = overlap_s(edges, start, end) * 1e9
     expected = [
         sum(inside(s, e, low, high) for s, e in zip(start, end, strict=True)) for low, high in pairwise(edges)
     ]
-    assert found == pytest.approx(expected, abs=1e-6)
+    assert overlap_ns == pytest.approx(expected, abs=1e-6)
 
 
 @settings(deadline=None)
@@ -50,12 +50,12 @@ def test_an_operation_across_an_edge_counts_on_both_sides_as_much_as_it_lasts_th
     count, busy_s = operations_in(edges, table(rows), EVER)
     for window, (low, high) in enumerate(pairwise(edges)):
         for kind in range(3):
-            own = [(s, max(length, 1)) for s, length, k in rows if k == kind]
-            parts = [inside(s, s + length, low, high) for s, length in own]
+            operations = [(s, max(length, 1)) for s, length, k in rows if k == kind]
+            parts = [inside(s, s + length, low, high) for s, length in operations]
             assert count[window, kind] == pytest.approx(
-                sum(part / length for part, (_, length) in zip(parts, own, strict=True)), abs=1e-6
+                sum(part / length for part, (_, length) in zip(parts, operations, strict=True)), abs=1e-6
             )
-            assert busy_s[window, kind] * 1e9 == pytest.approx(sum(parts), abs=1.1 * len(own))
+            assert busy_s[window, kind] * 1e9 == pytest.approx(sum(parts), abs=1.1 * len(operations))
 
 
 def test_operations_are_counted_the_same_a_few_at_a_time(monkeypatch):
@@ -70,7 +70,7 @@ def test_operations_are_counted_the_same_a_few_at_a_time(monkeypatch):
 
 
 def test_an_operation_that_waits_is_not_busy_all_the_while():
-    rows = [(10 * each, 9, 0) for each in range(1000)] + [(10_000, 50_000, 0)]
+    rows = [(start, 9, 0) for start in range(0, 10_000, 10)] + [(10_000, 50_000, 0)]
     waits = Waits.of(table(rows), 0.99)
     assert waits.longest_ns[0] == 27
     _, busy_s = operations_in(np.array([0, 30_000, 70_000]), table(rows), waits)
@@ -81,8 +81,8 @@ def test_an_operation_that_waits_is_not_busy_all_the_while():
 def test_merged_intervals_cover_the_same_times_without_overlap(stretches):
     start_ns = np.array([start for start, _ in stretches], np.int64)
     end_ns = start_ns + np.array([length for _, length in stretches], np.int64)
-    found = Intervals.of(start_ns, end_ns).merged
-    assert np.all(found.start_ns[1:] > found.end_ns[:-1])
+    merged = Intervals.of(start_ns, end_ns).merged
+    assert np.all(merged.start_ns[1:] > merged.end_ns[:-1])
     for start, end in zip(start_ns, end_ns, strict=True):
-        assert np.any((found.start_ns <= start) & (found.end_ns >= end))
-    assert (found.start_ns.min(), found.end_ns.max()) == (start_ns.min(), end_ns.max())
+        assert np.any((merged.start_ns <= start) & (merged.end_ns >= end))
+    assert (merged.start_ns.min(), merged.end_ns.max()) == (start_ns.min(), end_ns.max())

@@ -67,7 +67,7 @@ def test_neighbours_are_believed_where_the_client_does_not_wait_or_waits_at_rand
     assert missed(np.cumsum(np.random.default_rng(1).exponential(2e-3, 10_000))) < 0.03
 
 
-def told(strays):
+def energy_ratios(strays):
     """Energies of reads and updates over the true ones: 500 a second, whose energy lies around each of them."""
     rng = np.random.default_rng(1)
     begin_s = np.arange(20_000) * 2e-3 + rng.gamma(4.0, 10e-6, 20_000)
@@ -91,8 +91,8 @@ def told(strays):
 
 
 def test_far_windows_tell_what_all_kinds_of_a_paced_client_draw():
-    assert told(0.12) == pytest.approx([1.0, 1.0], abs=0.015)
+    assert energy_ratios(0.12) == pytest.approx([1.0, 1.0], abs=0.015)
 
 
 def test_neighbours_alone_would_tell_it_wrong():
-    assert np.abs(told(0.0) - 1.0).max() > 0.03
+    assert np.abs(energy_ratios(0.0) - 1.0).max() > 0.03

@@ -50,7 +50,7 @@ def test_a_window_is_ten_samples_and_eight_operations_at_least():
 
 
 def intervals(*pairs):
-    return Intervals.of(*(np.array(each, np.int64) * 1_000_000 for each in zip(*pairs, strict=True)))
+    return Intervals.of(*(np.array(times_ms, np.int64) * 1_000_000 for times_ms in zip(*pairs, strict=True)))
 
 
 WORK = {
@@ -63,7 +63,7 @@ WORK = {
 def test_seconds_of_a_sync_are_taken_from_the_work_that_waits_for_it():
     edges = np.array([0, 1000], np.int64) * 1_000_000
     two = background_s(edges, WORK, one_thread=False)
-    assert {name: float(each[0]) for name, each in two.items()} == pytest.approx(
+    assert {name: float(busy_s[0]) for name, busy_s in two.items()} == pytest.approx(
         {"compaction": 0.39, "flush": 0.09, "sync": 0.03}
     )
 
@@ -72,7 +72,7 @@ def test_on_one_thread_a_compaction_rests_while_it_flushes():
     edges = np.array([0, 1000], np.int64) * 1_000_000
     one = background_s(edges, WORK, one_thread=True)
     assert one["compaction"][0] == pytest.approx(0.34)
-    assert sum(float(each[0]) for each in one.values()) == pytest.approx(0.46)
+    assert sum(float(busy_s[0]) for busy_s in one.values()) == pytest.approx(0.46)
 
 
 def test_changes_leave_out_what_is_too_short_and_keep_the_longest():
@@ -109,11 +109,11 @@ def test_groups_are_neighbours_with_the_same_background_work():
     duration_s = np.full(640, 0.01)
     work = np.zeros(640)
     work[100:200] = 0.01
-    found = groups({"flush": work}, duration_s, np.arange(640) >= 600, np.arange(640) // 32)
-    of = found.near
+    group = groups({"flush": work}, duration_s, np.arange(640) >= 600, np.arange(640) // 32)
+    of = group.near
     assert of[99] != of[100] and of[199] != of[200] and of[599] != of[600]
-    assert of[104] == of[111] and found.lasted_s.sum() == pytest.approx(6.4)
-    assert found.settling.sum() >= 2
+    assert of[104] == of[111] and group.lasted_s.sum() == pytest.approx(6.4)
+    assert group.settling.sum() >= 2
 
 
 def test_stretches_begin_and_end_where_the_counters_were_read():

@@ -57,7 +57,7 @@ def one_write(syncs_ms=(), *, bytes_each=(0, 0, 50, 0, 0, 0, 0, 0, 0, 0)):
         np.zeros(11),
         np.zeros(11),
     )
-    starts, ends = (np.rint(np.array([each[at] for each in syncs_ms]) * MILLI) for at in (0, 1))
+    starts, ends = (np.rint(np.array([sync_ms[at] for sync_ms in syncs_ms]) * MILLI) for at in (0, 1))
     syncs = Intervals.of(starts.astype(np.int64), ends.astype(np.int64)) if syncs_ms else None
     return SensedMedium.of(storage_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, counters, syncs)
 
@@ -92,8 +92,8 @@ def test_a_medium_that_is_as_quick_as_seen_elsewhere_is_busy_for_less_of_a_sampl
 
 def test_without_counters_the_tail_may_be_all_or_nothing():
     power_w = np.full(1000, TAIL_W)
-    found = SensedMedium.of(storage_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, None, None)
-    assert found.tail_range_j == pytest.approx((0.0, TAIL_W))
+    medium = SensedMedium.of(storage_of(power_w), np.arange(0, 1001, 10) * MILLI, 0, None, None)
+    assert medium.tail_range_j == pytest.approx((0.0, TAIL_W))
 
 
 def test_what_is_waited_for_is_the_syncs_and_a_sample_that_its_edge_cuts_is_a_bound():
@@ -119,7 +119,7 @@ def test_parts_add_up_to_the_sensors_energy_and_hold_its_budget():
 def test_a_reference_that_both_sensors_have_in_common_does_not_set_their_scales_apart():
     board = marginal(10.0, {"reference": 0.1}, gain=0.1)
     same, other = marginal(2.0, {"reference": 0.02}, gain=0.02), marginal(2.0, {"another": 0.02}, gain=0.02)
-    of_board, of_same, of_other = (SensorBudget.of([each]) for each in (board, same, other))
+    of_board, of_same, of_other = (SensorBudget.of([energy]) for energy in (board, same, other))
     assert of_board.apart_u(of_same) == pytest.approx(0.0, abs=1e-9)
     assert of_board.apart_u(of_other) == pytest.approx(0.01 * math.sqrt(2))
     assert sum_of_sensors(board, same).standard_u_j == pytest.approx(0.12)
@@ -138,14 +138,14 @@ def known_work():
     kind = (np.repeat(rng.random(count // 500) < 0.5, 500) ^ (rng.random(count) < 0.2)).astype(np.uint8)
     length_s = np.where(kind == 1, 230e-6, 60e-6)
     finish_s = np.cumsum(length_s + rng.exponential(90e-6, count))
-    kind, length_s, finish_s = (each[finish_s < RUN_S] for each in (kind, length_s, finish_s))
+    kind, length_s, finish_s = (column[finish_s < RUN_S] for column in (kind, length_s, finish_s))
     begin_s, energy_j = RUN_STARTS_S + finish_s - length_s, np.array([*EACH_J.values()])[kind]
     grid_s = np.arange(RUN_STARTS_S, RUN_STARTS_S + RUN_S + 10.0, 1e-3)
     course = SSD.course(grid_s, np.clip((grid_s - RUN_STARTS_S) / RUN_S, 0.0, 1.0) * 40e6, np.zeros(0))
     powers = {"write_back": course.write_back_w, "tail": course.tail_w}
     true_j = {name: float(energy_j[kind == at].sum()) for at, name in enumerate(EACH_J)}
-    true_j |= {name: float(each.sum()) * 1e-3 for name, each in powers.items()}
-    medium = [Gridded(RUN_STARTS_S, 1e-3, each) for each in powers.values()]
+    true_j |= {name: float(power_w.sum()) * 1e-3 for name, power_w in powers.items()}
+    medium = [Gridded(RUN_STARTS_S, 1e-3, power_w) for power_w in powers.values()]
     known = Known(
         RUN_STARTS_S, RUN_STARTS_S + RUN_S, RUN_STARTS_S + RUN_S + 8.0, tuple(EACH_J), kind, begin_s, length_s,
         np.zeros(kind.size, np.uint16), {}, False, (grid_s + 1e-3, course.written_bytes),
@@ -173,39 +173,46 @@ def work(request):
 
 def test_foreground_is_told_beside_a_tail_that_goes_on_almost_throughout(work):
     seen, true_j = work
-    found = attribute_runs([seen])[0]
-    for name, share in {**found.operations, **found.activities}.items():
+    attribution = attribute_runs([seen])[0]
+    for name, share in {**attribution.operations, **attribution.activities}.items():
         assert abs(share.energy_j - true_j[name]) <= 2.5 * share.standard_u_j, name
-    assert not found.foreground.unidentified
+    assert not attribution.foreground.unidentified
     if seen.storage.of_board:
         assert attribute_runs([replace(seen, storage=None)])[0].foreground.unidentified, "one sensor cannot"
 
 
 def test_parts_add_up_to_the_whole_and_the_mediums_energy_is_the_sensors(work):
     seen, true_j = work
-    found = attribute_runs([seen])[0]
-    assert abs(found.whole.energy_j - sum(true_j.values())) <= 3 * found.whole.standard_u_j
-    parts = [found.foreground, *found.activities.values()]
-    assert sum(each.energy_j for each in parts) == pytest.approx(found.whole.energy_j, rel=1e-3)
-    assert found.alone.energy_j == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
-    assert found.alone.standard_u_j == pytest.approx(seen.storage.marginal().budget.standard_u, rel=1e-6)
-    drawn_j = sum(each.sum() for each in found.course.energy_j.values())
-    assert drawn_j == pytest.approx(found.course.measured_j.sum(), rel=1e-3)
+    attribution = attribute_runs([seen])[0]
+    assert abs(attribution.whole.energy_j - sum(true_j.values())) <= 3 * attribution.whole.standard_u_j
+    parts = [attribution.foreground, *attribution.activities.values()]
+    assert sum(part.energy_j for part in parts) == pytest.approx(attribution.whole.energy_j, rel=1e-3)
+    assert attribution.alone.energy_j == pytest.approx(seen.storage.marginal().energy.value, rel=1e-9)
+    assert attribution.alone.standard_u_j == pytest.approx(
+        seen.storage.marginal().budget.standard_u, rel=1e-6
+    )
+    drawn_j = sum(part_j.sum() for part_j in attribution.course.energy_j.values())
+    assert drawn_j == pytest.approx(attribution.course.measured_j.sum(), rel=1e-3)
 
 
 def test_what_is_caused_later_is_known_though_write_back_and_tail_are_not_told_apart(work):
-    found = attribute_runs([work[0]])[0]
-    untold = {name: replace(each, unidentified="by when") for name, each in found.activities.items()}
-    later = _later(replace(found, activities=untold))
-    assert later.value == pytest.approx(found.alone.energy_j)
-    assert isinstance(_later(replace(found, activities=untold, alone=None)), Missing)
+    attribution = attribute_runs([work[0]])[0]
+    untold = {name: replace(share, unidentified="by when") for name, share in attribution.activities.items()}
+    later = _later(replace(attribution, activities=untold))
+    assert later.value == pytest.approx(attribution.alone.energy_j)
+    assert isinstance(_later(replace(attribution, activities=untold, alone=None)), Missing)
 
 
 @pytest.mark.slow
 def test_repeats_of_which_one_lacks_the_sensor_are_attributed_without_it(work):
     seen, _ = work
-    assert [each.alone for each in attribute_runs([seen, replace(seen, storage=None)])] == [None, None]
+    assert [attribution.alone for attribution in attribute_runs([seen, replace(seen, storage=None)])] == [
+        None,
+        None,
+    ]
     both = attribute_runs([seen, seen])
-    assert all(each.alone for each in both)
-    reasons = [{name: share.unidentified for name, share in each.activities.items()} for each in both]
+    assert all(attribution.alone for attribution in both)
+    reasons = [
+        {name: share.unidentified for name, share in attribution.activities.items()} for attribution in both
+    ]
     assert reasons[0] == reasons[1], "told in all repeats or in none"
