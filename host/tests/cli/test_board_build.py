@@ -43,5 +43,6 @@ def test_this_computer_needs_one_for_mongodb_alone(rig):
 def test_nothing_is_built_where_nothing_will_be_measured(rig):
     assert needed("--device", "rpi4", "--simulate", *rig) == ""
     assert needed("--device", "rpi4", "--dry-run", *rig) == ""
-    assert needed("--device", "rpi9", *rig) == ""
     assert needed("--device", "rpi4", "--rig", "/nowhere/rig.toml") == ""
+    with pytest.raises(SystemExit):  # an unknown board is refused before set-up
+        needed("--device", "rpi9", *rig)

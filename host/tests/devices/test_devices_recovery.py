@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -100,7 +101,10 @@ def test_a_medium_that_cannot_be_searched_is_named(medium, tmp_path, monkeypatch
         assert restore(tmp_path, medium)[1] == [
             f"NOT looked at: {medium.path} is not mounted, and mounting it needs root rights"
         ]
-    subprocess.run(["wipefs", "-q", "-a", medium.device], check=True)
+    while subprocess.run(["wipefs", "-q", "-a", medium.device], check=False).returncode:
+        time.sleep(
+            0.1
+        )  # a mount namespace that another test has just made keeps the device busy for a moment
     [line] = restore(tmp_path, medium)[1]
     assert line.startswith(f"NOT looked at: {medium.path} is not mounted: ")
     assert not Path(medium.path).exists()
