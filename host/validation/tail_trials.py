@@ -7,8 +7,9 @@ The times of a real engine's operations and activities come from a record. Each 
 a medium that follows the state machine of docs/method/attribution.md: tail power from 0 to 1 W, length from 0.05 to
 5 s. With --storage-sensor the estimate has a second trace, from a sensor in the medium's supply with its own idle,
 clock and errors. With --late the tail begins only half a second after the last write; the estimate without that sensor
-does not assume such a medium. With --reads the run also reads pages from the medium, each followed by a tail. The
-estimate sees the traces and the record, never the powers.
+does not assume such a medium. With --reads the run also reads pages from the medium, each followed by a tail. With
+--wake every operation that waited costs the same additional work. The estimate sees the traces and the record, never
+the powers.
 """
 
 from __future__ import annotations

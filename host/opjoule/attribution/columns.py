@@ -188,7 +188,7 @@ class PartColumns:
 
         `part`: additional part of the energy, from -1 to 1. The sums of the columns stay the same.
         """
-        more = part * (self.longer_s != 0.0)
+        more = part * (self.longer_s != 0.0)  # runs in which few operations wait stay as they are
         of_kind = {
             name: np.stack([count + more * far, near, far], axis=1)
             for name, (count, near, far) in ((name, columns.T) for name, columns in self.of_kind.items())

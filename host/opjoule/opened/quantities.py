@@ -80,7 +80,7 @@ def quantity(result: Mapping[str, Any], path: str) -> Quantity:
 
 
 def by_kind(result: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
-    """The figures of each kind of operation in result.json; empty if there is no such group, or if it is missing."""
+    """Figures of each kind of operation in result.json; empty if the record has none, or withholds all of them."""
     entries = result.get("by_operation") or {}
     return {} if is_quantity(entries) else entries
 

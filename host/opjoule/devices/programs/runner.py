@@ -50,14 +50,12 @@ class OperationStream:
                 )
             self._programs.append(maker)
             assert maker.stdout
-            with (
-                maker.stdout as made
-            ):  # the carrier has its own end: when it ends, the generator has no reader
-                self._programs.append(
-                    subprocess.Popen(
-                        carrier, stdin=made, stdout=nothing, stderr=nothing, start_new_session=True
-                    )
+            # Closed here, the pipe is the carrier's alone: when the carrier ends, the generator has no reader.
+            with maker.stdout as made:
+                carrying = subprocess.Popen(
+                    carrier, stdin=made, stdout=nothing, stderr=nothing, start_new_session=True
                 )
+            self._programs.append(carrying)
         except OSError as error:
             self.stop()
             raise RigFault(f"cannot start {error.filename or command[0]}: {error.strerror}") from error
