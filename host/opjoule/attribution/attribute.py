@@ -69,12 +69,13 @@ def attribute_runs(works: Sequence[Work]) -> list[Attribution]:
         seen_j = energies_of(PartColumns.joined(seen).with_medium(media.best)) if operations_seen else None
         fitted = first.result()
     whole, *by_run = [
-        _split(_with_rivals(fit, media, [rival[at] for rival in rivals_j]), columns, media.best, windows)
+        _split(
+            _with_rivals(fit, media, [rival[at] for rival in rivals_j], [wait[at] for wait in waits_j]),
+            columns,
+            media.best,
+            windows,
+        )
         for at, (fit, windows) in enumerate(zip(fitted, all_and_each(len(above_j), windows_of), strict=True))
-    ]
-    whole, *by_run = [
-        fit.with_bounds([rival[at] for rival in waits_j], of_medium=False)
-        for at, fit in enumerate([whole, *by_run])
     ]
     budget = _budget(works, float(above_j.sum()))
     if budget.taken:
@@ -178,13 +179,20 @@ def _course(columns: PartColumns, matrix: Float64Array, fit: Fit, run: RunWindow
     )
 
 
-def _with_rivals(fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array]) -> Fit:
-    """Fit of the best model of the medium, with the disagreement of its rivals, by assumption."""
+def _with_rivals(
+    fit: Fit, media: MediumModels, rivals_j: Sequence[Float64Array], waits_j: Sequence[Float64Array]
+) -> Fit:
+    """Fit of the best model, with the disagreement of its rivals, by assumption.
+
+    Args:
+        rivals_j: energies with another model of the medium, in the order of `media`, shape (q,) each.
+        waits_j: energies with the least and the greatest cost of a wait, shape (q,) each; empty if few wait.
+    """
     left = iter(rivals_j)
     alike, placed, held = (
         list(islice(left, len(models))) for models in (media.alike, media.placed, media.held)
     )
-    return fit.with_spread(alike).with_bounds(placed).with_bounds(held)
+    return fit.with_spread(alike).with_bounds(placed).with_bounds(held).with_bounds(waits_j, of_medium=False)
 
 
 def _split(fit: Fit, columns: PartColumns, medium: MediumColumns, windows: slice) -> Fit:
