@@ -8,8 +8,12 @@ import subprocess
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import this_computer
 from logged_commands import SetupError, logged, say
 from plain_folder import ROOT
+
+ELSEWHERE = frozenset({"python3-venv", "openssh-client"})
+"""Packages that other systems need not install: venv is a part of Python there, and a board's connection names ssh."""
 
 
 def packages(section: str) -> list[tuple[str, str]]:
@@ -60,15 +64,15 @@ def install_named(names: Sequence[str], why: str, log: Path, rows: Sequence[str]
     """
     if os.environ.get("OPJOULE_SKIP_PACKAGES") == "1":
         return
-    if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
-        listed = "\n".join(f"    {row}" for row in rows or names)
-        raise SetupError(
-            f"This system has no apt-get.\n{why}\n{listed}\n"
-            "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
-        )
+    if reason := this_computer.without_packages():
+        if ELSEWHERE.issuperset(names):
+            return
+        raise SetupError(reason)
     missing = _not_installed(names)
     if not missing:
         return
+    for remark in this_computer.remarks():
+        say(f"    {remark}")
     say(f"    {len(missing)} to install: {' '.join(missing)}")
     prefix: list[str] = []
     if os.geteuid() != 0:
