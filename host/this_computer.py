@@ -16,7 +16,7 @@ OS_RELEASE = Path("/etc/os-release")
 KERNEL = Path("/proc/sys/kernel/osrelease")
 TESTED_SYSTEMS = "Debian 12, Debian 13 or Raspberry Pi OS"
 _NEEDS = f"measuring, also on the simulated rig, needs {TESTED_SYSTEMS}"
-_INSTALLED = "'pip install .', then 'opjoule runs', 'opjoule compare', or opjoule.open_run in Python"
+_INSTALLED = "'pip install .' (in a venv), then 'opjoule runs' or opjoule.open_run"
 _ELSEWHERE = {
     "Windows": "; in WSL, 'wsl --install -d Debian' makes one",
     "Darwin": ", for example in a virtual machine",
@@ -60,9 +60,9 @@ def without_packages(os_release: Path = OS_RELEASE) -> str:
     if not kinds.isdisjoint(TESTED) and shutil.which("apt-get") and shutil.which("dpkg-query"):
         return ""
     return (
-        f"this is {system_name(os_release)}, without Debian's packages: {_NEEDS}. Here host/runs.py, host/compare.py, "
-        f"host/view.py and host/measure.py report run, or {_INSTALLED}. To try it all the same, install the "
-        "counterparts of host/packages.txt and set OPJOULE_SKIP_PACKAGES=1"
+        f"this is {system_name(os_release)}, without Debian's packages: {_NEEDS}. The analysis runs here: host/runs.py, "
+        f"host/compare.py, host/view.py; or {_INSTALLED}. With the counterparts of host/packages.txt installed by hand, "
+        "OPJOULE_SKIP_PACKAGES=1 tries the rest"
     )
 
 
