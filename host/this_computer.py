@@ -60,9 +60,9 @@ def without_packages(os_release: Path = OS_RELEASE) -> str:
     if not kinds.isdisjoint(TESTED) and shutil.which("apt-get") and shutil.which("dpkg-query"):
         return ""
     return (
-        f"this is {system_name(os_release)}, without Debian's packages: {_NEEDS}. The analysis runs here: host/runs.py, "
-        f"host/compare.py, host/view.py; or {_INSTALLED}. With the counterparts of host/packages.txt installed by hand, "
-        "OPJOULE_SKIP_PACKAGES=1 tries the rest"
+        f"this is {system_name(os_release)}, without Debian's packages: {_NEEDS}. The analysis runs here: "
+        f"host/runs.py, host/compare.py, host/view.py; or {_INSTALLED}. With the counterparts of host/packages.txt "
+        "installed by hand, OPJOULE_SKIP_PACKAGES=1 tries the rest"
     )
 
 
