@@ -6,10 +6,12 @@ if ! command -v python3 >/dev/null 2>&1; then
   trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
   command -v apt-get >/dev/null 2>&1 ||
     { echo "$name: install Python 3.11 or later; measuring needs Debian 12, Debian 13 or Raspberry Pi OS" >&2; exit 1; }
-  echo "python3 is missing: installing it ..." >&2
   as_root=""; [ "$(id -u)" = 0 ] || as_root="sudo"
+  [ -z "$as_root" ] || command -v sudo >/dev/null 2>&1 ||
+    { echo "$name: python3 is missing, and there is no sudo: as root run apt-get install python3" >&2; exit 1; }
+  echo "python3 is missing: installing it ..." >&2
   { $as_root apt-get update -qq && $as_root apt-get install -qq -y --no-install-recommends python3; } >/dev/null ||
-    { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
+    { echo "$name: apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
   trap - HUP INT TERM
 fi
 # A Ctrl-C is blocked until Python can handle it (env of coreutils 8.31; other versions lack the option). sh does not

@@ -155,14 +155,28 @@ def test_the_tests_ask_first_too():
 
 
 @pytest.mark.parametrize("launcher", ["host/measure.py", "test"])
-def test_without_python_and_apt_the_shell_says_it(tmp_path, launcher):
-    for name in ("dirname", "id", "env", "sh"):
+@pytest.mark.parametrize(
+    ("has_apt", "user", "words"),
+    [
+        (False, 0, "install Python 3.11 or later"),
+        (True, 1000, "python3 is missing, and there is no sudo: as root run apt-get install python3"),
+        (True, 0, "apt-get could not install python3: install it by hand, then start again"),
+    ],
+)
+def test_where_python_cannot_be_installed_the_shell_says_why(tmp_path, launcher, has_apt, user, words):
+    for name in ("dirname", "env", "sh"):
         (tmp_path / name).symlink_to(shutil.which(name))
+    programs = {"id": f"echo {user}"} | ({"apt-get": "exit 100"} if has_apt else {})
+    for name, line in programs.items():
+        (tmp_path / name).write_text(f"#!{shutil.which('sh')}\n{line}\n")
+        (tmp_path / name).chmod(0o755)
     ended = subprocess.run(
         ["sh", ROOT / launcher], env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    [line] = ended.stderr.splitlines()
-    assert ended.returncode == 1 and "install Python 3.11 or later" in line and "Debian 12, Debian 13" in line
+    *before, line = ended.stderr.splitlines()
+    name = "./test" if launcher == "test" else "measure.py"
+    assert ended.returncode == 1 and line.startswith(f"{name}: {words}")
+    assert before == (["python3 is missing: installing it ..."] if has_apt and not user else [])
 
 
 @pytest.fixture
