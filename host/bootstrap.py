@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import this_computer
 from logged_commands import SetupError, end_running, logged, say
 from opjoule.cli.command import Needs
 from plain_folder import ROOT, plain
@@ -245,6 +246,8 @@ def set_up(needs: Needs) -> None:
         raise SetupError("OpJoule needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
     if not _todo(needs):
         return
+    if reason := this_computer.unusable(ROOT):
+        raise SetupError(reason)
     STAMPS.mkdir(parents=True, exist_ok=True)
     with _alone():
         if todo := _todo(needs):  # another set-up may have done it meanwhile

@@ -4,6 +4,7 @@ An old Python reads this first: only the standard library, and only what Python 
 with status 1 and the line if nothing of a clone runs here: `this_computer.py NAME`, the program's name in the line.
 """
 
+import os
 import platform
 import shutil
 import sys
@@ -64,6 +65,17 @@ def without_packages(os_release: Path = OS_RELEASE) -> str:
         f"host/runs.py, host/compare.py, host/view.py; or {_INSTALLED}. With the counterparts of host/packages.txt "
         "installed by hand, OPJOULE_SKIP_PACKAGES=1 tries the rest"
     )
+
+
+def unusable(folder: Path) -> str:
+    """Why programs cannot be built and started in a folder, in one line; empty if they can."""
+    if not os.access(str(folder), os.W_OK):
+        return (
+            f"{folder} cannot be written by this user: set-up builds there; clone into a folder of your own"
+        )
+    if os.statvfs(str(folder)).f_flag & os.ST_NOEXEC:
+        return f"{folder} is mounted noexec: what is built there cannot be started; move the clone to another disk"
+    return ""
 
 
 def remarks(os_release: Path = OS_RELEASE, kernel: Path = KERNEL) -> "list[str]":

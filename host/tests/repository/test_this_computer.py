@@ -7,7 +7,9 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import bootstrap
 import pytest
 import system_packages
 import this_computer
@@ -177,6 +179,22 @@ def test_where_python_cannot_be_installed_the_shell_says_why(tmp_path, launcher,
     name = "./test" if launcher == "test" else "measure.py"
     assert ended.returncode == 1 and line.startswith(f"{name}: {words}")
     assert before == (["python3 is missing: installing it ..."] if has_apt and not user else [])
+
+
+def test_a_clone_on_a_noexec_or_foreign_folder_is_refused_before_anything_is_installed(tmp_path, monkeypatch):
+    monkeypatch.setattr(bootstrap, "STAMPS", tmp_path / "setup")
+    monkeypatch.setattr(bootstrap, "BUILD", tmp_path)
+    monkeypatch.setattr(bootstrap, "_run", lambda todo: pytest.fail("set-up began"))
+    assert this_computer.unusable(tmp_path) == ""
+    flags = SimpleNamespace(f_flag=os.ST_NOEXEC | os.ST_NOSUID)
+    with monkeypatch.context() as patch:
+        patch.setattr(this_computer.os, "statvfs", lambda folder: flags)
+        with pytest.raises(SetupError, match=f"{ROOT} is mounted noexec"):
+            bootstrap.set_up(bootstrap.Needs())
+    monkeypatch.setattr(this_computer.os, "access", lambda folder, mode: False)
+    with pytest.raises(SetupError, match=f"{ROOT} cannot be written by this user"):
+        bootstrap.set_up(bootstrap.Needs())
+    assert not (tmp_path / "setup").exists()
 
 
 @pytest.fixture
