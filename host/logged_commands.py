@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +12,23 @@ from plain_folder import ROOT
 
 _RUNNING: set[subprocess.Popen[bytes]] = set()
 _ENDED = threading.Event()
+_UNREACHED = (
+    r"Temporary failure (?:resolving|in name resolution)|Could not (?:resolve|connect)|Unable to connect|"
+    r"Network is unreachable|No route to host|Name or service not known|Failed to establish a new connection|"
+    r"dns error|UnknownHost|Unknown host|[Cc]onnection (?:timed out|refused)"
+)
+"""What apt, pip, uv and Maven say where they do not reach an address."""
+_ABSENT = r"Unable to locate package|has no installation candidate"
+"""What apt says of a package if its lists are empty, as when its update has reached nothing."""
+_REASONS = (
+    (r"No space left on device|Disk quota exceeded|not enough free space", "a disk is full: free some space"),
+    (r"[Cc]ertificate.verify.failed|CERTIFICATE_VERIFY_FAILED|invalid peer certificate|certificate is NOT trusted",
+     "a certificate is not trusted: behind a proxy of your own give pip its certificate (PIP_CERT, SSL_CERT_FILE)"),
+    (r"Killed signal terminated|virtual memory exhausted|Cannot allocate memory|out of memory allocating",
+     "not enough memory for a compiler: close other programs, or add swap"),
+    (r"Read-only file system", "a file system is read-only: make it writable, or clone to another place"),
+)  # fmt: skip
+"""What programs say -> what is the matter, and what to do."""
 
 
 class SetupError(Exception):
@@ -37,7 +55,13 @@ def logged(command: list[str], log: Path) -> None:
     with log.open("ab") as sink:
         sink.write(("$ " + " ".join(command) + "\n").encode())
         sink.flush()
-        running = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, cwd=ROOT)
+        begin = sink.tell()
+        try:
+            running = subprocess.Popen(command, stdout=sink, stderr=subprocess.STDOUT, cwd=ROOT)
+        except FileNotFoundError:
+            raise SetupError(
+                f"{command[0]} is not installed (host/packages.txt lists what is needed)"
+            ) from None
         _RUNNING.add(running)
         try:
             status = running.wait()
@@ -50,10 +74,29 @@ def logged(command: list[str], log: Path) -> None:
     if status != 0 and _ENDED.is_set():
         raise Interrupted("set-up was interrupted")
     if status != 0:
+        if reason := reason_in(log, begin):
+            raise SetupError(f"{reason} (the whole output is in {log})")
         tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
         raise SetupError(
             f"This command failed (its whole output is in {log}):\n  {' '.join(command)}\n{tail}"
         )
+
+
+def reason_in(log: Path, begin: int) -> str:
+    """What the output of the last command in a log says is the matter; empty if it is something else.
+
+    Args:
+        begin: byte of the log at which that output begins. Commands before it may tell why apt knows no package.
+    """
+    text = log.read_bytes()
+    said, before = (part.decode(errors="replace") for part in (text[begin:], text[:begin]))
+    unreached = re.search(_UNREACHED, said) or (re.search(_ABSENT, said) and re.search(_UNREACHED, before))
+    if unreached:
+        return (
+            f"there is no way to the network ({unreached[0]}): check the connection, or name a mirror or proxy in "
+            "the settings of apt and pip"
+        )
+    return next((reason for pattern, reason in _REASONS if re.search(pattern, said)), "")
 
 
 def end_running() -> None:
