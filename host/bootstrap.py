@@ -25,18 +25,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import this_computer
 from environment import VENV, VENV_PYTHON, environment_works, fill_environment, package_paths, packages_folder
 from loader_build import LOADER, TESTS, build_loader, cmake_build, engines, note_failures
 from logged_commands import SetupError, end_running, logged, say
 from memory import jobs_at_once
 from opjoule.cli.command import Needs
 from plain_folder import ROOT
-from system_packages import install_named, install_sections, names, skips_packages
+from system_packages import install_named, install_sections, names, needs_none
 from toolchain import AVR_COMPILERS, COMPILERS, file_state, made_with, package_versions, replace_text
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
-OLDEST_PYTHON = (3, 11)
 PROGRESS_S = 20.0
 LOG_TAIL_BYTES = 4096
 """End of a step's log that is searched for the last count of Ninja."""
@@ -165,20 +165,19 @@ def _packages_step(needs: Needs) -> Step:
 
 
 def _study_packages_step(wanted: tuple[str, ...]) -> Step:
-    why = "The study needs these packages; --only leaves out their systems:"
     return Step(
         "packages-of-study",
         "system packages for the study",
         (),
-        without_wants(partial(install_named, wanted, why)),
+        without_wants(partial(install_named, wanted)),
         lane="packages",
         done=lambda: are_installed(wanted),
     )
 
 
 def are_installed(wanted: Iterable[str]) -> bool:
-    """Whether all of these packages are installed, or the user says so."""
-    return skips_packages() or all(package_versions(wanted).values())
+    """Whether all of these packages are installed, or this computer needs none of them."""
+    return needs_none(wanted) or all(package_versions(wanted).values())
 
 
 def _environment_step(pins: str) -> Step:
@@ -282,10 +281,10 @@ def set_up(needs: Needs) -> None:
 
     Raises: SetupError: a step failed; the text names the packages to install or the log.
     """
-    if sys.version_info < OLDEST_PYTHON:
-        raise SetupError("OpJoule needs Python 3.11 or later; this is " + sys.version.split()[0] + ".")
     if not _todo(needs):
         return
+    if reason := this_computer.unusable(ROOT):
+        raise SetupError(reason)
     STAMPS.mkdir(parents=True, exist_ok=True)
     with _alone():
         if todo := _todo(needs):  # another set-up may have done it meanwhile

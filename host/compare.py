@@ -5,7 +5,10 @@ import os
 import sys
 from pathlib import Path
 
+import this_computer
+
 MEASURE = Path(__file__).resolve().parent / "measure.py"
 
 if __name__ == "__main__":
+    this_computer.end_if_unable()
     os.execv(MEASURE, [str(MEASURE), "compare", *sys.argv[1:]])

@@ -4,11 +4,14 @@
 if ! command -v python3 >/dev/null 2>&1; then
   name=measure.py; [ -f "${0%/*}/${1:-}.py" ] && name="$1.py" # as in opjoule/scripts.py
   trap 'echo "$name: interrupted before anything was done" >&2; exit 130' HUP INT TERM
-  echo "python3 is missing: installing it ..." >&2
-  command -v apt-get >/dev/null 2>&1 || { echo "install Python 3.11 or later, then start again" >&2; exit 1; }
+  command -v apt-get >/dev/null 2>&1 ||
+    { echo "$name: install Python 3.11 or later; measuring needs Debian 12, Debian 13 or Raspberry Pi OS" >&2; exit 1; }
   as_root=""; [ "$(id -u)" = 0 ] || as_root="sudo"
+  [ -z "$as_root" ] || command -v sudo >/dev/null 2>&1 ||
+    { echo "$name: python3 is missing, and there is no sudo: as root run apt-get install python3" >&2; exit 1; }
+  echo "python3 is missing: installing it ..." >&2
   { $as_root apt-get update -qq && $as_root apt-get install -qq -y --no-install-recommends python3; } >/dev/null ||
-    { echo "apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
+    { echo "$name: apt-get could not install python3: install it by hand, then start again" >&2; exit 1; }
   trap - HUP INT TERM
 fi
 # A Ctrl-C is blocked until Python can handle it (env of coreutils 8.31; other versions lack the option). sh does not
@@ -22,15 +25,20 @@ exec $blocked python3 "$0" "$@"
 import signal
 
 # Signals are blocked until they can be handled: here, and again in opjoule.cli.start.
-signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
+if hasattr(signal, "pthread_sigmask"):  # Windows has none
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGHUP, signal.SIGINT, signal.SIGTERM))
 
-import os  # noqa: E402  # signals first
-import sys  # noqa: E402
-from pathlib import Path  # noqa: E402
+import os  # signals first
+import sys
+from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-import bootstrap  # noqa: E402  # the path is set above
+import this_computer  # the path is set above
+
+this_computer.end_if_unable()
+
+import bootstrap  # noqa: E402  # what Debian's Python alone has comes from here on
 from opjoule.cli import commands  # noqa: E402
 from opjoule.cli.command import hand_over  # noqa: E402
 from opjoule.cli.failures import answer_with, hold_back, interrupt  # noqa: E402

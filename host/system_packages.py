@@ -5,43 +5,43 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import this_computer
 from logged_commands import Interrupted, SetupError, logged, say
 from plain_folder import ROOT
 
 LOCK_LIMIT_S = 600
 """How long to wait for another apt, such as the daily update of a computer that has just been started."""
-
-
-def packages(*sections: str) -> list[tuple[str, str]]:
-    """(name, reason) of every Debian package in these sections of host/packages.txt, each once."""
-    with_reasons: dict[str, str] = {}
-    current = ""
-    for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
-        if line.startswith("["):
-            current = line.strip("[] ")
-        elif current in sections and line.strip() and not line.startswith("#"):
-            name, _, reason = line.partition("#")
-            with_reasons.setdefault(name.strip(), reason.strip())
-    return list(with_reasons.items())
+ELSEWHERE = frozenset({"python3-venv", "openssh-client"})
+"""Packages that other systems need not install: venv is a part of Python there, and a board's connection names ssh."""
 
 
 def names(*sections: str) -> list[str]:
-    """Names of every Debian package in these sections."""
-    return [name for name, _ in packages(*sections)]
+    """Names of the Debian packages in these sections of host/packages.txt, each once."""
+    return list(dict.fromkeys(name for section, name in _listed() if section in sections))
 
 
-def all_packages() -> list[str]:
-    """Names of every Debian package in host/packages.txt."""
-    lines = (ROOT / "host" / "packages.txt").read_text().splitlines()
-    return sorted({line.partition("#")[0].strip() for line in lines if line[:1] not in ("[", "#")} - {""})
+def all_names() -> list[str]:
+    """Names of all Debian packages in host/packages.txt, each once."""
+    return list(dict.fromkeys(name for _, name in _listed()))
 
 
-def skips_packages() -> bool:
-    """Whether the user has installed the packages by other means."""
-    return os.environ.get("OPJOULE_SKIP_PACKAGES") == "1"
+def _listed() -> Iterator[tuple[str, str]]:
+    """Section and name of each package in host/packages.txt."""
+    section = ""
+    for line in (ROOT / "host" / "packages.txt").read_text().splitlines():
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif name := line.partition("#")[0].strip():
+            yield section, name
+
+
+def needs_none(wanted: Iterable[str]) -> bool:
+    """Whether this computer needs none of these packages: it is not a Debian, or its user has installed them."""
+    skips = os.environ.get("OPJOULE_SKIP_PACKAGES") == "1"
+    return skips or (ELSEWHERE.issuperset(wanted) and bool(this_computer.without_packages()))
 
 
 def not_installed(wanted: Iterable[str]) -> list[str]:
@@ -66,19 +66,19 @@ def install_sections(required: Sequence[str], optional: Sequence[str], log: Path
     Raises: SetupError: there is no apt-get, neither root permission nor sudo, or apt-get failed.
     """
     try:
-        _install_section((*required, *optional), log)
+        install_named(names(*required, *optional), log)
     except Interrupted:
         raise
     except SetupError:
         if not optional:
             raise
-        _install_section(required, log)
+        install_named(names(*required), log)
     else:
         return {}
     failed = {}
     for section in optional:
         try:
-            _install_section((section,), log)
+            install_named(names(section), log)
         except Interrupted:
             raise
         except SetupError:
@@ -86,31 +86,20 @@ def install_sections(required: Sequence[str], optional: Sequence[str], log: Path
     return failed
 
 
-def _install_section(sections: Sequence[str], log: Path) -> None:
-    rows = [f"{name:<20} {reason}" for name, reason in packages(*sections)]
-    why = "OpJoule needs these programs and libraries (Debian's package names):"
-    install_named(names(*sections), why, log, rows)
-
-
-def install_named(wanted: Sequence[str], why: str, log: Path, rows: Sequence[str] = ()) -> None:
+def install_named(wanted: Sequence[str], log: Path) -> None:
     """Installs those of the named packages that are missing.
 
-    Args:
-        why: purpose of the packages, for the message on a system where they cannot be installed.
-        rows: the packages with their reasons, for that message; if empty, the names are shown.
     Raises: SetupError: as install_sections().
     """
-    if skips_packages():
+    if needs_none(wanted):
         return
-    if not (shutil.which("apt-get") and shutil.which("dpkg-query")):
-        listed = "\n".join(f"    {row}" for row in rows or wanted)
-        raise SetupError(
-            f"This system has no apt-get.\n{why}\n{listed}\n"
-            "Install them, then set OPJOULE_SKIP_PACKAGES=1 and start again."
-        )
+    if reason := this_computer.without_packages():
+        raise SetupError(reason)
     missing = not_installed(wanted)
     if not missing:
         return
+    for remark in this_computer.remarks():
+        say(f"    {remark}")
     say(f"    {len(missing)} to install: {' '.join(missing)}")
     prefix: list[str] = []
     if os.geteuid() != 0:

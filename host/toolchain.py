@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from plain_folder import ROOT
-from system_packages import all_packages
+from system_packages import all_names
 
 DPKG_STATUS = Path("/var/lib/dpkg/status")
 KEPT_VERSIONS = ROOT / "build" / "setup" / "package-versions.json"
@@ -75,7 +75,7 @@ def package_versions(names: Iterable[str]) -> dict[str, str]:
     except (OSError, ValueError):
         kept = {}
     if kept.get("status") != status or not set(names) <= kept["versions"].keys():
-        kept = {"status": status, "versions": installed_versions({*names, *all_packages()})}
+        kept = {"status": status, "versions": installed_versions({*names, *all_names()})}
         KEPT_VERSIONS.parent.mkdir(parents=True, exist_ok=True)
         replace_text(KEPT_VERSIONS, json.dumps(kept))
     return {name: kept["versions"][name] for name in names}

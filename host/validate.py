@@ -36,7 +36,11 @@ HOST = Path(__file__).resolve().parent
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # experiments run side by side
 sys.path[:0] = [str(HOST), str(HOST / "validation")]
 
-from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402  # the path is set above
+import this_computer  # noqa: E402  # the path is set above
+
+this_computer.end_if_unable(Path(__file__).name)
+
+from bootstrap import VENV_PYTHON, Needs, SetupError, set_up  # noqa: E402
 from opjoule.cli.argument_types import directory, positive  # noqa: E402
 from opjoule.cli.failures import reporting_failures  # noqa: E402
 from opjoule.cli.options import Options, Parser, option, repeated  # noqa: E402

@@ -31,6 +31,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import ClassVar, Final
 
+from opjoule.scripts import IS_CLONE
+
 FAULTY_EXIT: Final = 6
 """A measurement finished with a fault that its record names."""
 WORSE_EXIT: Final = 7
@@ -161,8 +163,9 @@ def of_system(error: OSError) -> str:
     """An error of the operating system in one line: path, reason, what to do."""
     where = " and ".join(str(name) for name in (error.filename, error.filename2) if name is not None)
     what = error.strerror or str(error) or type(error).__name__
-    remedy = _no_folder(error) or _REMEDIES.get(error.errno or 0, "run host/measure.py doctor")
-    return f"{where}: {what}: {remedy}" if where else f"{what}: {remedy}"
+    doctor = "run host/measure.py doctor" if IS_CLONE else ""
+    remedy = _no_folder(error) or _REMEDIES.get(error.errno or 0, doctor)
+    return ": ".join(part for part in (where, what, remedy) if part)
 
 
 def _no_folder(error: OSError) -> str:

@@ -7,9 +7,12 @@ import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 
 from opjoule.errors import naming
+
+_OPENS_FOLDERS: Final = hasattr(os, "O_DIRECTORY")
+"""False on Windows, which opens no directory, and syncs a file only if it can be written."""
 
 
 @contextmanager
@@ -51,7 +54,9 @@ def on_the_medium(paths: Iterable[Path]) -> None:
 
 
 def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
+    if not _OPENS_FOLDERS and path.is_dir():
+        return
+    descriptor = os.open(path, os.O_RDONLY if _OPENS_FOLDERS else os.O_RDWR)
     try:
         os.fsync(descriptor)
     finally:

@@ -23,7 +23,7 @@ def analysis_resources() -> Iterator[None]:
 
     OpenBLAS has one thread meanwhile: its others would wait for the next small matrix by spinning.
     """
-    libc = ctypes.CDLL(None)
+    libc = _c_library()
     adjust = getattr(libc, "mallopt", lambda parameter, value: None)  # only glibc has both functions
     for parameter, value in _REUSING.items():
         adjust(parameter, value)
@@ -37,3 +37,11 @@ def analysis_resources() -> Iterator[None]:
 
         pa.default_memory_pool().release_unused()
         getattr(libc, "malloc_trim", lambda pad: None)(0)
+
+
+def _c_library() -> ctypes.CDLL | None:
+    """The C library of this process; None on Windows, which has no handle of the process's own symbols."""
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None

@@ -30,6 +30,7 @@ from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted, OpJouleError, of_
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import INDEX, check_out, free_directory, held
+from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
 from opjoule.scripts import script_name
 
@@ -241,11 +242,6 @@ class Campaign:
     def free_place(self, name: str) -> Path:
         """A free directory for another record: it does not exist, and no run in the index has its name."""
         return free_directory(self.folder / name, {run.folder for run in self.runs if run.why})
-
-
-def program_words(version: str | None, commit: str | None) -> str:
-    """A version of OpJoule with its commit."""
-    return f"{version or 'unknown'} ({commit})" if commit else version or "unknown"
 
 
 def this_program() -> str:

@@ -17,7 +17,7 @@ from opjoule.devices.virtual.image import get_image
 from opjoule.devices.virtual.machine import Machine
 from opjoule.errors import BadInput
 from opjoule.files import write_whole
-from opjoule.scripts import ROOT
+from opjoule.scripts import ROOT, RUNS
 
 
 def run_restore(options: RestoreOptions) -> int:
@@ -26,7 +26,7 @@ def run_restore(options: RestoreOptions) -> int:
     Raises: BadInput: rig.toml does not describe the board. LinkFault: the board cannot be reached.
     """
     described = read_rig(options.rig).device(options.device)
-    fetched: Path = options.out or ROOT / "runs" / "recovered"
+    fetched: Path = options.out or RUNS / "recovered"
     with closing(open_shell(described)) as shell:
         done, left = recover(shell, described.storage.values(), fetched, kept=options.kept)
     for line in done + left:

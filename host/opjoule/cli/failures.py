@@ -20,7 +20,15 @@ from opjoule.errors import Interrupted, OpJouleError, of_system
 from opjoule.passwords import masked
 from opjoule.scripts import script_name
 
-ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+ENDING: Final = tuple(
+    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+"""Signals that end the program; Windows has no SIGHUP."""
+EXTRAS: Final = {
+    name: f"or OpJoule with its extra [{extra}]"
+    for name, extra in (("matplotlib", "figures"), ("duckdb", "many"))
+}
+"""Libraries that an installed package may lack, and how to install them."""
 
 
 def reporting_failures(program: str, run: Callable[[], int]) -> int:
@@ -41,6 +49,12 @@ def reporting_failures(program: str, run: Callable[[], int]) -> int:
         return 1
     except OSError as error:
         return _say(program, of_system(error), OpJouleError.exit_code)
+    except ModuleNotFoundError as error:
+        if not (extra := EXTRAS.get(error.name or "")):
+            raise
+        return _say(
+            program, f"this needs {error.name}: pip install {error.name}, {extra}", OpJouleError.exit_code
+        )
     except MemoryError:
         return _say(program, "not enough memory: close other programs, or use less data", 1)
     except subprocess.SubprocessError as error:
@@ -82,7 +96,8 @@ def answer_with(handler: Callable[[int, FrameType | None], None]) -> None:
     for number in ENDING:
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
+    if hasattr(signal, "pthread_sigmask"):  # Windows cannot block signals
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Final, NoReturn, Self, TypeVar, cast, dataclas
 
 from opjoule.cli.failures import one_line
 from opjoule.errors import suggestion
-from opjoule.scripts import MEASURE, script_name
+from opjoule.scripts import script_name
 
 T = TypeVar("T")
 HELP_WIDTH: Final = 80
@@ -164,7 +164,7 @@ class Parser(argparse.ArgumentParser):
         words = command.split()
         self._program = script_name(words)
         super().__init__(
-            prog=" ".join([self._program, *(words if self._program == MEASURE else words[1:])]),
+            prog=" ".join([self._program, *(word for word in words if f"{word}.py" != self._program)]),
             usage=usage,
             description=textwrap.fill(description, HELP_WIDTH),
             epilog=epilog,

@@ -19,6 +19,7 @@ from opjoule.cli.options import (
     repeated,
     required,
 )
+from opjoule.scripts import program
 
 LIVE_HELP: Final = (
     "serve a page on this computer that shows power, operations, temperature and phase as they happen"
@@ -88,7 +89,7 @@ IMPORT: Final = Command(
     ImportOptions,
     "opjoule.cli.import_trace:run_import",
     "Makes a run record from a trace that another program recorded (PowerTool, PPK2, any CSV).",
-    "example:\n  host/measure.py import trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
+    f"example:\n  {program('import')} trace.csv --out runs/bench --columns current=I:mA --voltage 5.1",
 )
 
 
@@ -142,7 +143,7 @@ VERIFY: Final = Command(
     "opjoule.cli.runs.command:run_verify",
     "Compares every file of a record, raw and derived, with the checksum that the run wrote, and reads its tables. "
     "Names each file that was changed, is missing or cannot be read. Exit status: 4 if there is such a file, else 0.",
-    "example:\n  host/measure.py verify runs/*",
+    f"example:\n  {program('verify')} runs/*",
 )
 
 
@@ -253,5 +254,5 @@ VIEW: Final = Command(
     "Serves a page with a table of past runs that can be sorted and filtered. Chosen runs are shown on one time axis, "
     "from the whole run to single samples. A selected stretch shows its joules, joules above idle, joules per "
     "operation and mean power, and how the joules add up. Prints the page's address; whoever has it sees the runs.",
-    "examples:\n  host/view.py\n  host/view.py runs/example",
+    f"examples:\n  {program('view')}\n  {program('view')} runs/example",
 )

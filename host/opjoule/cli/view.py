@@ -4,7 +4,7 @@ import sys
 from contextlib import suppress
 
 from opjoule.cli.short_commands import ViewOptions
-from opjoule.scripts import ROOT
+from opjoule.scripts import RUNS
 from opjoule.view.replies import Replies
 from opjoule.view.runs_folder import RunsFolder
 from opjoule.view.server import ViewServer
@@ -12,7 +12,7 @@ from opjoule.view.server import ViewServer
 
 def run_view(options: ViewOptions) -> int:
     """Serves the page until Ctrl-C. Raises: BadInput: no such folder, or the address cannot be used."""
-    replies = Replies(RunsFolder(options.runs or ROOT / "runs"))
+    replies = Replies(RunsFolder(options.runs or RUNS))
     with (
         suppress(KeyboardInterrupt),
         ViewServer(replies.known, replies.pages, listen=options.listen, port=options.port) as server,

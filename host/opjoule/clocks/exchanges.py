@@ -113,7 +113,7 @@ class ExchangeFile:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._file = path.open("x", buffering=1)
+        self._file = path.open("x", encoding="utf-8", buffering=1)
         with naming(path):
             self._file.write(",".join(_FIELDS) + "\n")
 
@@ -136,7 +136,7 @@ def read_exchanges(path: Path) -> list[Exchange]:
     if not path.exists():
         return []
     try:
-        lines = path.read_text().splitlines(keepends=True)[1:]
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)[1:]
         return [Exchange(*map(int, line.split(","))) for line in lines if line.endswith("\n")]
     except (ValueError, TypeError) as fault:
         raise RecordFault(f"{path} is corrupt: {fault}") from None

@@ -25,6 +25,7 @@ from opjoule.comparison.run_warnings import RunWarning, print_above, warnings_of
 from opjoule.comparison.winners import conclusions
 from opjoule.errors import OpJouleError
 from opjoule.opened.quantities import quantity_text
+from opjoule.scripts import program
 from opjoule.units import from_json
 
 
@@ -134,7 +135,7 @@ def print_comparison(directory: Path) -> None:
         *notes(runs),
         f"records    {directory}",
         f"report     {directory / 'report.html'}",
-        f"compare    host/compare.py {directory} --by AXIS, of {axes}",
+        f"compare    {program('compare')} {directory} --by AXIS, of {axes}",
     ):
         console.print(line, soft_wrap=True)
 

@@ -304,7 +304,7 @@ _UNITS = {"peak_memory_bytes": "B", "cpu_s": "s", "read_bytes": "B", "written_by
 
 def _one(file: Path) -> dict[str, float]:
     try:
-        with file.open(newline="") as lines:
+        with file.open(encoding="utf-8", newline="") as lines:
             rows = [row for row in csv.DictReader(lines) if None not in row.values()]
         if not rows:
             return {}

@@ -5,7 +5,6 @@ only current; the user states the supply's voltage. A sample has 32 bits, from t
 the range, one unused, 6 of a counter, 8 logic inputs.
 """
 
-import termios
 import time
 from dataclasses import dataclass
 from typing import Final
@@ -29,6 +28,11 @@ from opjoule.meters.kinds import MeterKind
 from opjoule.meters.streaming import StreamAssembler, StreamingMeter
 from opjoule.trace.power_trace import Float64Array
 
+try:
+    from termios import error as TerminalGone
+except ImportError:  # Windows, whose ports raise OSError alone
+    TerminalGone = OSError  # type: ignore[misc,assignment]
+
 SAMPLE_NS: Final = 10_000
 BLOCK: Final = 20
 """Device samples averaged into one sample of the trace, which has 5,000 a second."""
@@ -40,7 +44,7 @@ SUPPLY_ERROR_MAX: Final = 0.05
 """Largest relative error of a 5 V supply that is not measured."""
 DELIVERY_NS: Final = 10_000_000
 """Longest time from a sample to its arrival without waiting; the kit sends about every 10 ms."""
-_GONE = (OSError, termios.error)
+_GONE = (OSError, TerminalGone)
 """Errors of a port that has disappeared; pyserial's own exception is an OSError."""
 _ADC_V: Final = 1.8 / 163840
 _ADC_END: Final = 0x3FFF

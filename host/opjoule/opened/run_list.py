@@ -20,6 +20,7 @@ from opjoule.record.directory import is_held
 from opjoule.record.json_file import plain
 from opjoule.record.notes import NO_NOTES, NOTES, Notes, read_notes
 from opjoule.record.run_record import RunRecord, reading
+from opjoule.scripts import program
 from opjoule.units import Missing, Quantity, from_json
 
 UNREADABLE: Final = "unreadable"
@@ -147,7 +148,7 @@ def _cautions(answer: Answer) -> Iterator[Caution]:
     """Cautions of a record, the most serious first."""
     record = answer.record
     if not record.is_finished:
-        killed = f"its program was killed: 'host/measure.py report {record.directory}' analyses it"
+        killed = f"its program was killed: '{program('report')} {record.directory}' analyses it"
         goes_on = is_held(record.directory)
         yield Caution("going on", "the measurement goes on") if goes_on else Caution("unfinished", killed)
     elif record.status == "partial":

@@ -123,7 +123,9 @@ class OpenedRuns:
         try:
             import duckdb  # noqa: PLC0415  # only this module needs it
         except ImportError:
-            raise BadInput("open_runs needs DuckDB: pip install duckdb") from None
+            raise BadInput(
+                "open_runs needs DuckDB: pip install duckdb, or OpJoule with its extra [many]"
+            ) from None
         database = duckdb.connect(
             config={
                 "memory_limit": self.memory_limit,

@@ -266,3 +266,8 @@ class Run(Struct, frozen=True):
         """Name and version of the loader's database or of the study's system; empty if there is none."""
         name = self.summary.database or self.plan.study.cell.get("system")
         return f"{name} {self.summary.database_version or ''}".strip() if name else ""
+
+
+def program_words(version: str | None, commit: str | None) -> str:
+    """A version of OpJoule with its commit."""
+    return f"{version or 'unknown'} ({commit})" if commit else version or "unknown"

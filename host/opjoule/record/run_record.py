@@ -24,6 +24,7 @@ from opjoule.record.directory import RESERVE, RESERVE_BYTES, give_up_reserve, ta
 from opjoule.record.json_file import DAMAGE, Schema, as_value, plain, read_json, visible, write_json
 from opjoule.record.run import Run, Status
 from opjoule.record.seals import SEALS, changed_since_sealed, close_unfinished
+from opjoule.scripts import program
 
 RUN_SCHEMA: Final = Schema("run", 3)
 DIGEST = "digest"
@@ -57,8 +58,8 @@ class RunRecord:
         except BaseException:
             give_up_reserve(directory)
             raise
-        # Space in which run.json can still state why a run ended on a full medium; some file systems offer none.
-        with (directory / RESERVE).open("r+b") as file, suppress(OSError):
+        # Space in which run.json can still state why a run ended on a full medium; some systems offer none.
+        with (directory / RESERVE).open("r+b") as file, suppress(OSError, AttributeError):
             os.posix_fallocate(file.fileno(), 0, RESERVE_BYTES)
         return record
 
@@ -221,7 +222,7 @@ def reading(directory: Path) -> Iterator[None]:
         detail = next(iter(str(fault).splitlines()), "")
         raise RecordFault(
             f"{directory} is damaged: it does not have the content of a run record ({type(fault).__name__}: "
-            f"{detail:.120}); 'measure.py verify' names files that were changed"
+            f"{detail:.120}); '{program('verify')}' names files that were changed"
         ) from fault
     except NotImplementedError as fault:
         raise RecordFault(f"{directory} is damaged: {str(fault).splitlines()[0]:.120}") from fault

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from opjoule.errors import BadInput, unknown
-from opjoule.scripts import HOST
+from opjoule.scripts import STUDIES
 from opjoule.studies.definition import (
     FIGURE,
     SYSTEM,
@@ -26,8 +26,6 @@ from opjoule.studies.definition import (
 )
 from opjoule.toml_file import axis_values, check_keys, check_match, read_toml, table, tables
 
-FOLDER: Final = HOST.parent / "studies"
-"""Folder of the studies in a checkout; an installed package has none."""
 PLACES: Final = (
     *("storage", "files", "parts", "loader", "server", "server_commands", "dataset", "connections", "seed"),
 )
@@ -36,12 +34,12 @@ LOADED: Final = ("records", "operations")
 _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 
 
-def known_studies(folder: Path = FOLDER) -> list[StudyFolder]:
+def known_studies(folder: Path = STUDIES) -> list[StudyFolder]:
     """Every study with a folder here, ordered by name."""
     return [find_study(path.parent.name, folder) for path in sorted(folder.glob("*/study.toml"))]
 
 
-def find_study(name: str, folder: Path = FOLDER) -> StudyFolder:
+def find_study(name: str, folder: Path = STUDIES) -> StudyFolder:
     """The study with this name or in this folder. Raises: BadInput: there is none, or its study.toml is not valid."""
     named = folder / name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else Path(name)
     place = named if named.is_dir() else Path(name)

@@ -13,6 +13,7 @@ from opjoule.errors import BadInput, OpJouleError
 from opjoule.measuring.progress import PROGRESS
 from opjoule.opened.answer import open_answer
 from opjoule.record.run_record import RunRecord, reading
+from opjoule.scripts import program
 from opjoule.trace.power_trace import Float64Array, Int64Array
 from opjoule.units import Missing, Unstated
 from opjoule.view.growing import GrowingNotes, GrowingPhases, GrowingPower
@@ -177,7 +178,7 @@ def _ending(directory: Path | None) -> dict[str, Any]:
     except OpJouleError as fault:
         return {**head, "words": f"The measurement has ended. {fault}"}
     if not record.is_finished:
-        analyse = f"'host/measure.py report {directory}' analyses the recorded data."
+        analyse = f"'{program('report')} {directory}' analyses the recorded data."
         return {**head, "words": f"The measurement was killed before its end. {analyse}"}
     words, has_report = f"The measurement has ended: {record.status}.", (directory / "report.html").exists()
     return {**head, "words": words, "report": has_report}

@@ -25,6 +25,7 @@ from opjoule.drawing.chart import chart_frame, library_script, library_style
 from opjoule.drawing.markup import text_of
 from opjoule.errors import BadInput, OpJouleError, of_system
 from opjoule.report.page import asset
+from opjoule.scripts import program
 
 LOOPBACK: Final = "127.0.0.1"
 ASSETS: Final = Path(__file__).parent / "assets"
@@ -206,7 +207,7 @@ class _Handler(BaseHTTPRequestHandler):
                 return "the request comes from another page"
         token, slash, _ = self.path.removeprefix("/").partition("/")
         is_known = hmac.compare_digest(token.encode("latin-1", "replace"), self.server.token.encode())
-        return "" if slash and is_known else "the address lacks the token that host/view.py printed"
+        return "" if slash and is_known else f"the address lacks the token that {program('view')} printed"
 
     def _reply(self, reply: Reply, query: Mapping[str, str]) -> None:
         try:

@@ -312,6 +312,7 @@ def real(tmp_path, monkeypatch):
             '[device.rpi4.storage]\nsd = "/mnt/sd"\n'
         )
         monkeypatch.setattr(commission, "ROOT", tmp_path)
+        monkeypatch.setattr(commission, "RUNS", tmp_path / "runs")
         monkeypatch.setattr(commission, "CALIBRATIONS", tmp_path)
         monkeypatch.setattr(commission, "REAL_PACE", DeskPace(zero_s=1.0, fuse_s=1.0, long_s=1.0))
 

@@ -95,6 +95,16 @@ def test_a_rule_of_brltty_that_is_not_in_force_or_of_another_device_is_no_obstac
     assert computer.obstacles() == []
 
 
+def test_in_wsl_a_port_that_is_not_there_may_still_be_windows(computer):
+    computer.put("proc/sys/kernel/osrelease", "5.15.167.4-microsoft-standard-WSL2\n")
+    assert computer.obstacles() == []
+    computer.node.unlink()
+    [line] = computer.obstacles()
+    assert "this is WSL" in line and "usbipd attach --wsl --busid BUSID" in line
+    computer.put("proc/sys/kernel/osrelease", "6.1.0-32-amd64\n")
+    assert computer.obstacles() == []
+
+
 def test_modem_manager_is_in_the_way_until_udev_tells_it_to_leave_the_meter_alone(computer):
     computer.put("proc/77/comm", "ModemManager\n")
     [line] = computer.obstacles()

@@ -136,9 +136,9 @@ def test_a_bundle_that_was_changed_is_not_opened(records, tmp_path, capsys, name
 def test_what_is_no_bundle_or_no_record_is_one_line(tmp_path, capsys):
     (tmp_path / "x.zip").write_bytes(b"no zip")
     assert main(["runs", "open", str(tmp_path / "x.zip"), "--out", str(tmp_path / "o")]) == 2
-    assert "is not a bundle of runs.py" in capsys.readouterr().err
+    assert "is not a bundle of 'host/runs.py'" in capsys.readouterr().err
     assert main(["runs", "open", str(tmp_path), "--out", str(tmp_path / "o")]) == 2
-    assert "is a folder: give the file that runs.py bundle wrote" in capsys.readouterr().err
+    assert "is a folder: give the file that 'host/runs.py bundle' wrote" in capsys.readouterr().err
     assert main(["runs", "bundle", str(tmp_path), "--out", str(tmp_path / "y.zip")]) == 2
     assert "contains no record" in capsys.readouterr().err
 

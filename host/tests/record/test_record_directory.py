@@ -105,6 +105,7 @@ def test_a_measurement_that_does_not_begin_and_a_dry_run_leave_no_directory(tmp_
 def _only(monkeypatch, root, measure_once):
     """Leaves of a measurement what chooses its directory, below `root` and at the same second."""
     monkeypatch.setattr(measure, "ROOT", root)
+    monkeypatch.setattr(measure, "RUNS", root / "runs")
     monkeypatch.setattr(measure, "directory_name", lambda plan: "same")
     monkeypatch.setattr(measure, "_measure_once", measure_once)
     monkeypatch.setattr(measure, "_print_truth", lambda plan, options, directory: None)

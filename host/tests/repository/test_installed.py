@@ -1,63 +1,250 @@
-"""`pip install` from the repository: every file of the package, and none of what measuring needs besides."""
+"""`pip install` from the repository: what the wheel holds, and the commands that it gives on any system."""
 
+import importlib.metadata
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import threading
+import urllib.request
+import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from compared_records import made
+from opjoule.cli import installed
+from opjoule.cli.commands import COMMANDS
+from opjoule.cli.installed import ANALYSIS
+from opjoule.cli.runs.options import ACTIONS
 
 ROOT = Path(__file__).resolve().parents[3]
-OF_A_BUILD = ("__pycache__", "*.egg-info")
-USED = """
+OTHER_SYSTEM = ROOT / "host/tests/support/other_system.py"
+MADE_BY_MACHINES = (
+    *(
+        "build/lib/opjoule/removed_since.py",
+        "host/opjoule.egg-info/PKG-INFO",
+        "host/opjoule/.mypy_cache/a.json",
+    ),
+    *(
+        "host/opjoule/cli/__pycache__/start.cpython-311.pyc",
+        "host/opjoule/view/.ruff_cache/x",
+        "host/opjoule/a.pyc",
+    ),
+)
+ENERGY = """
 import sys
-sys.modules["serial"] = None  # importing it fails
 import opjoule
 assert opjoule.__file__.startswith(sys.argv[1]), opjoule.__file__
 run = opjoule.open_run(sys.argv[2])
 print(f"{run.energy(run.phase('run')).energy_j.value:.6f}")
 """
+OF_A_CLONE = re.compile(
+    r"host/(runs|compare|view)\.py|host/measure\.py (report|verify|view|import|runs|compare)\b"
+)
+"""How a clone starts the commands that the installed program has."""
+TRACE = "time [s],current [A],voltage [V]\n" + "".join(f"{row / 1000},1.0,5.0\n" for row in range(200))
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
+    """The wheel of a clone in which programs have left their files."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("wheel")
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "README.md", "LICENSE", "CITATION.cff", ".gitignore"):
         shutil.copy(ROOT / name, source)
-    shutil.copytree(
-        ROOT / "host/opjoule", source / "host/opjoule", ignore=shutil.ignore_patterns(*OF_A_BUILD)
-    )
+    ignored = shutil.ignore_patterns("__pycache__")
+    for name in ("host/opjoule", "studies"):
+        shutil.copytree(ROOT / name, source / name, ignore=ignored)
+    for name in MADE_BY_MACHINES:
+        (source / name).parent.mkdir(parents=True, exist_ok=True)
+        (source / name).write_text("left here")
+    before = sorted(source.rglob("*"))
     pip = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation", "-w", out, source]
     subprocess.run(pip, check=True, capture_output=True, text=True)
+    assert sorted(source.rglob("*")) == before, "building it leaves nothing in the clone"
     return next(out.iterdir())
 
 
+@pytest.fixture(scope="module")
+def packages(wheel, tmp_path_factory):
+    """A folder with the packages that the wheel states as its dependencies, with theirs, and no others."""
+    folder = tmp_path_factory.mktemp("packages")
+    with zipfile.ZipFile(wheel) as packed:
+        metadata = packed.read(
+            next(name for name in packed.namelist() if name.endswith("/METADATA"))
+        ).decode()
+    wanted = re.findall(r"^Requires-Dist: ([\w-]+)(?!.*extra ==)", metadata, re.MULTILINE)
+    assert len(wanted) >= 5
+    known = set()
+    while wanted:
+        distribution = importlib.metadata.distribution(wanted.pop())
+        if distribution.name in known:
+            continue
+        known.add(distribution.name)
+        wanted += [re.match(r"[\w-]+", line)[0] for line in distribution.requires or () if ";" not in line]
+        for name in {Path(file).parts[0] for file in distribution.files} - {"..", "__pycache__"}:
+            (folder / name).symlink_to(distribution.locate_file(name))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def environment(wheel, packages, tmp_path_factory):
+    """An environment in which the wheel is installed with its dependencies alone."""
+    place = tmp_path_factory.mktemp("environment")
+    venv.create(place, with_pip=False)
+    python = place / "bin/python"
+    pip = [sys.executable, "-m", "pip", "--python", python, "install", "-q", "--no-deps", "--no-index", wheel]
+    subprocess.run(pip, check=True, capture_output=True, text=True)
+    site = next(place.glob("lib/python*/site-packages"))
+    (site / "dependencies.pth").write_text(f"{packages}\n")
+    return place
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with records and a trace, as a user has it."""
+    shutil.copytree(ROOT / "runs/example", tmp_path / "runs/example")
+    (tmp_path / "trace.csv").write_text(TRACE)
+    for storage, joules in (("sd", 3e-5), ("emmc", 2e-5)):
+        for number in range(3):
+            made(tmp_path / f"runs/media/{storage}-{number}", joules * (1 + number / 100), storage=storage)
+    return tmp_path
+
+
+def ended(command, folder):
+    outside = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
+    return subprocess.run(
+        command, cwd=folder, env=outside, capture_output=True, text=True, check=False, timeout=120
+    )
+
+
 @pytest.mark.slow
-def test_the_wheel_holds_every_file_of_the_package(wheel):
+def test_the_wheel_holds_every_file_of_the_package_and_none_that_a_program_has_left(wheel):
     files = [path for path in (ROOT / "host/opjoule").rglob("*") if path.is_file()]
     wanted = {path.relative_to(ROOT / "host").as_posix() for path in files if "__pycache__" not in path.parts}
+    studies = {path.relative_to(ROOT).as_posix() for path in ROOT.glob("studies/*/study.toml")}
+    assert len(wanted) > 250 and len(studies) >= 7
+    wanted |= {f"opjoule/beside/{path}" for path in (*studies, "CITATION.cff")}
     with zipfile.ZipFile(wheel) as packed:
-        names = set(packed.namelist())
-    assert len(wanted) > 250 and wanted - names == set()
-    assert {
-        "opjoule/py.typed",
-        "opjoule/report/assets/report.css",
-        "opjoule/devices/profiles/rpi4.toml",
-    } < names
-    assert not {name.split("/")[0] for name in names} - {"opjoule", "opjoule-0.1.0.dist-info"}
+        names = {name for name in packed.namelist() if ".dist-info/" not in name}
+        for path in studies:
+            assert packed.read(f"opjoule/beside/{path}") == (ROOT / path).read_bytes()
+    assert names == wanted
 
 
-def test_a_run_is_analysed_with_the_installed_package_and_its_dependencies_alone(wheel, tmp_path):
-    with zipfile.ZipFile(wheel) as packed:
-        packed.extractall(tmp_path)
-    ended = subprocess.run(
-        [sys.executable, "-c", USED, str(tmp_path), str(ROOT / "runs/example")],
-        env={**os.environ, "PYTHONPATH": str(tmp_path)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (ended.returncode, ended.stdout) == (0, "1.125942\n"), ended.stderr
+@pytest.mark.slow
+def test_a_run_is_analysed_with_the_installed_package_and_its_dependencies_alone(environment, tmp_path):
+    command = [environment / "bin/python", "-c", ENERGY, environment, ROOT / "runs/example"]
+    analysed = ended(command, tmp_path)
+    assert (analysed.returncode, analysed.stdout) == (0, "1.125942\n"), analysed.stderr
+
+
+COMMAND_LINES = {
+    "runs list": "µJ above idle per operation",
+    "runs show runs/example": "LevelDB on rpi4",
+    "runs note runs/example warm": "runs/example: warm",
+    "runs verify runs/example": "as the run left them",
+    "runs export runs/example --csv csv --openmetrics prom --perfetto trace": "power-SIMULATED.csv",
+    "runs prune runs --simulated": "would delete",
+    "compare runs/media --by storage --html page.html --csv compared.csv": "emmc",
+    "report runs/example": "runs/example/report.html",
+    "verify runs/example": "as the run left them",
+    "import trace.csv --out runs/bench --sensor ina219": "200 samples",
+}
+"""Command lines, each with a part of its answer."""
+REFUSED = {
+    "runs conclusions runs": "studies with conclusions are s1, s2, s3, s4, s5",
+    "runs open trace.csv": "is not a bundle of 'opjoule runs'",
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["this", "other"])
+def test_each_command_of_the_analysis_works_where_it_is_installed(environment, folder, system):
+    """Here, and without the modules and functions that Windows' Python lacks."""
+    program = [environment / "bin/opjoule"]
+    if system == "other":
+        program = [environment / "bin/python", "-X", "warn_default_encoding", OTHER_SYSTEM]
+    for line, said in (COMMAND_LINES | REFUSED).items():
+        answer = ended([*program, *line.split()], folder)
+        text = answer.stdout + answer.stderr
+        assert "Traceback" not in text and not OF_A_CLONE.search(text), f"{line}: {text}"
+        assert said in text and answer.returncode == (2 if line in REFUSED else 0), f"{line}: {text}"
+    page = (folder / "page.html").read_text()
+    assert "opjoule compare runs/media --by storage" in page and not OF_A_CLONE.search(page)
+    assert (folder / "runs/example/report.html").stat().st_size > 100_000
+    assert json.loads((folder / "runs/bench/run.json").read_text())["status"] == "complete"
+
+
+@pytest.mark.slow
+def test_the_python_interface_works_without_posix(environment, folder):
+    command = [environment / "bin/python", "-X", "warn_default_encoding", OTHER_SYSTEM, "-c", ENERGY]
+    analysed = ended([*command, environment, "runs/example"], folder)
+    assert (analysed.returncode, analysed.stdout) == (0, "1.125942\n"), analysed.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("system", ["this", "other"])
+def test_the_installed_program_shows_runs_in_a_browser(environment, folder, system):
+    start = [environment / "bin/opjoule"] if system == "this" else [environment / "bin/python", OTHER_SYSTEM]
+    with subprocess.Popen([*start, "view"], cwd=folder, stdout=subprocess.PIPE, text=True) as server:
+        giving_up = threading.Timer(60, server.kill)
+        giving_up.start()
+        try:
+            address = server.stdout.readline().strip()
+            with urllib.request.urlopen(address, timeout=30) as page:
+                assert "<title>" in page.read().decode()
+        finally:
+            giving_up.cancel()
+            server.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "runs figures runs",
+            "this needs matplotlib: pip install matplotlib, or OpJoule with its extra [figures]",
+        ),
+        ("runs bundle runs --out a.zip", "this needs matplotlib: "),
+        ("compare runs/media --by storage --plot a.svg", "this needs matplotlib: "),
+    ],
+)
+def test_a_command_that_lacks_a_library_names_the_extra(environment, folder, line, said):
+    answer = ended([environment / "bin/opjoule", *line.split()], folder)
+    [shown] = answer.stderr.splitlines()
+    assert shown.startswith(f"opjoule: {said}") and answer.returncode == 1
+
+
+@pytest.mark.slow
+def test_many_runs_without_duckdb_are_refused_with_the_extras_name(environment, folder):
+    code = "import opjoule\ntry:\n    opjoule.open_runs('runs').power\nexcept Exception as error:\n    print(error)"
+    answer = ended([environment / "bin/python", "-c", code], folder)
+    assert answer.stdout == "open_runs needs DuckDB: pip install duckdb, or OpJoule with its extra [many]\n"
+
+
+def test_what_needs_a_clone_says_so_in_one_line(monkeypatch, capsys):
+    of_a_clone = {name.split()[0] for name in COMMANDS if name} - set(ANALYSIS)
+    assert len(of_a_clone) >= 12
+    for words in (*([name] for name in sorted(of_a_clone)), ["measure"], ["--db", "leveldb"], ["runz"]):
+        monkeypatch.setattr(sys, "argv", ["opjoule", *words])
+        assert installed.main() == 2
+        [line] = capsys.readouterr().err.splitlines()
+        wanted = (
+            "did you mean 'runs'" if words == ["runz"] else "runs from a clone, on Debian 12, Debian 13 or"
+        )
+        assert line.startswith("opjoule: ") and wanted in line
+
+
+@pytest.mark.slow
+def test_its_help_names_commands_as_they_are_started_there(environment, folder):
+    program = environment / "bin/opjoule"
+    general = ended([program], folder)
+    assert general.returncode == 0 and all(f"\n  {name} " in general.stdout for name in ANALYSIS)
+    for name in (*ANALYSIS, *(action.name for action in ACTIONS)):
+        answer = ended([program, *name.split(), "--help"], folder)
+        assert answer.stdout.startswith(f"usage: opjoule {name} "), answer.stdout + answer.stderr
+        assert not OF_A_CLONE.search(answer.stdout) and ".py " not in answer.stdout, name

@@ -1,15 +1,18 @@
 """What is fetched is pinned by hash or comes from a signed source; what is built has no writable code."""
 
+import hashlib
 import platform
 import re
 import shutil
 import subprocess
+import tarfile
 import tomllib
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
+VENDOR = ROOT / "host/opjoule/drawing/vendor"
 LOCKS = [
     *ROOT.glob("host/requirements/*.txt"),
     *ROOT.glob("studies/*/*.txt"),
@@ -148,3 +151,30 @@ def test_its_own_functions_guard_their_stack_and_check_their_copies(program):
             called |= set(re.findall(r"call.*<(__\w+_chk\w*)", body))
     assert "__stack_chk_fail" in called
     assert called & {name for name in called if name.endswith("_chk")}
+
+
+def test_no_copy_of_others_is_there_but_those_that_have_a_note():
+    """Minified or packed code is never our own."""
+    kinds = ("*.min.*", "*.jar", "*.so", "*.whl", "*.tgz", "*.wasm")
+    made = {"build", ".venv", ".pio", ".git", "runs"}
+    copies = {
+        path for kind in kinds for path in ROOT.rglob(kind) if made.isdisjoint(path.relative_to(ROOT).parts)
+    }
+    noted = re.findall(r"^\| `(\S+)` \|", (VENDOR / "README.md").read_text(), re.MULTILINE)
+    assert copies == {VENDOR / name for name in noted}
+
+
+@pytest.mark.thorough
+def test_the_copy_of_uplot_is_that_of_npms_package(tmp_path):
+    if not shutil.which("npm"):
+        pytest.skip("npm is not installed: the copy was only compared with its hashes")
+    note = (VENDOR / "README.md").read_text()
+    package = re.search(r"npm pack (\S+?)`", note)[1]
+    fetch = ["npm", "pack", package, "--cache", tmp_path / "cache", "--pack-destination", tmp_path]
+    subprocess.run(fetch, cwd=tmp_path, check=True, capture_output=True, text=True, timeout=300)
+    [tarball] = tmp_path.glob("*.tgz")
+    assert hashlib.sha256(tarball.read_bytes()).hexdigest() == re.search(r"tarball sha256\s+`(\w+)`", note)[1]
+    with tarfile.open(tarball) as packed:
+        for name in ("uPlot.iife.min.js", "uPlot.min.css"):
+            assert packed.extractfile(f"package/dist/{name}").read() == (VENDOR / name).read_bytes()
+        assert packed.extractfile("package/LICENSE").read() == (VENDOR / "uPlot.LICENSE").read_bytes()

@@ -39,7 +39,7 @@ from opjoule.meters.interface import Meter, MeterIdentity
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import held
 from opjoule.record.run_record import RunRecord
-from opjoule.scripts import ROOT, script_name
+from opjoule.scripts import ROOT, RUNS, script_name
 from opjoule.trace.journal import read_trace
 from opjoule.trace.power_trace import PowerTrace
 
@@ -368,4 +368,4 @@ def _typed(options: CalibrateOptions) -> TypedReference | None:
 
 
 def _keep(options: CalibrateOptions) -> Path:
-    return options.keep or ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"
+    return options.keep or RUNS / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-calibration"

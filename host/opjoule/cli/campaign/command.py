@@ -22,7 +22,7 @@ from opjoule.errors import FAULTY_EXIT, BadInput, Interrupted
 from opjoule.measuring.pace import in_words
 from opjoule.measuring.plan import Plan
 from opjoule.record.directory import check_folder
-from opjoule.scripts import ROOT, script_name
+from opjoule.scripts import RUNS, program, script_name
 from opjoule.studies.command.study import JobStudy
 from opjoule.units import counted
 
@@ -33,7 +33,7 @@ def run_campaign(planned: PlannedCampaign) -> int:
     Raises: BadInput: the first mistake, before anything is measured. Interrupted: Ctrl-C; the same command continues.
     """
     file, options = planned.file, planned.options
-    folder = options.out or ROOT / "runs" / file.name
+    folder = options.out or RUNS / file.name
     cells = _plans(file)
     check_folder(folder)
     campaign = campaign_of(file, cells, folder)
@@ -62,7 +62,7 @@ def run_campaign(planned: PlannedCampaign) -> int:
         faults = conclude_studies(folder, json=options.json)
         return FAULTY_EXIT if faults and not status else status
     if file.shared:
-        print(f"plots      host/runs.py figures {folder} --out figures", file=sys.stderr)
+        print(f"plots      {program('runs')} figures {folder} --out figures", file=sys.stderr)
     return status
 
 

@@ -21,7 +21,7 @@ from opjoule.cli.measure.options import (
     StudyWorkloadOptions,
 )
 from opjoule.errors import BadInput
-from opjoule.scripts import ROOT
+from opjoule.scripts import RUNS
 from opjoule.studies.definition import DEVICE, FIGURE, STORAGE, SYSTEM, StudyFolder, numbers
 from opjoule.studies.folder import find_study, given_names, is_reached, left_out, places
 
@@ -36,7 +36,6 @@ _GIVEN: Final = (
     *("live", "json"),
 )
 """Options of the command line that apply to every cell; an option that is not given keeps the study's value."""
-RUNS: Final = ROOT / "runs"
 DISTURB: Final = "disturb"
 """An axis that is also an option of every measurement; its value `none` means no background load."""
 

@@ -32,7 +32,7 @@ from opjoule.files import file_sha256, write_whole
 from opjoule.measuring.known_sensors import Calibrations
 from opjoule.meters.registry import open_meter
 from opjoule.record.directory import free_directory
-from opjoule.scripts import CALIBRATIONS, ROOT
+from opjoule.scripts import CALIBRATIONS, ROOT, RUNS
 
 REAL_PACE: Final = DeskPace()
 REHEARSED: Final = "rpi4"
@@ -87,7 +87,7 @@ def _rehearse(options: CommissionOptions) -> int:
 
 
 def _free_folder(ending: str = "") -> Path:
-    return free_directory(ROOT / "runs" / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning{ending}")
+    return free_directory(RUNS / f"{datetime.now(UTC):%Y%m%d-%H%M%S}-commissioning{ending}")
 
 
 def _carried_out(

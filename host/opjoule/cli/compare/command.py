@@ -14,7 +14,7 @@ from opjoule.comparison.pages.page import comparison_page
 from opjoule.comparison.settings import GROUPS
 from opjoule.errors import BadInput, unknown
 from opjoule.files import write_whole
-from opjoule.scripts import script_name
+from opjoule.scripts import program, script_name
 
 
 def run_compare(options: CompareOptions) -> int:
@@ -35,7 +35,7 @@ def run_compare(options: CompareOptions) -> int:
     else:
         runs, left_out = gather(options.runs)
     for line in left_out:
-        print(f"compare.py: left out: {line}", file=sys.stderr)
+        print(f"{script_name()}: left out: {line}", file=sys.stderr)
     question = Question(
         by=(SIDE,) if changed else _by(options, runs),
         metrics=_listed(options.metric),
@@ -53,7 +53,7 @@ def run_compare(options: CompareOptions) -> int:
 
         save_as(drawn(partial(forest, compared)), options.plot)
     if options.html:
-        command = [f"host/{script_name()}", *sys.argv[2:]]
+        command = [*program("compare").split(), *sys.argv[2:]]
         write_whole(options.html, comparison_page(compared, left_out, options.html, command).encode())
     if options.json:
         print(json.dumps(to_json(compared), indent=2))
@@ -74,7 +74,7 @@ def _check_options(options: CompareOptions) -> None:
         raise BadInput("--tolerance applies to a change: also give --before and --after")
     if not options.before and not options.runs:
         raise BadInput(
-            "no runs are given: name records or folders of them ('host/compare.py --help' explains)"
+            f"no runs are given: name records or folders of them ('{program('compare')} --help' explains)"
         )
 
 

@@ -7,18 +7,19 @@ from typing import Final
 from opjoule.cli.argument_types import directory, percent
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, positionals, several
+from opjoule.scripts import program
 
 FIGURES: Final = (".pdf", ".svg", ".png")
 """Allowed endings of a figure's file name."""
-_EPILOG: Final = """\
+_EPILOG: Final = f"""\
 examples:
-  host/compare.py runs/20261122-101500-leveldb-rpi4-by-storage
+  {program("compare")} runs/20261122-101500-leveldb-rpi4-by-storage
       the media of one measurement (--storage sd,emmc,ssd-usb3)
-  host/compare.py runs/s1 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
+  {program("compare")} runs/s1 --by storage --metric marginal_energy_per_operation_j,throughput_per_s
       a campaign; each database and workload is compared separately
-  host/compare.py 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
+  {program("compare")} 'runs/*-sqlite-*' 'runs/*-leveldb-*' --by db --against sqlite
       separate records, chosen by patterns
-  host/compare.py --before runs/old --after runs/new --tolerance 2%
+  {program("compare")} --before runs/old --after runs/new --tolerance 2%
       whether a change made it worse; exit status 7 if so (docs/how-to/compare-runs.md)
 """
 

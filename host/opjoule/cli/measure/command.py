@@ -53,7 +53,7 @@ from opjoule.meters.registry import open_meters
 from opjoule.record.directory import check_out, free_directory, made_directory
 from opjoule.record.run_record import RunRecord
 from opjoule.report.terminal import print_summary
-from opjoule.scripts import CALIBRATIONS, ROOT, script_name
+from opjoule.scripts import CALIBRATIONS, ROOT, RUNS, script_name
 from opjoule.studies.command.study import CommandStudy
 from opjoule.studies.ycsb.properties import check_space, parse_properties
 from opjoule.studies.ycsb.study import YcsbStudy
@@ -162,7 +162,7 @@ def run_measure(options: PlanningOptions | AgainOptions) -> int:
 
 def _run_plans(plans: Sequence[Plan], options: MeasuringOptions) -> int:
     rig = check_plans([(plan, options) for plan in plans])[0]
-    base = ROOT / "runs" / directory_name(plans[0])
+    base = RUNS / directory_name(plans[0])
     directory = options.out or free_directory(base)
     check_out(directory)
     for plan in plans:

@@ -7,7 +7,6 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-from opjoule.campaign.campaign import program_words
 from opjoule.cli.failures import one_line
 from opjoule.cli.runs.options import BundleOptions, OpenOptions
 from opjoule.comparison.pages.page import write_campaign_page
@@ -22,8 +21,9 @@ from opjoule.opened.exports.bundle import (
     unpack,
 )
 from opjoule.record.directory import INDEX
+from opjoule.record.run import program_words
 from opjoule.record.run_record import RunRecord
-from opjoule.scripts import ROOT
+from opjoule.scripts import CITATION, RUNS, program
 from opjoule.studies.definition import StudyFolder
 from opjoule.studies.folder import find_study
 from opjoule.units import counted
@@ -37,7 +37,7 @@ records/     run records, one folder each, described in OpJoule's docs/reference
 figures/     figures, tables and methods.txt, made from these records
 CITATION.cff how to cite the program
 
-Made by {programs}. Open it with OpJoule: host/runs.py open FILE.zip
+Made by {programs}. Open it with OpJoule: {open} FILE.zip
 Its description is ro-crate-metadata.json (RO-Crate 1.1); checksums.sha256 is for sha256sum -c.
 """
 
@@ -61,10 +61,10 @@ def run_bundle(options: BundleOptions) -> int:
                 print(one_line(line.replace(f"{folder}/", "")))
         methods = folder / "figures" / "methods.txt"  # names left-out runs by a path in the temporary folder
         methods.write_text(methods.read_text(encoding="utf-8").replace(f"{folder}/", ""), encoding="utf-8")
-        shutil.copyfile(ROOT / "CITATION.cff", folder / "CITATION.cff")
+        shutil.copyfile(CITATION, folder / "CITATION.cff")
         about = _described(options, records, study)
         words = {"name": about.name, "line": "=" * len(about.name), "about": about.about}
-        readme = README.format(**words, programs=", ".join(about.programs))
+        readme = README.format(**words, programs=", ".join(about.programs), open=f"{program('runs')} open")
         (folder / "README.txt").write_text(readme, encoding="utf-8")
         describe(folder, about)
         pack(folder, options.out)
@@ -95,15 +95,15 @@ def _described(options: BundleOptions, records: list[Path], study: StudyFolder |
 
 def run_open(options: OpenOptions) -> int:
     """Checks and unpacks a bundle, and prints what it contains. Raises: BadInput: it cannot be opened."""
-    folder = options.out or ROOT / "runs" / options.bundle.stem
+    folder = options.out or RUNS / options.bundle.stem
     about = unpack(options.bundle, folder)
     lines = [
         f"{about['name']}: {about['description']}",
         f"records {folder / RECORDS}",
         f"figures {folder / 'figures'}",
         *(f"compared {campaign / 'report.html'}" for campaign in campaigns(folder / RECORDS)),
-        f"table host/runs.py list {folder / RECORDS}",
-        f"draw again host/runs.py figures {folder / RECORDS} --out figures",
+        f"table {program('runs')} list {folder / RECORDS}",
+        f"draw again {program('runs')} figures {folder / RECORDS} --out figures",
     ]
     print(*map(one_line, lines), sep="\n")
     return 0

@@ -38,7 +38,7 @@ from opjoule.record.notes import read_notes, write_notes
 from opjoule.record.result import read_result
 from opjoule.record.run_record import RunRecord, reading
 from opjoule.report.terminal import print_summary
-from opjoule.scripts import ROOT
+from opjoule.scripts import RUNS
 from opjoule.studies.folder import find_study
 from opjoule.trace.journal import read_edges
 from opjoule.units import Missing
@@ -291,7 +291,7 @@ def _picked(run: ListedRun, options: PruneOptions, before: datetime | None) -> b
 def _kept(path: Path, status: str) -> str:
     """Why a record must never be deleted; empty if it may be."""
     place = path.resolve()
-    if place == ROOT / "runs" / "example":
+    if place == RUNS / "example":
         return "the example belongs to the repository"
     if is_one_of_several(place) and status != CUT_OFF:
         return f"it is one of the runs of {place.parent}, which needs it"

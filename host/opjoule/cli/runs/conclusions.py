@@ -23,7 +23,7 @@ from opjoule.comparison.study.verdicts import (
 from opjoule.errors import BadInput
 from opjoule.files import csv_text, write_whole
 from opjoule.studies.definition import StudyFolder
-from opjoule.studies.folder import find_study
+from opjoule.studies.folder import find_study, known_studies
 
 COLUMNS: Final = (
     *("study", "question", "where", "place", "paper", "ratio", "low", "high"),
@@ -51,7 +51,8 @@ def verdicts_of(places: Sequence[str], only: str) -> list[tuple[StudyFolder, lis
     chosen = [(study, answers) for study, answers in concluded if answers]
     if not chosen:
         which = f"of study {only}" if only else "of a study with conclusions"
-        raise BadInput(f"{', '.join(places)}: no record {which}; host/measure.py studies lists them")
+        names = ", ".join(known.name for known in known_studies() if known.conclusions)
+        raise BadInput(f"{', '.join(places)}: no record {which}; studies with conclusions are {names}")
     return chosen
 
 

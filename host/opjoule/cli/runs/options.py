@@ -7,9 +7,11 @@ from typing import Any, Final
 from opjoule.cli.argument_types import days, directory, positive
 from opjoule.cli.command import Command, Needs
 from opjoule.cli.options import Options, flag, option, optional, positional, positionals, repeated, required
+from opjoule.scripts import program
 
 STATUSES: Final = ("complete", "partial", "failed", "unreadable")
 _JSON: Final = "print JSON on stdout"
+_SELF: Final = program("runs")
 _STUDY: Final = "(s1 to s5, or a folder)"
 _OFTEN: Final = "may be given several times"
 
@@ -105,7 +107,7 @@ class FiguresOptions(PlacesOptions):
     although: str | None = option(
         str,
         "GROUP,...",
-        "draw even if the runs also differ in these settings (durability, opjoule, ...); as in compare.py",
+        "draw even if the runs also differ in these settings (durability, opjoule, ...); as in 'compare'",
     )
 
 
@@ -124,7 +126,7 @@ class BundleOptions(PlacesOptions):
 class OpenOptions(Options):
     """The bundle, and where it is unpacked."""
 
-    bundle: Path = positional(directory, "FILE.zip", "a file that runs.py bundle wrote")
+    bundle: Path = positional(directory, "FILE.zip", "a file that 'runs bundle' wrote")
     out: Path | None = option(directory, "DIR", "a new folder to unpack into (default: runs/FILE)")
 
 
@@ -160,10 +162,10 @@ ACTIONS: Final = (
     _action(
         "note",
         NoteOptions,
-        "Writes a note and tags beside one record, for 'list' and the table of view.py. Without TEXT, --tag and "
+        "Writes a note and tags beside one record, for 'list' and the table of 'view'. Without TEXT, --tag and "
         "--untag it prints the present ones. The measured files are not changed.",
-        "examples:\n  host/runs.py note runs/example 'fan was off'\n  host/runs.py note runs/example --tag paper "
-        "--untag draft\n  host/runs.py note runs/example ''        # removes the note, keeps the tags",
+        f"examples:\n  {_SELF} note runs/example 'fan was off'\n  {_SELF} note runs/example --tag paper "
+        f"--untag draft\n  {_SELF} note runs/example ''        # removes the note, keeps the tags",
     ),
     _action("show", ShowOptions, "Prints the summary of one record."),
     _action(
@@ -176,7 +178,7 @@ ACTIONS: Final = (
         "export",
         ExportOptions,
         "Writes a record in formats of other programs. Simulated records are marked SIMULATED in each.",
-        "example:\n  host/runs.py export runs/example --perfetto example.perfetto-trace --csv example-csv",
+        f"example:\n  {_SELF} export runs/example --perfetto example.perfetto-trace --csv example-csv",
     ),
     _action(
         "conclusions",
@@ -184,7 +186,7 @@ ACTIONS: Final = (
         "Compares the conclusions of a study's paper with records of that study. Prints the paper's ratio, the ratio "
         "in the records with its interval, the ratio of the energies, and whether they agree. Single runs allow no "
         "verdict.",
-        "example:\n  host/runs.py conclusions runs/s3-rpi4",
+        f"example:\n  {_SELF} conclusions runs/s3-rpi4",
         module="conclusions",
     ),
     _action(
@@ -193,8 +195,8 @@ ACTIONS: Final = (
         "Draws runs for print (PDF, SVG, PNG): bandwidth and latency, energy and power, processor and disk, energy "
         "against delay and throughput, joules by kind and activity. Adds the table (CSV, LaTeX) and a paragraph on "
         "methods. Runs with the same settings become one bar with their mean.",
-        "examples:\n  host/runs.py figures runs/leveldb runs/sqlite --out figures\n"
-        "  host/runs.py figures runs/s3-rpi4 --study s3 --out figures",
+        f"examples:\n  {_SELF} figures runs/leveldb runs/sqlite --out figures\n"
+        f"  {_SELF} figures runs/s3-rpi4 --study s3 --out figures",
         needs=lambda options: Needs(figures=True),
     ),
     _action(
@@ -203,7 +205,7 @@ ACTIONS: Final = (
         "Packs records, their figures, tables and methods, CITATION.cff and checksums into one ZIP file that can be "
         "attached to a paper; an RO-Crate describes it. Paths, and the names of this computer and its user, are "
         "removed from all texts.",
-        "example:\n  host/runs.py bundle runs/s3-rpi4 --study s3 --out s3.zip\n  host/runs.py open s3.zip",
+        f"example:\n  {_SELF} bundle runs/s3-rpi4 --study s3 --out s3.zip\n  {_SELF} open s3.zip",
         needs=lambda options: Needs(figures=True),
         module="bundle",
     ),
@@ -211,7 +213,7 @@ ACTIONS: Final = (
         "open",
         OpenOptions,
         "Checks every file of a bundle against its checksum, then unpacks the bundle into a new folder.",
-        "example:\n  host/runs.py open s3.zip --out s3-of-others",
+        f"example:\n  {_SELF} open s3.zip --out s3-of-others",
         module="bundle",
     ),
     _action(
@@ -236,8 +238,8 @@ RUNS: Final = Command(
     "runs",
     RunsOptions,
     "",  # each action is a command of its own
-    "Lists, notes, shows, checks, exports and deletes run records. 'runs.py ACTION --help' says more.",
-    "examples:\n  host/runs.py list --db leveldb --sort headline\n  host/runs.py note runs/example 'used in the "
-    "paper' --tag paper\n  host/runs.py export runs/example --perfetto example.perfetto-trace\n  host/runs.py prune "
+    f"Lists, notes, shows, checks, exports and deletes run records. '{_SELF} ACTION --help' says more.",
+    f"examples:\n  {_SELF} list --db leveldb --sort headline\n  {_SELF} note runs/example 'used in the "
+    f"paper' --tag paper\n  {_SELF} export runs/example --perfetto example.perfetto-trace\n  {_SELF} prune "
     "--status failed --older-than 30",
 )

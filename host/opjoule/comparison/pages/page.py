@@ -23,6 +23,7 @@ from opjoule.files import write_whole
 from opjoule.opened.answer import SIMULATED
 from opjoule.opened.quantities import NONE, Row, quantity
 from opjoule.report.page import banner, framed, section
+from opjoule.scripts import program
 from opjoule.units import counted
 
 ROWS_MAX: Final = 60
@@ -62,7 +63,7 @@ def write_campaign_page(folder: Path, named: str = "") -> Path:
         _about_campaign(index),
         folder.resolve(),
         answers_of(with_result(index)),
-        ("host/measure.py", "report", named or str(folder)),
+        (*program("report").split(), named or str(folder)),
         simulated=simulated,
         index=index,
     )

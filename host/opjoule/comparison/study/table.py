@@ -16,6 +16,7 @@ from opjoule.comparison.value_words import measure_unit, measure_words
 from opjoule.energy.comparison import Side, differ
 from opjoule.files import csv_text, write_whole
 from opjoule.opened.rounding import rounded
+from opjoule.scripts import program
 from opjoule.units import counted
 
 BEST_TABLE: Final = "best.csv"
@@ -169,7 +170,7 @@ def conclude_studies(folder: Path, *, json: bool = False) -> list[str]:
         software = dict.fromkeys(row.software for row in study.rows if row.software)
         lines += [f"measured   {words}" for words in software]
         lines.append(f"tables     {folder / TABLE}, {folder / BEST_TABLE}")
-        lines.append(f"plots      host/runs.py figures {folder} --out figures")
+        lines.append(f"plots      {program('runs')} figures {folder} --out figures")
         for line in lines:
             console.print(line, soft_wrap=True)
         faults += study.faults

@@ -5,4 +5,4 @@ from pathlib import Path
 
 def script(name: str) -> str:
     """The text of a script, by its file name."""
-    return (Path(__file__).parent / name).read_text()
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

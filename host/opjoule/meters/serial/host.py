@@ -40,7 +40,9 @@ def serial_obstacles(port: str) -> list[Obstacle]:
     node = (root / port.lstrip("/")).resolve()
     device = _usb_device(root, node.name)
     obstacles = [_brltty(root, device)]
-    if node.exists():
+    if not node.exists():
+        obstacles.append(_wsl(root))
+    else:
         obstacles += [_rights(port, node), _name(port)]
     if device:
         obstacles += [_modem_manager(root, node.name, device), _latency(root, node.name)]
@@ -62,6 +64,17 @@ def _usb_device(root: Path, tty: str) -> Path | None:
     if not place.exists():
         return None
     return next((folder for folder in place.resolve().parents if (folder / "idVendor").exists()), None)
+
+
+def _wsl(root: Path) -> Obstacle | None:
+    """The obstacle that this is WSL, where a USB device is Windows' until it is attached."""
+    if "microsoft" not in _text(root / "proc/sys/kernel/osrelease").lower():
+        return None
+    return Obstacle(
+        "this is WSL, which has only the USB devices that Windows gives it",
+        "in Windows, with usbipd-win installed: usbipd list; usbipd bind --busid BUSID (as administrator); usbipd "
+        "attach --wsl --busid BUSID (docs/how-to/other-systems.md)",
+    )
 
 
 def _brltty(root: Path, device: Path | None) -> Obstacle | None:

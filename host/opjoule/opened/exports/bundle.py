@@ -16,6 +16,7 @@ from typing import Any, Final
 from opjoule.errors import BadInput, RecordFault
 from opjoule.files import file_sha256, replacing
 from opjoule.record.run_record import RunRecord, with_digest
+from opjoule.scripts import program
 
 _PATH: Final = re.compile(r"(?<![\w.:/~+-])/(?:[^\s/\"'<>|,;:=\\]+/)+([^\s/\"'<>|,;:=\\]*)")
 """An absolute path with at least one folder; its last part is kept."""
@@ -204,7 +205,7 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
         raise BadInput(f"{folder} exists already: name another folder with --out")
     if bundle.is_dir():
         raise BadInput(
-            f"{bundle} is a folder: give the file that runs.py bundle wrote; records need no unpacking"
+            f"{bundle} is a folder: give the file that '{program('runs')} bundle' wrote; records need no unpacking"
         )
     try:
         with zipfile.ZipFile(bundle) as packed:
@@ -215,7 +216,7 @@ def unpack(bundle: Path, folder: Path) -> dict[str, Any]:
             return next(entry for entry in crate["@graph"] if entry["@id"] == "./")
     except (zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
         raise BadInput(
-            f"{bundle} is not a bundle of runs.py, or it is damaged: {error}; copy or download it again"
+            f"{bundle} is not a bundle of '{program('runs')}', or it is damaged: {error}; copy or download it again"
         ) from None
 
 

@@ -113,7 +113,7 @@ def expected_operations(phase: str, properties: Mapping[str, str]) -> int:
 
 def file_properties(workload: Path) -> dict[str, str]:
     """The properties of a workload file; only the loader checks the file."""
-    lines = (line.strip() for line in workload.read_text(errors="replace").splitlines())
+    lines = (line.strip() for line in workload.read_text(encoding="utf-8", errors="replace").splitlines())
     parts = (re.split(r"\s*[=:]\s*", line, maxsplit=1) for line in lines if line and line[0] not in "#!")
     return {part[0]: part[1] for part in parts if len(part) == 2}
 

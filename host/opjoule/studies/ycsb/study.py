@@ -74,7 +74,9 @@ class YcsbStudy(Study):
     def __post_init__(self) -> None:
         """Raises: BadInput: properties that are impossible, contain a password, or exclude each other."""
         refuse_passwords([f"{key}={value}" for key, value in self.properties.items()], "a setting of -p")
-        refuse_passwords([self.workload.read_text(errors="replace")], f"workload {self.workload}")
+        refuse_passwords(
+            [self.workload.read_text(encoding="utf-8", errors="replace")], f"workload {self.workload}"
+        )
         for key in ("recordcount", "operationcount"):
             if not (count := self.properties[key]).isdigit():
                 raise BadInput(f"property {key}={count!r} is not a whole number of at least 0")
@@ -301,7 +303,7 @@ class YcsbStudy(Study):
 
     def to_json(self) -> dict[str, Any]:
         """All settings, including the text of the workload file, as its path is not valid elsewhere."""
-        text = self.workload.read_text(errors="replace")
+        text = self.workload.read_text(encoding="utf-8", errors="replace")
         return {
             "name": self.name,
             "database": self.database.name,
