@@ -301,6 +301,12 @@ def parsed(arguments: Sequence[str]) -> argparse.Namespace:
         "--enter", choices=names, metavar="NAME", help="open a shell in the root that a failure has left"
     )
     parser.add_argument(
+        "--until",
+        default="",
+        metavar="STEP",
+        help="end after this step (the name of its log), and store no result",
+    )
+    parser.add_argument(
         "--mirror", default=MIRROR, metavar="URL", help="Debian's archive (default: %(default)s)"
     )
     return parser.parse_args(arguments)

@@ -14,7 +14,7 @@ from readme_commands import TESTS, first_commands
 
 CLONE: Final = "OpJoule"
 """Folder of the clone in the user's home."""
-EARLIER: Final = {"0.1.0": "7fe837f6", "0.1.0-hosts": "632d2d2c"}
+EARLIER: Final = {"0.1.0": "7fe837f6", "632d2d2c": "632d2d2c"}
 """Commits whose users get this one with `git pull`, by the name of the row."""
 _SUITES: Final = {"bookworm": "Debian 12", "trixie": "Debian 13"}
 
@@ -154,7 +154,7 @@ def _rows() -> list[Row]:
         rows.append(Row(f"{suite}-arm64", about, MinimalRoot(suite, "arm64"), emulated_steps))
     for suite, debian in _SUITES.items():
         for version, commit in EARLIER.items():
-            about = f"{debian} amd64, after {commit}"
+            about = f"{debian} amd64, a clone that was set up at {version}"
             steps = upgrade_steps(commit)
             rows.append(Row(f"{suite}-from-{version}", about, MinimalRoot(suite, "amd64"), steps))
     return rows
