@@ -6,7 +6,7 @@ set -eu
 root=$1 name=$2
 shift 2
 hostname "$name"
-mount --bind "$root" "$root"
+mount --rbind "$root" "$root"
 mount -t proc proc "$root/proc"
 mount --rbind /sys "$root/sys" # a sysfs of its own needs a network of its own
 mount -t tmpfs -o mode=755 tmpfs "$root/dev"
