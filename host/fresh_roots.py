@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -29,7 +30,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Final, NoReturn
 
-from fresh_rows import CLONE, ROWS, Row, Step
+from fresh_rows import CLONE, GIT, ROWS, Row, Step
 from hosts_page import (
     PAGE,
     HostResult,
@@ -100,13 +101,17 @@ class FreshRun:
         if self.row.user != "root":
             logged(self.inside(_READY, "root", "/"), log)
             self.network.write(self.tree, self.row.home)
-        logged(["git", "clone", "--quiet", "--no-hardlinks", str(ROOT), str(self.clone)], log)
+        self.make_clone()
+
+    def make_clone(self) -> None:
+        """Clones this clone, whoever owns it, into the user's home folder. Raises: SetupError: git failed."""
+        served = ("--no-local", f"--upload-pack={shlex.join(GIT)} upload-pack")
+        logged([*GIT, "clone", "--quiet", *served, str(ROOT), str(self.clone)], self.logs / "prepare.log")
         self.give_to_user()
 
     def check_out(self, commit: str) -> None:
         """Moves the clone to a commit, as `git pull` would. Raises: SetupError: git failed."""
-        git = ["git", "-c", "safe.directory=*", "-C", str(self.clone)]
-        logged([*git, "checkout", "--quiet", commit], self.logs / "prepare.log")
+        logged([*GIT, "-C", str(self.clone), "checkout", "--quiet", commit], self.logs / "prepare.log")
         self.give_to_user()
 
     def give_to_user(self) -> None:
@@ -234,7 +239,7 @@ def run_rows(rows: Sequence[Row], mirror: str, until: str = "") -> list[str]:
 
 def committed_head() -> str:
     """The commit to try. Says if the working folder differs from it. Raises: SetupError: this is no clone."""
-    git = ["git", "-c", "safe.directory=*", "-C", str(ROOT)]
+    git = [*GIT, "-C", str(ROOT)]
     head = subprocess.run([*git, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
     if head.returncode:
         raise SetupError(f"{ROOT} is not a clone, and a fresh root gets a clone of it: {head.stderr.strip()}")

@@ -14,6 +14,8 @@ from readme_commands import TESTS, first_commands
 
 CLONE: Final = "OpJoule"
 """Folder of the clone in the user's home."""
+GIT: Final = ("git", "-c", "safe.directory=*")
+"""Root reads a clone that belongs to another user."""
 EARLIER: Final = {"0.1.0": "7fe837f6", "632d2d2c": "632d2d2c"}
 """Commits whose users get this one with `git pull`, by the name of the row."""
 _SUITES: Final = {"bookworm": "Debian 12", "trixie": "Debian 13"}
@@ -51,7 +53,7 @@ class Row:
 def readme_at(commit: str) -> list[str]:
     """The commands of README.md's first code block at a commit. Raises: ValueError: the commit is not in this clone."""
     shown = subprocess.run(
-        ["git", "show", f"{commit}:README.md"], cwd=ROOT, capture_output=True, text=True, check=False
+        [*GIT, "show", f"{commit}:README.md"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     if shown.returncode:
         raise ValueError(

@@ -25,6 +25,7 @@ from system_packages import packages
 
 ROOT = Path(__file__).resolve().parents[3]
 PASSED = HostResult("Debian 12", "0123abcd", "2025-01-02", 1234, "", 0, 48, Counts(7, 0), Counts(4503, 0, 12))
+NO_SETTINGS = network_settings.NetworkSettings({}, (), (), ())
 
 
 # --- README's commands
@@ -301,6 +302,26 @@ def test_list_names_every_row_without_root(monkeypatch, tmp_path, capsys):
     assert lines[0].endswith("not run") and lines[1].endswith("failed: tests")
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a clone to another user")
+def test_a_root_gets_a_clone_of_one_that_belongs_to_a_user_and_its_own_user_owns_it(tmp_path, monkeypatch):
+    mine, clone = tmp_path / "mine", tmp_path / "fresh/run/bookworm-user/home/user/OpJoule"
+    commit = ["git", "-c", "user.name=N", "-c", "user.email=E", "commit", "-qm", "first", "--allow-empty"]
+    subprocess.run(["git", "init", "-q", mine], check=True)
+    subprocess.run(commit, cwd=mine, check=True)
+    subprocess.run(["chown", "-R", "1234:1234", mine], check=True)
+    clone.parent.mkdir(parents=True)
+    os.chown(clone.parent, 2345, 3456)
+    monkeypatch.setattr(fresh_roots, "ROOT", mine)
+    monkeypatch.setattr(fresh_roots, "FRESH", tmp_path / "fresh")
+    [row] = [row for row in ROWS if row.name == "bookworm-user"]
+    running = fresh_roots.FreshRun(row, fresh_roots.committed_head(), NO_SETTINGS)
+    running.logs.mkdir()
+    running.make_clone()
+    running.check_out(running.commit)
+    owners = {(path.stat().st_uid, path.stat().st_gid) for path in (clone, *clone.rglob("*"))}
+    assert owners == {(2345, 3456)}
+
+
 # --- minimal roots
 
 
@@ -319,9 +340,6 @@ def root(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
     monkeypatch.setattr(minimal_roots, "ROOTS", tmp_path / "roots")
     return MinimalRoot("bookworm", minimal_roots._own_architecture() or "arm64")
-
-
-NO_SETTINGS = network_settings.NetworkSettings({}, (), (), ())
 
 
 def made(root, tmp_path):
