@@ -130,14 +130,27 @@ cmake -S loader-cpp -B build/leveldb -G Ninja -DOPJOULE_ENGINES=leveldb -DOPJOUL
 cmake --build build/leveldb --target loader-tests
 build/leveldb/loader-tests
 """
-RECORD: Final = """set -e
+RECORD: Final = f"""set -e
 cd
 printf 'time_s,current_a,voltage_v\\n0,0.6,5.0\\n10,0,5.0\\n' > profile.csv
-OpJoule/build/rig-sim/rig-sim --elf OpJoule/.pio/build/uno/firmware.elf --profile profile.csv --pty /tmp/meter \
-  --pace 0 --truth truth.json &
-OpJoule/host/measure.py record --meter serial:/tmp/meter --out trace
+{CLONE}/firmware/sim/rig-sim --elf {CLONE}/.pio/build/uno/firmware.elf --profile profile.csv --pty /tmp/meter \
+  --pace 0 --patience-s 600 --truth truth.json &
+until test -L /tmp/meter; do kill -0 $!; sleep 0.1; done
+status=0
+{CLONE}/host/measure.py record --meter serial:/tmp/meter --out trace || status=$?
 wait $!
-cat truth.json
+{CLONE}/.venv/bin/python - "$status" <<'END'
+import json, sys
+import numpy as np
+import pyarrow.parquet as pq
+assert sys.argv[1] in ("0", "6"), "6: at --pace 0 the meter's clock contradicts this computer's"
+power = pq.read_table("trace/power.parquet")
+meter_ns, current_a, voltage_v = (power[name].to_numpy() for name in ("meter_ns", "current_a", "voltage_v"))
+energy_j = np.trapezoid(current_a * voltage_v, meter_ns * 1e-9)
+true_j = json.load(open("truth.json"))["total_j"]
+print(f"SIMULATED: {{len(power)}} samples, {{energy_j:.3f}} J, true {{true_j:.3f}} J")
+assert abs(energy_j - true_j) < 0.01 * true_j
+END
 """
 REPORT: Final = """set -e
 host/measure.py report runs/example

@@ -9,6 +9,7 @@ import argparse
 import codecs
 import os
 import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -28,7 +29,7 @@ from bootstrap import BUILD, ROOT
 VENV = ROOT / ".venv" / "bin"
 BOARD_BUILDS = str(ROOT / "loader-cpp/board-builds")
 VIRTUAL_BOARD = (f"{VENV}/python", "-m", "opjoule.cli.start", "virtual-board", "build")
-AS_ROOT = () if os.geteuid() == 0 else ("sudo", "--preserve-env")
+AS_ROOT = ("sudo", "--preserve-env") if os.geteuid() != 0 and shutil.which("sudo") else ()
 LAST_LINES, LAST_LETTERS = 40, 20_000
 SHELL_SCRIPTS = ("test", ".ci/run", "firmware/sim/rig-sim", "host/enter_root.sh")
 AT_ONCE = 2
