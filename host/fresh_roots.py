@@ -210,7 +210,7 @@ def run_row(row: Row, commit: str, network: NetworkSettings, mirror: str, until:
         )
     else:
         shutil.rmtree(running.tree)
-        say(f"{row.name}: passed in {result.seconds} s")
+        say(f"{row.name}: {f'passed up to {until}' if until else 'passed'} in {result.seconds} s")
     return result
 
 
@@ -340,7 +340,13 @@ def run(options: argparse.Namespace) -> int:
         raise SetupError(f"this computer does not run amd64 programs; leave out {', '.join(unable)}")
     with alone():
         failed = run_rows(chosen, options.mirror, options.until)
-    say(f"failed: {', '.join(failed)}" if failed else "every computer passed")
+    say(
+        f"failed: {', '.join(failed)}"
+        if failed
+        else "none failed"
+        if options.until
+        else "every computer passed"
+    )
     print(f"{len(chosen) - len(failed)} passed, {len(failed)} failed")
     return 1 if failed else 0
 

@@ -124,7 +124,7 @@ def parts(everything: bool = False) -> list[Part]:
                 (f"{VENV}/mypy",),
                 (f"{VENV}/lint-imports",),
                 (f"{VENV}/codespell",),
-                ("clang-format", "--dry-run", "--Werror", *cpp_sources()),
+                (f"{VENV}/clang-format", "--dry-run", "--Werror", *cpp_sources()),
                 ("shellcheck", "-S", "warning", *SHELL_SCRIPTS, *board_scripts()),
                 # pytest stores the modules it has rewritten: else each of the four processes below rewrites all of them
                 host_tests("--collect-only", "-q", "--no-summary"),

@@ -11,7 +11,7 @@ namespace {
 volatile std::sig_atomic_t stop_signal = 0;
 
 void catch_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = [](int number) { stop_signal = number; };
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

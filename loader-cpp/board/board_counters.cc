@@ -21,7 +21,7 @@ double busy_s(std::string_view stat) {
 
 // "MAJOR:MINOR" of the device that `path` is on; empty where there is none.
 std::string device_number(const std::string& path) {
-  struct stat about {};
+  struct stat about{};
   if (path.empty()) return {};
   // If the path does not exist yet, its nearest folder that does is looked at.
   std::string existing = path;

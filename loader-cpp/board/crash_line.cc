@@ -83,7 +83,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
   static char line[kLineBytes];
   uint64_t offset = 0;
   const char* path = mapped_file(reinterpret_cast<uintptr_t>(info->si_addr), line, &offset);
-  struct stat found {};
+  struct stat found{};
   const bool is_cut = ::stat(path, &found) == 0 && offset >= static_cast<uint64_t>(found.st_size);
   say("loader: ");
   say(*path == '\0' ? "a mapped file" : path);
@@ -102,7 +102,7 @@ void on_bus_error(int, siginfo_t* info, void*) {
 }  // namespace
 
 void report_crashes() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_bus_error;
   action.sa_flags = SA_SIGINFO;
   sigaction(SIGBUS, &action, nullptr);

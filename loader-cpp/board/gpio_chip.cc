@@ -60,7 +60,7 @@ std::vector<std::string> chip_files(const GpioKernel& kernel) {
   std::vector<std::string> files;
   std::set<std::pair<dev_t, ino_t>> seen;
   for (const auto& [number, file] : numbered) {
-    struct stat about {};
+    struct stat about{};
     if (::stat(file.c_str(), &about) == 0 && seen.emplace(about.st_dev, about.st_ino).second)
       files.push_back(file);
   }

@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kRetryNs = 10'000'000;
 
 bool is_fifo(const std::string& path) {
-  struct stat found {};
+  struct stat found{};
   return ::stat(path.c_str(), &found) == 0 && S_ISFIFO(found.st_mode);
 }
 

@@ -22,7 +22,7 @@ void on_signal(int) {
 }  // namespace
 
 void catch_stop_signals() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_handler = on_signal;  // without SA_RESTART: a blocked read of stdin ends
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);

@@ -38,7 +38,7 @@ class VirtualCarrier : public SyncCarrier {
 
 // The level after the file's last line, 0 for an empty file; unknown for a FIFO.
 std::optional<int> last_level(const std::string& path) {
-  struct stat about {};
+  struct stat about{};
   if (::stat(path.c_str(), &about) != 0) return 0;
   if (!S_ISREG(about.st_mode)) return std::nullopt;
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);

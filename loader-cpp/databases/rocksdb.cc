@@ -11,6 +11,9 @@
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 #include <rocksdb/version.h>
+#if __has_include(<rocksdb/advanced_cache.h>)
+#include <rocksdb/advanced_cache.h>  // class Cache since RocksDB 8; before, cache.h has it
+#endif
 
 #include <chrono>
 #include <thread>

@@ -96,7 +96,7 @@ Descriptor copy_descriptor(pid_t tid, int fd) {
     if (copy.valid() || errno == EBADF) return copy;
   }
   const std::string path = proc(tid, "fd/" + std::to_string(fd));
-  struct stat about {};
+  struct stat about{};
   if (::stat(path.c_str(), &about) != 0) return Descriptor();
   if (!S_ISREG(about.st_mode) && !S_ISDIR(about.st_mode)) {
     errno = EPERM;  // opening a FIFO or a device would do something
@@ -169,7 +169,7 @@ Descriptor open_for(pid_t tid, const TrappedCall& call) {
 }
 
 bool descriptor_is_free(pid_t tid, int number) {
-  struct stat about {};
+  struct stat about{};
   return ::lstat(proc(tid, "fd/" + std::to_string(number)).c_str(), &about) != 0;
 }
 

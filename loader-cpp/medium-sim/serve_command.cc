@@ -72,8 +72,7 @@ class MediumServer {
                  pages_.meet(tid);
                  pages_.count(at_ns, calls_.take_written_through());
                }),
-        runs_(
-            guardian, [this](pid_t pid) { pages_.watch(pid); }, print_fault) {}
+        runs_(guardian, [this](pid_t pid) { pages_.watch(pid); }, print_fault) {}
 
   Status open(const MediumServeOptions& options) {
     if (Status status = runs_.open(options.socket); !status.is_ok()) return status;

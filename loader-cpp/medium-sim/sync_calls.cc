@@ -103,7 +103,7 @@ void SyncCalls::open_through(Programs* programs, const seccomp_notif& call,
     if (error_number == EACCES || error_number == EPERM) return let_run(programs, call.id);
     return fail(programs, call.id, error_number);
   }
-  struct stat about {};
+  struct stat about{};
   if (::fstat(file.get(), &about) != 0 || !S_ISREG(about.st_mode))
     return let_run(programs, call.id);
   for (int number = programs->synced.end - 1; number >= programs->synced.first; --number) {
@@ -122,7 +122,7 @@ void SyncCalls::write_through(Programs* programs, const seccomp_notif& call,
   const auto tid = static_cast<pid_t>(call.pid);
   FileRange range;
   range.file = copy_descriptor(tid, asked.fd);
-  struct stat about {};
+  struct stat about{};
   if (!range.file.valid() || ::fstat(range.file.get(), &about) != 0)
     return let_run(programs, call.id);
   const auto opened = flushed_.find({about.st_dev, about.st_ino});

@@ -199,7 +199,7 @@ TEST_CASE("processor time of a thread on another processor is seen without waiti
 
 TEST_CASE("a device's bytes are those of /proc/diskstats, whatever file on it is named") {
   // The first device whose node can be named by a file on it: the one of the root file system.
-  struct stat about {};
+  struct stat about{};
   REQUIRE(stat("/", &about) == 0);
   const auto sectors = [&] {
     std::ifstream disks("/proc/diskstats");

@@ -3,6 +3,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <regex>
 
 #include "loader/database.h"
 #include "tests/in_memory.h"
@@ -19,7 +20,7 @@ struct Case {
   const char* engine;
   const char* file;  // pattern; the largest of those that fit
   Damage damage;
-  const char* expected;  // in the reason
+  const char* expected;  // in the reason: a regular expression, as versions of an engine differ
 };
 
 const Case kCases[] = {
@@ -29,7 +30,7 @@ const Case kCases[] = {
     {"leveldb", "*.log", Damage::kFlipped, "the log is damaged: "},
     {"leveldb", "CURRENT", Damage::kRemoved, "CURRENT is missing"},
     {"leveldb", "MANIFEST-*", Damage::kFlipped, "leveldb: Corruption: "},
-    {"rocksdb", "*.sst", Damage::kHalf, "too short"},
+    {"rocksdb", "*.sst", Damage::kHalf, "too short|Sst file size mismatch"},
     {"rocksdb", "*.sst", Damage::kFlipped, "block checksum mismatch"},
     {"rocksdb", "*.log", Damage::kFlipped, "rocksdb: Corruption: "},
     {"rocksdb", "MANIFEST-*", Damage::kRemoved, "MANIFEST-"},
@@ -112,7 +113,7 @@ TEST_CASE("a damaged database is corrupt data, and never bad input, a failed dev
     const std::vector<std::string> lines = run.lines();
     CHECK(run.exit_code() == 4);
     const bool says = lines.back().starts_with("loader: ") &&
-                      lines.back().find(damaged.expected) != std::string::npos;
+                      std::regex_search(lines.back(), std::regex(damaged.expected));
     CHECK_MESSAGE(says, lines.back());
   }
 }

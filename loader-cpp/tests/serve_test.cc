@@ -34,7 +34,7 @@ TEST_CASE("the first line says what there is; requests are answered; the end of 
   CHECK(probe.first["board_ns"].get<int64_t>() > 0);
   CHECK(probe.first["marks"] == folder / "new" + "/marks");
   CHECK(probe.first["level"].is_null());
-  struct stat about {};
+  struct stat about{};
   REQUIRE(stat((folder / "new" + "/marks").c_str(), &about) == 0);
   CHECK((about.st_mode & 0777) == 0600);
   const Json clock = probe.ask("clock");

@@ -10,6 +10,7 @@ dataclass.
 from __future__ import annotations
 
 import argparse
+import inspect
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,9 +136,7 @@ class Options:
     def groups(cls) -> Iterator[tuple[str, list[Field[Any]]]]:
         """Titles of the help's groups, each with its fields, in order."""
         described = {field.name: field for field in fields(cls) if "help" in field.metadata}
-        stated = {
-            name: kind for kind in reversed(cls.__mro__) for name in vars(kind).get("__annotations__", ())
-        }
+        stated = {name: kind for kind in reversed(cls.__mro__) for name in inspect.get_annotations(kind)}
         for kind in reversed(cls.__mro__):
             title = vars(kind).get("GROUP", "")
             yield title, [option for name, option in described.items() if stated[name] is kind]

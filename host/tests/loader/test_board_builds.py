@@ -2,7 +2,10 @@
 
 import contextlib
 import json
+import os
 import platform
+import re
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -86,6 +89,41 @@ def test_a_board_s_loader_writes_the_same_records_as_this_computer_s(
         return
     records = load_and_update(command(board), engine, tmp_path / "database", workload, READERS[engine])
     assert records == expected
+
+
+COMPILER_HEADERS = re.compile(
+    r"/usr/lib/gcc|/usr/include/c\+\+/|/usr/include/[\w-]+/c\+\+/|/usr/(aarch64|arm)-linux-gnu\w*/include/"
+)
+"""Headers of the compiler, the C++ library and a cross compiler's C library."""
+
+
+def test_no_header_of_this_computer_is_compiled_into_a_board_s_programs(board):
+    """Another version than the board's would be compiled without an error, and linked with the board's archives."""
+    build = (ROOT / "build/board" / board / "build").resolve()
+    listed = subprocess.run(
+        ["ninja", "-C", build, "-t", "deps"], capture_output=True, text=True, check=True
+    ).stdout
+    objects = [group.splitlines() for group in listed.split("\n\n") if ".o: " in group.partition("\n")[0]]
+    headers = {Path(os.path.normpath(build / line.strip())) for _, *lines in objects for line in lines}
+    assert any("sysroot/usr/include/rocksdb" in str(header) for header in headers)
+    others = [str(header) for header in headers if not header.is_relative_to(ROOT)]
+    assert not [header for header in others if not COMPILER_HEADERS.match(header)]
+
+
+def test_a_board_s_compiler_does_not_find_what_only_this_computer_has(board, tmp_path):
+    """doctest is one such library: this computer's tests need it, and no board's program does."""
+    assert Path("/usr/include/doctest").is_dir()
+    build = ROOT / "build/board" / board / "build"
+    command = json.loads((build / "compile_commands.json").read_text())[0]
+    words = shlex.split(command["command"])
+    flags = words[: words.index("-o")]
+    for name, found in (("doctest/doctest.h", False), ("rocksdb/db.h", True), ("stdio.h", True)):
+        source = tmp_path / "asks.cc"
+        source.write_text(f"#if !__has_include(<{name}>)\n#error not found\n#endif\n")
+        ended = subprocess.run(
+            [*flags, "-fsyntax-only", source], cwd=build, capture_output=True, text=True, check=False
+        )
+        assert (ended.returncode == 0) == found, ended.stderr
 
 
 def test_a_board_s_probe_is_one_static_program_that_answers(tmp_path, board):

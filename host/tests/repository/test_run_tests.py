@@ -1,6 +1,7 @@
 """`./test` runs what failed once more, alone, only where it depends on how busy the computer is, and says so."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -171,6 +172,15 @@ def test_quick_leaves_out_rigs_real_time_builds_for_boards_and_what_is_slow(monk
     assert (style.name, host.name) == ("style", "host")
     [command] = host.commands
     assert "not rig and not end_to_end and not board_builds and not slow and not thorough" in command
+
+
+def test_c_plus_plus_is_formatted_by_the_pinned_version_whatever_the_system_has():
+    [style] = [part for part in run_tests.parts() if part.name == "style"]
+    [formatter] = {command[0] for command in style.commands if "clang-format" in command[0]}
+    said = subprocess.run([formatter, "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"version (\S+)", said)[1]
+    pins = (run_tests.ROOT / "host/requirements/test.txt").read_text()
+    assert f"\nclang-format=={version} " in pins
 
 
 def test_all_adds_sanitizers_the_virtual_board_and_every_thorough_test(monkeypatch):

@@ -6,6 +6,8 @@ nothing here says anything about their speed or energy.
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from opjoule.cli.commands import main
 from opjoule.comparison.study.rows import read_studies
@@ -40,9 +42,8 @@ def test_every_system_gives_joules_and_the_same_answers_on_the_simulated_rig(
     for system in ("sqlite-odbc", "zen"):
         assert rows[system, "T2"]["energy_per_operation_j"] > 0
     logs = "".join(path.read_text() for path in records.glob("*/raw/run-1.log"))
-    assert (
-        logs.count("50 SYNTHETIC contacts") == len(measured) and logs.count("carried to PostgreSQL 15") == 2
-    )
+    assert logs.count("50 SYNTHETIC contacts") == len(measured)
+    assert len(re.findall(r"carried to PostgreSQL \d+", logs)) == 2
     files = [path for path in records.rglob("*") if path.is_file()]
     assert files and not any(PASSWORD.encode() in path.read_bytes() for path in files)
     monkeypatch.setattr(figures, "FIGURES", {})

@@ -100,7 +100,7 @@ uint8_t ConversionClock::alerted(uint32_t alert_ticks) {
 }
 
 // Moves on by whole conversions until `from_middle_q8` belongs to the one that is waited for.
-uint8_t ConversionClock::skip_missed(int32_t *from_middle_q8) {
+uint8_t ConversionClock::skip_missed(int32_t* from_middle_q8) {
   uint8_t missed = 0;
   while (followed_ && *from_middle_q8 > static_cast<int32_t>(period_q8_ / 2) && missed < 255) {
     move_middle_q8(static_cast<int32_t>(period_q8_));

@@ -50,7 +50,7 @@ class ConversionClock {
  private:
   int32_t from_middle_q8(uint32_t look_ticks) const;
   void move_middle_q8(int32_t by_q8);
-  uint8_t skip_missed(int32_t *from_middle_q8);
+  uint8_t skip_missed(int32_t* from_middle_q8);
   void complete();
   void narrow(int32_t low_q8, int32_t high_q8);
   void surprise();

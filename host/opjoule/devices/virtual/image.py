@@ -14,10 +14,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from opjoule.devices.debian_mirror import mirrors
 from opjoule.devices.virtual.machine import EMULATOR, Image, Machine
 from opjoule.errors import BadInput, DeviceFault
 
-MIRROR = "http://deb.debian.org/debian"
 PROGRAMS = {
     EMULATOR: "qemu-system-arm",
     "qemu-img": "qemu-utils",
@@ -50,9 +50,8 @@ def get_image(cache: Path, say: Callable[[str], None]) -> Image:
     for program, package in PROGRAMS.items():
         if shutil.which(program, path=_PATH) is None:
             raise BadInput(f"the virtual board needs {program}: apt-get install {package}")
-    folder = cache / _hash(
-        ("rootfs.sh", "init.sh", "image.py", "namespace.py"), MIRROR.encode() + _REQUIREMENTS.read_bytes()
-    )
+    scripts = ("rootfs.sh", "init.sh", "image.py", "namespace.py")
+    folder = cache / _hash(scripts, _REQUIREMENTS.read_bytes())
     # A snapshot is valid only for the command line and emulator that it was taken with.
     version = subprocess.run([EMULATOR, "--version"], capture_output=True, check=False).stdout
     image = Image(folder, _hash(("machine.py",), version))
@@ -88,9 +87,17 @@ def _build(image: Image, part: Path) -> None:
     key = ["-t", "ed25519", "-N", "", "-C", "opjoule-virtual-board", "-f", str(made.user_key)]
     _run(part, ["ssh-keygen", "-q", *key])
     public_key = f"{made.user_key.resolve()}.pub"
-    script = ["sh", str(_SOURCES / "rootfs.sh"), str(work.resolve()), MIRROR, public_key]
     _run(part, [*_PIP, "--target", str(work / "site"), "--requirement", str(_REQUIREMENTS)])
-    _run(part, [*root, sys.executable, str(_SOURCES / "namespace.py"), *script])
+    *own, debian = mirrors("Debian")
+    namespace = [*root, sys.executable, str(_SOURCES / "namespace.py"), "sh", str(_SOURCES / "rootfs.sh")]
+    try:
+        _run(part, [*namespace, str(work.resolve()), *(own or [debian]), public_key])
+    except DeviceFault:
+        if not own:
+            raise
+        # This computer's mirror may be without the board's suite or architecture.
+        _run(part, [*root, "rm", "-rf", *(str(path) for path in work.iterdir() if path.name != "site")])
+        _run(part, [*namespace, str(work.resolve()), debian, public_key])
     _write_initrd(work / "busybox", work / "modules", made.initrd)
     _run(part, ["qemu-img", "convert", "-q", "-O", "qcow2", str(work / "root.ext4"), str(made.root)])
     for name in ("vmlinuz", "packages", "host_key.pub"):
