@@ -104,8 +104,8 @@ INSTALL: Final = f"""set -e
 cd
 python3 -m venv elsewhere
 elsewhere/bin/pip install --quiet ./{CLONE}
-cd {CLONE}/runs
-../../elsewhere/bin/opjoule runs list
+cd {CLONE}
+../elsewhere/bin/opjoule runs list
 cd
 elsewhere/bin/python - <<'END'
 import opjoule
