@@ -46,7 +46,7 @@ from logged_commands import SetupError, logged, say
 from minimal_roots import MIRROR, can_run, get_root, inside
 from network_settings import NetworkSettings, network_settings
 from plain_folder import ROOT
-from system_packages import install_packages
+from system_packages import install_sections
 
 FRESH: Final = ROOT / "build" / "fresh"
 PROGRESS_S: Final = 60.0
@@ -222,7 +222,7 @@ def run_rows(rows: Sequence[Row], mirror: str, until: str = "") -> list[str]:
     """
     commit = committed_head()
     network, failed = network_settings(), []
-    install_packages("fresh", FRESH / "packages.log")
+    install_sections(["fresh"], [], FRESH / "packages.log")
     for row in rows:
         write_results({name: result for name, result in read_results().items() if name != row.name})
         check_space()

@@ -126,9 +126,9 @@ END
 """
 LOADER_TESTS: Final = """set -e
 apt-get install -q -y --no-install-recommends doctest-dev
-cmake -S loader-cpp -B build/leveldb -G Ninja -DOPJOULE_ENGINES=leveldb -DOPJOULE_BENCH=OFF
-cmake --build build/leveldb --target loader-tests
-build/leveldb/loader-tests
+cmake -S loader-cpp -B build/loader -DOPJOULE_TESTS=ON
+cmake --build build/loader --target loader-tests
+build/loader/loader-tests
 """
 RECORD: Final = f"""set -e
 cd

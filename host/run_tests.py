@@ -356,7 +356,8 @@ def main() -> int:
     chosen = [part for part in parts(options.all) if is_chosen(part, options.part, options.all)]
     try:
         if options.quick or not all(part.on_demand for part in chosen):
-            bootstrap.set_up(bootstrap.Needs(loader=True, simulate=True, test=True))
+            engines = frozenset(bootstrap.engines())
+            bootstrap.set_up(bootstrap.Needs(loader=True, engines=engines, simulate=True, test=True))
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1

@@ -82,8 +82,13 @@ def settings_of(document: Mapping[str, Any]) -> Settings:
             settings[group][key] = value
     for key, value in (summary.get("settings") or {}).items():
         settings["durability" if key == "durability" else "engine"][key] = value
-    versions = ("database_version", "loader_version")
-    settings["database"] = {key: summary[key] for key in versions if key in summary}
+    settings["database"] = {}
+    if "database_version" in summary:
+        settings["database"]["database"] = (
+            f"{summary.get('database', '')} {summary['database_version']}".strip()
+        )
+    if "loader_version" in summary:
+        settings["database"]["loader_version"] = summary["loader_version"]
     if summary:
         settings["reset"] = {"reset": study.get("reset") or "load"}
     return {

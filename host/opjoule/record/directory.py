@@ -36,7 +36,7 @@ def check_folder(directory: Path) -> None:
     """Checks that a directory is writable or can be created. Raises: BadInput: it is not, with the reason."""
     folders = directory, *directory.absolute().parents
     try:
-        there = next((folder for folder in folders if folder.exists()), directory)
+        there = next((folder for folder in folders if _exists(folder)), directory)
     except OSError as fault:
         raise BadInput(f"{directory}: {fault.strerror}: choose another --out") from None
     if not there.is_dir():
@@ -50,8 +50,17 @@ def check_folder(directory: Path) -> None:
 
 
 def _check_free(directory: Path) -> None:
-    if (directory / RUN).exists():
+    if _exists(directory / RUN):
         raise BadInput(f"{directory} already contains a run record: choose another --out")
+
+
+def _exists(path: Path) -> bool:
+    """Whether a file or directory exists. Path.exists() hides an impossible name since Python 3.14. Raises: OSError."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def free_directory(base: Path, taken: Collection[str] = ()) -> Path:

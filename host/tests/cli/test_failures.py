@@ -303,7 +303,7 @@ def test_centres_of_lost_samples_hold_for_days():
 
 def test_a_record_needs_a_directory_of_its_own(tmp_path):
     (tmp_path / "file").write_text("x")
-    for place in (tmp_path, tmp_path / "file", tmp_path / "file/below"):
+    for place in (tmp_path, tmp_path / "file", tmp_path / "file/below", tmp_path / ("x" * 300)):
         with pytest.raises(BadInput, match="choose another --out"):
             check_out(place)
     check_out(tmp_path / "new/deep")

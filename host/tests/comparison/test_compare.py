@@ -236,6 +236,21 @@ def test_a_change_for_the_worse_has_a_status_of_its_own(tmp_path, capsys):
     assert "verdict: no change shown" in tolerant and "of more than 20 %" in tolerant
 
 
+def test_two_versions_of_an_engine_are_told_apart_in_every_comparison(tmp_path, capsys):
+    """As of one measurement on Debian 12 and one on Debian 13."""
+    old = several(tmp_path, "12", [1.0, 1.01, 0.99], db="rocksdb", version="7.8.3")
+    new = several(tmp_path, "13", [1.0, 1.01, 0.99], db="rocksdb", version="9.10.0", storage="ssd")
+    differs = "database rocksdb 7.8.3 / rocksdb 9.10.0"
+    assert differs in said(capsys, [*old, *new, "--by", "storage"], BAD_INPUT)
+    text = said(capsys, [*old, *new, "--by", "storage", "--although", "database"])
+    assert f"compared although they differ: {differs}" in text
+    newer = several(tmp_path, "13-sd", [1.0, 1.01, 0.99], db="rocksdb", version="9.10.0")
+    assert f"the change: {differs}" in said(capsys, ["--before", *old, "--after", *newer])
+    other = several(tmp_path, "other", [2.0, 2.01, 1.99], db="leveldb")
+    assert differs not in said(capsys, [*old, *other, "--by", "db"]), "a version goes with its database"
+    assert differs in said(capsys, [*old, *newer, *other, "--by", "db"], BAD_INPUT), "two versions of one"
+
+
 def test_more_throughput_is_better(tmp_path, capsys):
     def of(name: str, values):
         return [
@@ -278,7 +293,7 @@ def test_a_lower_bound_is_no_figure_to_compare(tmp_path, capsys):
 
 def test_csv_holds_every_comparison(tmp_path, capsys):
     said(capsys, [campaign(tmp_path / "runs"), "--by", "storage", "--csv", tmp_path / "out.csv"])
-    rows = list(csv.DictReader((tmp_path / "out.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines(keepends=True)))
     assert [row["db"] for row in rows] == ["leveldb", "sqlite"]
     assert float(rows[0]["ratio"]) == pytest.approx(2.0, rel=0.05)
     assert [row["differs"] for row in rows] == ["true", "false"]

@@ -110,7 +110,10 @@ def test_warnings_are_in_the_comparisons_files(
     assert marks["rocksdb", "sd"] == ["waited"] and marks["rocksdb", "ssd-usb3"] == []
     waited = [warning for warning in comparison["warnings"] if warning.startswith("WAITED")]
     assert len(waited) == 1 and "rocksdb-sd-1 and 1 more run" in waited[0]
-    rows = {(row["db"], row["a"], row["b"]): row for row in csv.DictReader((tmp_path / "x.csv").open())}
+    rows = {
+        (row["db"], row["a"], row["b"]): row
+        for row in csv.DictReader((tmp_path / "x.csv").read_text().splitlines(keepends=True))
+    }
     assert rows["leveldb", "sd", "ssd-usb3"]["warnings"] == "too short"
     assert rows["leveldb", "sd", "ssd-usb3"]["adjusted_probability"] == ""
     assert rows["leveldb", "ssd-usb2", "ssd-usb3"]["warnings"] == ""
@@ -138,7 +141,10 @@ def test_figures_tables_and_methods_show_the_warnings(
     monkeypatch.setattr(figures, "FIGURES", {"energy-power": figures.FIGURES["energy-power"]})
     text = said(capsys, "runs", "figures", folder, "--out", tmp_path)
     assert text.startswith(("WITH FAULTS", "TOO SHORT")) and "TOO SHORT: leveldb-sd-1" in text
-    rows = {(row["db"], row["storage"]): row for row in csv.DictReader((tmp_path / "table.csv").open())}
+    rows = {
+        (row["db"], row["storage"]): row
+        for row in csv.DictReader((tmp_path / "table.csv").read_text().splitlines(keepends=True))
+    }
     assert rows["LevelDB", "SD card"]["warnings"] == "too short"
     assert rows["RocksDB", "SD card"]["warnings"] == "waited"
     latex = (tmp_path / "table.tex").read_text()

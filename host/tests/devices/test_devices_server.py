@@ -130,7 +130,7 @@ def test_a_server_takes_the_loaders_work_and_leaves_nothing(shell, mongod, probe
             time.sleep(0.1)
     finally:
         server.stop()
-    rows = list(csv.DictReader((tmp_path / "server-1.csv").open()))
+    rows = list(csv.DictReader((tmp_path / "server-1.csv").read_text().splitlines(keepends=True)))
     assert int(rows[-1]["rss_bytes"]) > 10_000_000
     usage = server_usage([tmp_path / "server-1.csv"])
     assert usage["peak_memory_bytes"].value == max(int(row["rss_bytes"]) for row in rows)

@@ -211,7 +211,7 @@ def results(tmp_path, monkeypatch):
     file = tmp_path / "table.json"
     monkeypatch.setattr(fresh_roots, "FRESH", tmp_path)
     monkeypatch.setattr(fresh_roots, "committed_head", lambda: "0123abcd" * 5)
-    monkeypatch.setattr(fresh_roots, "install_packages", lambda section, log: None)
+    monkeypatch.setattr(fresh_roots, "install_sections", lambda required, optional, log: {})
     monkeypatch.setattr(fresh_roots, "check_space", lambda: None)
     monkeypatch.setattr(fresh_roots, "read_results", lambda: hosts_page.read_results(file))
     monkeypatch.setattr(fresh_roots, "write_results", lambda found: hosts_page.write_results(found, file))

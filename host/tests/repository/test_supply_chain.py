@@ -2,6 +2,7 @@
 
 import platform
 import re
+import shutil
 import subprocess
 import tomllib
 from pathlib import Path
@@ -39,7 +40,22 @@ def test_every_python_package_has_a_version_and_a_hash(lock):
 
 
 def test_pip_is_told_to_take_nothing_without_a_hash():
-    assert '"--require-hashes"' in (ROOT / "host/bootstrap.py").read_text()
+    assert '"--require-hashes"' in (ROOT / "host/environment.py").read_text()
+
+
+def test_this_release_of_debian_has_every_package():
+    names = [
+        line.split()[0]
+        for line in (ROOT / "host/packages.txt").read_text().splitlines()
+        if line.strip() and not line.startswith(("#", "["))
+    ]
+    if not shutil.which("apt-cache") or not [*Path("/var/lib/apt/lists").glob("*_Packages*")]:
+        pytest.skip("no apt, or it has not fetched its lists")
+    listed = subprocess.run(
+        ["apt-cache", "policy", *names], capture_output=True, text=True, check=True
+    ).stdout
+    known = re.findall(r"^(\S+):\n(?:  .*\n)*?  Candidate: \d", listed, re.MULTILINE)
+    assert not set(names) - set(known)
 
 
 def test_every_jar_has_a_hash():

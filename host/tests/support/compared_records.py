@@ -16,6 +16,7 @@ def made(
     """A finished record whose headline is `value` J; `changes` are further numbers of its result."""
     commit, durability = settings.pop("commit", "abc"), settings.pop("durability", "async")
     blocks, reset = settings.pop("blocks", {}), settings.pop("reset", {})
+    version = settings.pop("version", "1.23")
     options = {"db": "leveldb", "device": "rpi4", "storage": "sd", "study": "ycsb", "state": [], **settings}
     record = RunRecord.create(place, options, simulated=simulated)
     record.update(
@@ -27,6 +28,8 @@ def made(
         },
         loader={
             "run-1": {
+                "database": options["db"],
+                "database_version": version,
                 "settings": {"durability": durability},
                 "workload": {
                     "recordcount": str(options.get("records", 1000)),
