@@ -25,7 +25,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
-from system_packages import install_packages  # noqa: E402  # the path is set just above
+from system_packages import install_sections  # noqa: E402  # the path is set just above
 
 BUILD = ROOT / "build" / "fuzz"
 CORPUS = ROOT / "fuzz" / "corpus"
@@ -70,7 +70,7 @@ class Reached:
 def built() -> None:
     """Builds the fuzzers of the C++ parsers. Raises: CalledProcessError, SetupError."""
     BUILD.mkdir(parents=True, exist_ok=True)
-    install_packages("fuzz", BUILD / "setup.log")
+    install_sections(["fuzz"], [], BUILD / "setup.log")
     environment = {**os.environ, "CC": "clang", "CXX": "clang++"}
     configure = ["cmake", "-S", str(ROOT / "fuzz"), "-B", str(BUILD), "-G", "Ninja"]
     subprocess.run(configure, env=environment, check=True, stdout=subprocess.DEVNULL)
