@@ -1,105 +1,89 @@
 """Sets up everything that a command needs, with only Python's standard library, and skips steps that are done.
 
-Each step has a fingerprint of its inputs. A step runs when its fingerprint differs from the one
-stored under build/setup/ at its last success, so a second start costs a few stat calls.
+A step's stamp lies in the folder that the step makes and goes with it. It names what the step was made from: the state
+of its sources, of compilers and system packages, of the clone's folder, and of the product. A step whose stamp differs
+runs again, so a second start costs a few stat calls.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+from environment import VENV, VENV_PYTHON, environment_works, fill_environment, package_paths, packages_folder
+from loader_build import LOADER, TESTS, build_loader, cmake_build, engines, note_failures
 from logged_commands import SetupError, end_running, logged, say
+from memory import jobs_at_once
 from opjoule.cli.command import Needs
-from plain_folder import ROOT, plain
-from system_packages import install_named, install_packages, packages
+from plain_folder import ROOT
+from system_packages import install_named, install_sections, names, skips_packages
+from toolchain import AVR_COMPILERS, COMPILERS, file_state, made_with, package_versions, replace_text
 
 BUILD = ROOT / "build"
 STAMPS = BUILD / "setup"
-VENV_PYTHON = ROOT / ".venv" / "bin" / "python"
-PATH_FILE = "opjoule.pth"
 OLDEST_PYTHON = (3, 11)
 PROGRESS_S = 20.0
 LOG_TAIL_BYTES = 4096
 """End of a step's log that is searched for the last count of Ninja."""
-UV_PIN = ROOT / "host" / "requirements" / "uv.txt"
 YCSB_PINS = ROOT / "host" / "requirements" / "ycsb"
 YCSB_JARS = BUILD / "ycsb"
+
+Failures = Mapping[str, str]
+"""Want -> why it is left out."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One step of set-up. It runs again when one of `inputs`, which are files or folders, has changed."""
+    """One step of set-up. It runs again when one of `inputs`, which are files or folders, or `state` has changed."""
 
     name: str
     title: str
     inputs: tuple[Path, ...]
-    run: Callable[[Path], None]
+    run: Callable[[Path, frozenset[str]], Failures]
+    """Takes the log and the wants: those of this call and those that earlier calls had."""
     product: Path | None = None
-    salt: str = ""
+    state: Callable[[], object] = lambda: None
+    """What the step depends on besides its inputs, as JSON has it; asked after it has run."""
+    wants: Callable[[], Mapping[str, object]] = dict
+    """Parts that can be asked for one by one -> what each depends on."""
+    wanted: frozenset[str] = frozenset()
+    """The parts that this call needs."""
     lane: str = "build"
     """Steps of one lane run one after the other. Lane "packages" runs first, then the other lanes run in parallel."""
+    folder: Path = STAMPS
+    """Folder of the stamp: the one that the step makes."""
+    done: Callable[[], bool] | None = None
+    """Whether there is nothing to do, for a step that needs no stamp."""
+
+    @property
+    def stamp(self) -> Path:
+        """The file that says what the step was made from."""
+        return self.folder / f"{self.name}.stamp"
 
 
-def make_environment(lock: Path, log: Path) -> None:
-    """Makes .venv if it does not exist, and installs the versions that `lock` pins, with their hashes.
+def without_wants(run: Callable[[Path], None]) -> Callable[[Path, frozenset[str]], Failures]:
+    """The function of a step that has no parts."""
 
-    uv is several times as fast as pip. pip is used if uv fails: uv has no wheel for some computers, and does not
-    know an index that only pip's configuration names.
-    """
-    if not VENV_PYTHON.exists():
-        logged([sys.executable, "-m", "venv", str(ROOT / ".venv")], log)
-    pip = [str(VENV_PYTHON), "-m", "pip", "--disable-pip-version-check", "install", "--require-hashes"]
-    uv = [str(VENV_PYTHON.with_name("uv")), "pip", "install", "--require-hashes"]
-    try:
-        logged([*pip, "--only-binary=:all:", "-r", str(UV_PIN)], log)
-        logged([*uv, "--python", str(VENV_PYTHON), "-r", str(lock)], log)
-    except SetupError:
-        logged([*pip, "-r", str(lock)], log)
+    def step(log: Path, _: frozenset[str]) -> Failures:
+        run(log)
+        return {}
 
-
-def _package_paths() -> str:
-    return f"{ROOT / 'host'}\n{ROOT / 'host/tests/support'}\n"
-
-
-def find_package(log: Path) -> None:
-    """Makes the environment's Python find opjoule and the tests' stand-ins from every folder."""
-    command = [str(VENV_PYTHON), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"]
-    place = Path(subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip())
-    (place / PATH_FILE).write_text(_package_paths())
-
-
-def cmake_build(source: Path, build: Path, log: Path, *targets: str) -> None:
-    """Configures a CMake project with Ninja, and builds some of its targets."""
-    source, build = plain(source), plain(build)
-    remove_copied(build)
-    configure = ["cmake", "-S", str(source), "-B", str(build), "-G", "Ninja", "-DCMAKE_BUILD_TYPE=Release"]
-    if not all((build / name).exists() for name in ("build.ninja", "CMakeCache.txt")):
-        logged(configure, log)
-    logged(["cmake", "--build", str(build), "--target", *targets], log)
-
-
-def remove_copied(build: Path) -> None:
-    """Removes a CMake build folder that was made in another place, as in a copy of a clone: CMake refuses to use it."""
-    cache = build / "CMakeCache.txt"
-    text = cache.read_text(errors="replace") if cache.is_file() else ""
-    made = re.search(r"^CMAKE_CACHEFILE_DIR:INTERNAL=(.+)$", text, re.MULTILINE)
-    if made and not (os.path.exists(made[1]) and os.path.samefile(made[1], build)):
-        shutil.rmtree(build)
+    return step
 
 
 def build_firmware(log: Path, environment: str = "uno") -> None:
@@ -145,50 +129,19 @@ def folder_hashes(folder: Path) -> dict[str, str]:
 
 
 def _steps(needs: Needs) -> list[Step]:
-    pins = "test" if needs.test else "figures" if needs.figures else "fleet" if needs.fleet else "measure"
-    lock = ROOT / "host/requirements" / f"{pins}.txt"
-    steps = [_packages_step(section) for section in needs.sections]
+    steps = [_packages_step(needs), _environment_step(needs.pins)]
     if needs.packages:
-        install = partial(
-            install_named, needs.packages, "The study needs these packages; --only leaves out their systems:"
-        )
-        steps.append(
-            Step(
-                "packages-of-study",
-                "system packages for the study",
-                (),
-                install,
-                salt=repr(needs.packages),
-                lane="packages",
-            )
-        )
-    steps.append(
-        Step(
-            lock.stem + "-environment",
-            "Python environment .venv",
-            (lock,),
-            lambda log: make_environment(lock, log),
-            VENV_PYTHON,
-            salt=sys.version,
-            lane="python",
-        )
-    )
-    paths = _package_paths()
-    steps.append(
-        Step("package-path", "path of opjoule", (), find_package, VENV_PYTHON, salt=paths, lane="python")
-    )
+        steps.append(_study_packages_step(needs.packages))
     if needs.loader:
-        programs = ("loader", "probe", "medium-sim")
-        steps.append(_cmake_step("loader", "loader and probe", ROOT / "loader-cpp", *programs))
+        steps.append(_loader_step(needs))
     if needs.board:
-        steps.append(_board_step(needs.board))
+        steps.append(_board_step(needs))
     if needs.ycsb:
         core = YCSB_JARS / "core-0.17.0.jar"
-        steps.append(
-            Step("ycsb", "YCSB's core, from Maven Central", (YCSB_PINS,), fetch_ycsb, core, lane="ycsb")
-        )
+        fetch = without_wants(fetch_ycsb)
+        steps.append(Step("ycsb", "YCSB's core, from Maven Central", (YCSB_PINS,), fetch, core, lane="ycsb"))
     if needs.simulate:
-        steps.append(_cmake_step("rig-sim", "rig simulator", ROOT / "firmware" / "sim", "rig-sim"))
+        steps.append(_rig_step(test=needs.test))
         steps.append(_firmware_step("firmware", "firmware", "uno"))
         if needs.test:
             steps.append(_firmware_step("firmware-nano", "firmware for old Nanos", "nano"))
@@ -196,48 +149,136 @@ def _steps(needs: Needs) -> list[Step]:
     return steps
 
 
-_FOR = {"measure": "", "test": " for the tests", "virtual": " for the virtual board", "ycsb": " for YCSB"}
+def _packages_step(needs: Needs) -> Step:
+    """Installs the packages of sections of host/packages.txt; an engine whose packages cannot be had is left out."""
+    optional = sorted(needs.engines & set(engines()))
 
+    def install(log: Path, _: frozenset[str]) -> Failures:
+        failed = install_sections(needs.sections, optional, log)
+        _check_engines(failed, needs)
+        return failed
 
-def _packages_step(section: str) -> Step:
-    title = "system packages" + _FOR[section]
-    listed = repr(packages(section))
-    run = partial(install_packages, section)
-    return Step(f"packages-{section}", title, (), run, salt=listed, lane="packages")
-
-
-def _cmake_step(name: str, title: str, source: Path, *targets: str) -> Step:
-    build = BUILD / name
+    wanted = names(*needs.sections, *optional)
     return Step(
-        name, title, (source,), lambda log: cmake_build(source, build, log, *targets), build / targets[-1]
+        "packages", "system packages", (), install, lane="packages", done=lambda: are_installed(wanted)
     )
 
 
-def _board_step(architecture: str) -> Step:
-    script = ROOT / "loader-cpp" / "board-builds"
+def _study_packages_step(wanted: tuple[str, ...]) -> Step:
+    why = "The study needs these packages; --only leaves out their systems:"
     return Step(
-        f"board-{architecture}",
-        f"loader for the board ({architecture}; minutes the first time)",
+        "packages-of-study",
+        "system packages for the study",
+        (),
+        without_wants(partial(install_named, wanted, why)),
+        lane="packages",
+        done=lambda: are_installed(wanted),
+    )
+
+
+def are_installed(wanted: Iterable[str]) -> bool:
+    """Whether all of these packages are installed, or the user says so."""
+    return skips_packages() or all(package_versions(wanted).values())
+
+
+def _environment_step(pins: str) -> Step:
+    lock = ROOT / "host/requirements" / f"{pins}.txt"
+
+    def state() -> object:
+        folder = packages_folder()
+        return [environment_works(), package_paths(), file_state(folder) if folder else []]
+
+    return Step(
+        f"{pins}-environment",
+        "Python environment .venv",
+        (lock,),
+        without_wants(lambda log: fill_environment(lock, log)),
+        state=state,
+        lane="python",
+        folder=VENV,
+    )
+
+
+def _loader_step(needs: Needs) -> Step:
+    def wants() -> dict[str, object]:
+        return {TESTS: None, **{engine: package_versions(names(engine)) for engine in engines()}}
+
+    return Step(
+        "loader",
+        "loader and probe",
         (ROOT / "loader-cpp",),
-        lambda log: logged([sys.executable, str(script), architecture], log),
-        BUILD / "board" / architecture / "loader",
+        build_loader,
+        LOADER / "loader",
+        state=lambda: made_with(COMPILERS, names("loader")),
+        wants=wants,
+        wanted=frozenset({*(needs.engines & set(engines())), *([TESTS] if needs.test else [])}),
+        folder=LOADER,
+    )
+
+
+def _rig_step(*, test: bool) -> Step:
+    source, build, packages = ROOT / "firmware" / "sim", BUILD / "rig-sim", names("loader", "rig")
+
+    def run(log: Path, wants: frozenset[str]) -> Failures:
+        options = [f"-DOPJOULE_TESTS={'ON' if TESTS in wants else 'OFF'}"]
+        cmake_build(source, build, log, ["rig-sim"], options, packages)
+        return {}
+
+    return Step(
+        "rig-sim",
+        "rig simulator",
+        (source,),
+        run,
+        build / "rig-sim",
+        state=lambda: made_with(COMPILERS, packages),
+        wants=lambda: {TESTS: None},
+        wanted=frozenset([TESTS] if test else []),
+        lane="rig",
+        folder=build,
+    )
+
+
+def _board_step(needs: Needs) -> Step:
+    script = ROOT / "loader-cpp" / "board-builds"
+    folder = BUILD / "board" / needs.board
+
+    def run(log: Path, wants: frozenset[str]) -> Failures:
+        asked = ["--engines", ",".join(sorted(wants))]
+        logged([sys.executable, str(script), needs.board, *asked], log)
+        return {}
+
+    return Step(
+        f"board-{needs.board}",
+        f"loader for the board ({needs.board}; minutes the first time)",
+        (ROOT / "loader-cpp",),
+        run,
+        folder / "loader",
+        state=lambda: made_with(COMPILERS, names("board")),
+        wants=lambda: dict.fromkeys([*engines(), "mongodb"]),
+        wanted=needs.engines,
+        folder=folder,
     )
 
 
 def _firmware_step(name: str, title: str, environment: str) -> Step:
     parts = ("platformio.ini", "firmware/lib", "firmware/src", "firmware/platformio")
+    folder = ROOT / ".pio/build" / environment
     return Step(
         name,
         title,
         tuple(ROOT / part for part in parts),
-        lambda log: build_firmware(log, environment),
-        ROOT / ".pio/build" / environment / "firmware.elf",
+        without_wants(lambda log: build_firmware(log, environment)),
+        folder / "firmware.elf",
+        state=lambda: made_with(AVR_COMPILERS, names("rig")),
         lane="python",
+        folder=folder,
     )
 
 
 def set_up(needs: Needs) -> None:
     """Runs every step that is not up to date, and prints its progress on stderr.
+
+    An engine that cannot be built is left out with a line that says why, if another one of those that are needed can.
 
     Raises: SetupError: a step failed; the text names the packages to install or the log.
     """
@@ -248,12 +289,37 @@ def set_up(needs: Needs) -> None:
     STAMPS.mkdir(parents=True, exist_ok=True)
     with _alone():
         if todo := _todo(needs):  # another set-up may have done it meanwhile
-            _run(todo)
+            _check_engines(_run(todo), needs)
 
 
-def _todo(needs: Needs) -> list[tuple[Step, str]]:
-    """The steps that are not up to date, each with the fingerprint of its inputs."""
-    return [(step, mark) for step in _steps(needs) if (mark := _fingerprint(step)) != _stamp(step)]
+def _check_engines(failed: Failures, needs: Needs) -> None:
+    """Says and stores which engines are left out and why.
+
+    Raises: SetupError: no needed engine is left, or the tests lack one.
+    """
+    note_failures(needs.engines, failed)
+    lines = [f"{engine} is left out: {why}" for engine, why in failed.items()]
+    if failed and (needs.test or needs.engines <= failed.keys()):
+        raise SetupError("\n".join(lines))
+    for line in lines:
+        say(f"  NOTE: {line}")
+
+
+def _todo(needs: Needs) -> list[Step]:
+    """The steps that are not up to date."""
+    return [step for step in _steps(needs) if not _up_to_date(step)]
+
+
+def _up_to_date(step: Step) -> bool:
+    if step.done:
+        return step.done()
+    stamp = _stamp(step)
+    if stamp.get("inputs") != _fingerprint(step) or stamp.get("product") != _product(step):
+        return False
+    if stamp.get("state") != step.state():
+        return False
+    made, known = stamp["wants"], step.wants()
+    return all(want in made and made[want] == known[want] for want in step.wanted)
 
 
 @contextmanager
@@ -268,35 +334,45 @@ def _alone() -> Iterator[None]:
         yield
 
 
-def _run(todo: list[tuple[Step, str]]) -> None:
-    """Runs steps lane by lane, and prints the progress."""
+def _run(todo: list[Step]) -> Failures:
+    """Runs steps lane by lane, and prints the progress. Returns: wanted part -> why it is left out."""
     started_s = time.monotonic()
-    say("Set-up: " + ", ".join(step.title for step, _ in todo))
-    lanes: dict[str, list[tuple[Step, str]]] = {}
-    for step, mark in todo:
-        lanes.setdefault(step.lane, []).append((step, mark))
-    _run_lane(lanes.pop("packages", []))
-    with ThreadPoolExecutor() as pool:
+    jobs = jobs_at_once()
+    os.environ.setdefault("CMAKE_BUILD_PARALLEL_LEVEL", str(jobs))
+    say("Set-up: " + ", ".join(step.title for step in todo))
+    lanes: dict[str, list[Step]] = {}
+    for step in todo:
+        lanes.setdefault(step.lane, []).append(step)
+    failed = dict(_run_lane(lanes.pop("packages", [])))
+    with ThreadPoolExecutor(1 if jobs == 1 else None) as pool:
         try:
             for lane in [pool.submit(_run_lane, steps) for steps in lanes.values()]:
-                lane.result()
+                failed = {**lane.result(), **failed}
         except KeyboardInterrupt:
             end_running()  # the pool waits for its builds, and they may take minutes
             raise
     say(f"Set-up done in {time.monotonic() - started_s:.0f} s; later starts skip it.")
+    return failed
 
 
-def _run_lane(steps: list[tuple[Step, str]]) -> None:
-    """Runs steps in order, and stores the fingerprint of each step that has succeeded."""
-    for step, mark in steps:
+def _run_lane(steps: list[Step]) -> Failures:
+    """Runs steps in order, and stores the stamp of each step that has succeeded."""
+    failed: dict[str, str] = {}
+    for step in steps:
         started_s = time.monotonic()
         say(f"  {step.title} ...")
+        STAMPS.mkdir(parents=True, exist_ok=True)
         log = STAMPS / f"{step.name}.log"
         log.unlink(missing_ok=True)
+        inputs, known = _fingerprint(step), step.wants()
+        wants = step.wanted | (_stamp(step).get("wants", {}).keys() & known.keys())
         with _progress(step.title, log):
-            step.run(log)
-        (STAMPS / step.name).write_text(mark)
+            without = step.run(log, frozenset(wants))
+        if not step.done:
+            _store_stamp(step, inputs, wants - without.keys())
+        failed |= without
         say(f"  {step.title}: done in {time.monotonic() - started_s:.1f} s")
+    return failed
 
 
 @contextmanager
@@ -320,15 +396,35 @@ def _progress(title: str, log: Path) -> Iterator[None]:
         watcher.join()
 
 
-def _stamp(step: Step) -> str:
-    stamp = STAMPS / step.name
-    if not stamp.exists() or (step.product is not None and not step.product.exists()):
-        return ""
-    return stamp.read_text()
+def _stamp(step: Step) -> dict[str, Any]:
+    """What a step was made from at its last success; empty if it has none."""
+    try:
+        stamp = json.loads(step.stamp.read_text())
+    except (OSError, ValueError):
+        return {}
+    return stamp if isinstance(stamp, dict) else {}
+
+
+def _store_stamp(step: Step, inputs: str, made: Iterable[str]) -> None:
+    """Stores what a step was made from, in the folder that it has made."""
+    known = step.wants()
+    stamp = {
+        "inputs": inputs,
+        "product": _product(step),
+        "state": step.state(),
+        "wants": {want: known[want] for want in sorted(made)},
+    }
+    step.folder.mkdir(parents=True, exist_ok=True)
+    replace_text(step.stamp, json.dumps(stamp, indent=1))
+
+
+def _product(step: Step) -> list[int]:
+    """Time and size of the product; empty if it is missing or the step has none."""
+    return file_state(step.product) if step.product else []
 
 
 def _fingerprint(step: Step) -> str:
-    digest = hashlib.sha256(step.salt.encode())
+    digest = hashlib.sha256()
     for path in step.inputs:
         for file in sorted(_files(path)):
             info = os.stat(file)
@@ -339,15 +435,15 @@ def _fingerprint(step: Step) -> str:
 def _files(path: Path) -> Iterable[str]:
     if path.is_file():
         yield str(path)
-    for folder, _, names in os.walk(path):
+    for folder, _, inside in os.walk(path):
         if "__pycache__" not in folder:
-            yield from (os.path.join(folder, name) for name in names)
+            yield from (os.path.join(folder, name) for name in inside)
 
 
 def main(arguments: list[str]) -> int:
-    """`bootstrap.py [--test]`: sets up everything that ./test needs, or everything for a simulated measurement."""
+    """`bootstrap.py [--test]`: sets up everything that ./test needs, or a simulated measurement of any engine."""
     try:
-        set_up(Needs(loader=True, simulate=True, test="--test" in arguments))
+        set_up(Needs(loader=True, simulate=True, engines=frozenset(engines()), test="--test" in arguments))
     except SetupError as error:
         print(f"set-up: {error}", file=sys.stderr)
         return 1

@@ -17,6 +17,10 @@ class SetupError(Exception):
     """Set-up cannot continue; the text states what to do."""
 
 
+class Interrupted(SetupError):
+    """The user ended set-up."""
+
+
 def say(line: str) -> None:
     """Prints one line of progress on stderr; stdout is kept for results."""
     sys.stderr.write(line + "\n")  # in one write, because several lanes print at the same time
@@ -26,10 +30,10 @@ def say(line: str) -> None:
 def logged(command: list[str], log: Path) -> None:
     """Runs one command with its output in `log`. If it fails, the error contains the last lines.
 
-    Raises: SetupError: it failed, or end_running() ended it.
+    Raises: SetupError: it failed. Interrupted: end_running() ended it.
     """
     if _ENDED.is_set():
-        raise SetupError("set-up was interrupted")
+        raise Interrupted("set-up was interrupted")
     with log.open("ab") as sink:
         sink.write(("$ " + " ".join(command) + "\n").encode())
         sink.flush()
@@ -43,6 +47,8 @@ def logged(command: list[str], log: Path) -> None:
             raise
         finally:
             _RUNNING.discard(running)
+    if status != 0 and _ENDED.is_set():
+        raise Interrupted("set-up was interrupted")
     if status != 0:
         tail = "\n".join("    " + line for line in log.read_text(errors="replace").splitlines()[-15:])
         raise SetupError(

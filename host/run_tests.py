@@ -337,7 +337,9 @@ def main() -> int:
             f"unknown part {', '.join(sorted(unknown))}; the parts are {', '.join(p.name for p in known)}"
         )
     try:
-        bootstrap.set_up(bootstrap.Needs(loader=True, simulate=True, test=True))
+        bootstrap.set_up(
+            bootstrap.Needs(loader=True, engines=frozenset(bootstrap.engines()), simulate=True, test=True)
+        )
     except bootstrap.SetupError as error:
         print(f"./test: {error}", file=sys.stderr)
         return 1

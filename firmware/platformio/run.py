@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -23,9 +24,12 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(ROOT / "host"))
 
 from plain_folder import plain  # noqa: E402  # the path is set just above
+from system_packages import names  # noqa: E402
+from toolchain import AVR_COMPILERS, begin_anew_if_changed, is_made_with, made_with  # noqa: E402
 
 CORE = ROOT / "build" / "platformio"
 LIBRARIES = CORE / "libdeps"
+BUILDS = ROOT / ".pio" / "build"
 PYTHON = ROOT / ".venv" / "bin" / "python"
 
 # PlatformIO asks for tool-scons ~4.41101.0, its name for SCons 4.11.1 (platformio/dependencies.py).
@@ -54,7 +58,14 @@ SETTINGS = {
 
 
 def prepare() -> None:
-    """Makes the core directory. Writes only files that differ, so a second call costs a few reads."""
+    """Makes the core directory. Writes only files that differ, so a second call costs a few reads.
+
+    PlatformIO and SCons do not notice a new compiler's headers, nor that the clone was moved: then all is made anew.
+    """
+    state = made_with((*AVR_COMPILERS, "g++"), (*names("rig"), "arduino-core-avr", "doctest-dev"))
+    if not is_made_with(CORE, state):
+        shutil.rmtree(BUILDS, ignore_errors=True)
+    begin_anew_if_changed(CORE, state)
     scons = CORE / "packages" / "tool-scons"
     _write(scons / "package.json", json.dumps(SCONS))
     _write(scons / "scons.py", SCONS_ENTRY)

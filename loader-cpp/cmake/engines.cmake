@@ -2,16 +2,17 @@
 #
 #   opjoule_engine(NAME libraries...)
 #     builds databases/NAME.cc (and databases/NAME_*.cc) as target engine_NAME, linked with the libraries; the engine
-#     is left out when one of the libraries is missing. databases/NAME.cc defines
+#     is left out when it is not asked for or one of the libraries is missing. databases/NAME.cc defines
 #       namespace opjoule { const Engine& NAME_engine(); }
-set(OPJOULE_WITHOUT "" CACHE STRING "Engines to leave out although their libraries are there, as in 'rocksdb;lmdb'")
+set(OPJOULE_ENGINES "all" CACHE STRING "Engines to build in, as in 'leveldb;sqlite'; all: each whose library is here")
 set(built_engines "")
 set(left_out_engines "")
+file(REMOVE ${CMAKE_CURRENT_BINARY_DIR}/missing-libraries.txt)  # ENGINE LIBRARY, for host/loader_build.py
 
 function(opjoule_engine name)
   set(left_out_engines ${left_out_engines} ${name} PARENT_SCOPE)  # until a line below takes it back
   set(source ${CMAKE_CURRENT_SOURCE_DIR}/databases/${name}.cc)
-  if(NOT EXISTS ${source} OR name IN_LIST OPJOULE_WITHOUT)
+  if(NOT name STREQUAL "null" AND NOT OPJOULE_ENGINES STREQUAL "all" AND NOT name IN_LIST OPJOULE_ENGINES)
     return()
   endif()
   set(found "")
@@ -25,6 +26,7 @@ function(opjoule_engine name)
     find_library(${variable} ${library})
     if(NOT ${variable})
       message(STATUS "engine ${name}: left out, lib${library} not found")
+      file(APPEND ${CMAKE_CURRENT_BINARY_DIR}/missing-libraries.txt "${name} ${library}\n")
       return()
     endif()
     list(APPEND found ${${variable}})
@@ -32,6 +34,10 @@ function(opjoule_engine name)
   file(GLOB more CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/databases/${name}_*.cc)
   add_library(engine_${name} STATIC ${source} ${more})
   target_link_libraries(engine_${name} PUBLIC core ${found})
+  # A newer package's header may be older than what was compiled with the header before: its version is part of the command.
+  if(OPJOULE_VERSIONS_${name})
+    target_compile_definitions(engine_${name} PUBLIC "OPJOULE_VERSIONS_${name}=\"${OPJOULE_VERSIONS_${name}}\"")
+  endif()
   set(built_engines ${built_engines} ${name} PARENT_SCOPE)
   set(left_out_engines ${left_out_engines} PARENT_SCOPE)
   message(STATUS "engine ${name}: built in")

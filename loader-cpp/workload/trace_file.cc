@@ -15,7 +15,7 @@ constexpr size_t kReadBytes = 64 * 1024;
 // A line may be longer by this than a row of the properties: the lengths in a trace are its own.
 constexpr uint64_t kLongestLine = 64 << 20;
 constexpr size_t kLongestVerb = 6;
-constexpr uint64_t kLargestBatch = 1 << 20;  // bytes of lines taken at once by one thread
+constexpr uint64_t kLargestTakeBytes = 1 << 20;  // bytes of lines taken at once by one thread
 constexpr int kPollMs = 100;                 // a signal ends a wait for input after this at most
 
 // What YCSB prints beside its operations.
@@ -162,7 +162,7 @@ size_t TraceFile::next(std::span<Operation> out, Status& status) {
   size_t count = 0;
   uint64_t bytes = 0;
   std::string_view line;
-  while (count < out.size() && bytes < kLargestBatch && take_line(&line, count == 0, status)) {
+  while (count < out.size() && bytes < kLargestTakeBytes && take_line(&line, count == 0, status)) {
     bytes += line.size();
     if (is_skipped(line)) {
       ++skipped_;

@@ -23,6 +23,9 @@ class Needs:
     """What set-up has to do for a command."""
 
     loader: bool = False
+    """Loader and probe, for this computer."""
+    engines: frozenset[str] = frozenset()
+    """Databases that a loader contains or connects to; the other engines are not built."""
     simulate: bool = False
     """The simulated rig: simulator and firmware."""
     test: bool = False
@@ -40,9 +43,21 @@ class Needs:
 
     @property
     def sections(self) -> list[str]:
-        """The sections of host/packages.txt."""
-        virtual = ["virtual"] if self.virtual or self.test else []
-        return ["measure", *(["test"] if self.test else []), *virtual, *(["ycsb"] if self.ycsb else [])]
+        """The sections of host/packages.txt, without those of engines."""
+        wanted = {
+            "host": True,
+            "loader": self.loader or self.simulate,
+            "rig": self.simulate,
+            "test": self.test,
+            "virtual": self.virtual or self.test,
+            "ycsb": self.ycsb,
+        }
+        return [section for section, needed in wanted.items() if needed]
+
+    @property
+    def pins(self) -> str:
+        """Name of the file in host/requirements that pins the Python packages."""
+        return "test" if self.test else "figures" if self.figures else "fleet" if self.fleet else "measure"
 
 
 def board_architecture(device: str | None, rig: Path, *, simulated: bool, database: str | None = None) -> str:

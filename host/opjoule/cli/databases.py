@@ -10,6 +10,7 @@ from functools import cache
 from opjoule.cli.short_commands import ListingOptions
 from opjoule.databases.registry import Database, database_called, known_databases
 from opjoule.devices.connection.shell import LocalShell
+from opjoule.devices.programs.binaries import failed_engines
 from opjoule.devices.server.setup import find_programs, program_version
 from opjoule.errors import OpJouleError
 from opjoule.scripts import ROOT
@@ -87,13 +88,11 @@ def availability(database: Database) -> Availability:
     """Whether a database is built into this computer's loader, found on the computer, or missing."""
     if database.kind == "loader":
         built = built_in()
-        if not built:
-            return Availability(True, "built into the loader, which the first measurement builds")
-        if database.name not in built:
-            return Availability(
-                False, "missing in this loader: remove build/loader and start host/measure.py again"
-            )
-        return Availability(True, f"built in, version {built[database.name]}")
+        if database.name in built:
+            return Availability(True, f"built in, version {built[database.name]}")
+        if why := failed_engines(ROOT / "build").get(database.name):
+            return Availability(False, f"cannot be built here: {why}; its next measurement tries again")
+        return Availability(True, "not built yet: its first measurement installs its library and builds it")
     if database.kind == "module":
         return Availability(True, f"Python module {database.module}: {database.get}")
     if database.kind == "connection":

@@ -40,7 +40,7 @@ def test_every_python_package_has_a_version_and_a_hash(lock):
 
 
 def test_pip_is_told_to_take_nothing_without_a_hash():
-    assert '"--require-hashes"' in (ROOT / "host/bootstrap.py").read_text()
+    assert '"--require-hashes"' in (ROOT / "host/environment.py").read_text()
 
 
 def test_this_release_of_debian_has_every_package():

@@ -22,6 +22,7 @@ from opjoule.cli.measure.options import (
     RigOptions,
     SimulateOptions,
     YcsbOptions,
+    engines_of,
     needs_of_measurements,
 )
 from opjoule.cli.options import EXCLUSIVE, Options, Parser, flag, option, positional, repeated, required
@@ -279,7 +280,10 @@ def needs_of_campaign(campaign: PlannedCampaign) -> Needs:
     cells = [cell.options for cell in campaign.file.cells]
     if campaign.options.dry_run or campaign.options.scheduler:
         loader = any(isinstance(cell, YcsbOptions) for cell in cells)  # it checks the workload
-        return Needs(loader=loader, fleet=not campaign.options.dry_run)
+        engines = frozenset().union(*map(engines_of, cells))
+        return Needs(
+            loader=loader, engines=engines if loader else frozenset(), fleet=not campaign.options.dry_run
+        )
     return needs_of_measurements(cells)
 
 

@@ -30,7 +30,7 @@ from opjoule.cli.short_commands import LIVE_HELP
 from opjoule.databases.registry import find_database
 from opjoule.devices.profiles import find_profile
 from opjoule.errors import BadInput
-from opjoule.studies.definition import Part
+from opjoule.studies.definition import SYSTEM, Part
 from opjoule.studies.folder import find_study
 
 WHAT: Final = "what is measured"
@@ -284,7 +284,7 @@ def needs_of_measurement(options: PlanningOptions) -> Needs:
     """Set-up that a measurement on this computer's rig needs."""
     if options.dry_run:  # the loader checks the workload
         ycsb = isinstance(options, YcsbOptions) and options.generator == "ycsb"
-        return Needs(loader=isinstance(options, YcsbOptions), ycsb=ycsb)
+        return Needs(loader=isinstance(options, YcsbOptions), engines=engines_of(options), ycsb=ycsb)
     return needs_of_measurements([options])
 
 
@@ -352,14 +352,25 @@ def _needs_of_plan(options: AgainOptions) -> Needs:
         contents = json.loads(path.read_text(encoding="utf-8"))
         plan = contents.get("plan", contents)
         device, simulated = str(plan["device"]), bool(plan["simulated"])
-        ycsb, database = plan["study"].get("generator") == "ycsb", plan["study"].get("database")
+        study = plan["study"]
+        ycsb, database = study.get("generator") == "ycsb", study.get("database")
+        engines = frozenset(
+            name for name in (database, study.get("cell", {}).get(SYSTEM)) if isinstance(name, str)
+        )
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return Needs(loader=True)
     if options.dry_run:
-        return Needs(loader=True, ycsb=ycsb)
+        return Needs(loader=True, engines=engines, ycsb=ycsb)
     virtual = device == "virtual"
     board = board_architecture(device, options.rig, simulated=simulated, database=database)
-    return Needs(loader=True, simulate=simulated or virtual, ycsb=ycsb, virtual=virtual, board=board)
+    return Needs(
+        loader=True,
+        engines=engines,
+        simulate=simulated or virtual,
+        ycsb=ycsb,
+        virtual=virtual,
+        board=board,
+    )
 
 
 AGAIN: Final = Command(
@@ -400,6 +411,17 @@ class JobOptions(PlanningOptions, StudyCell):
     connections: Path | None = field(default=None, metadata={"type": Path})
 
 
+def engines_of(options: PlanningOptions) -> frozenset[str]:
+    """The databases that a measurement's loader contains or connects to."""
+    if isinstance(options, YcsbOptions):
+        return frozenset([options.db])
+    if isinstance(options, JobOptions) and any(
+        "{loader}" in word for word in find_study(options.folder).command
+    ):
+        return frozenset([options.cell[SYSTEM]] if SYSTEM in options.cell else [])
+    return frozenset()
+
+
 def needs_of_measurements(cells: Sequence[PlanningOptions]) -> Needs:
     """Set-up for measurements, or cells of a campaign, on this computer's rig."""
     virtual = any(cell.device == "virtual" for cell in cells)
@@ -412,6 +434,7 @@ def needs_of_measurements(cells: Sequence[PlanningOptions]) -> Needs:
             )
     return Needs(
         loader=True,
+        engines=frozenset().union(*map(engines_of, cells)),
         simulate=virtual or any(cell.simulate for cell in cells),
         ycsb=any(isinstance(cell, YcsbOptions) and cell.generator == "ycsb" for cell in cells),
         virtual=virtual,

@@ -1,6 +1,8 @@
 """Static programs for the board's architecture (loader and probe): selected, copied once, verified by their hash."""
 
+import json
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +21,8 @@ ARCHITECTURES = {
 }
 """Architecture of the programs for a machine, as uname -m names it."""
 LOADER, PROBE = "loader", "probe"
+FAILED_ENGINES = "setup/engines-failed.json"
+"""File under build/ in which set-up stores the engines that it could not build into this computer's loader."""
 _RECEIVE = script("receive_program.sh")
 
 
@@ -30,6 +34,15 @@ class Programs:
     probe: str
     loader_sha256: str
     probe_sha256: str
+
+
+def failed_engines(build: Path) -> Mapping[str, str]:
+    """Engine -> why it is not in this computer's loader, according to the last set-up that tried to build it."""
+    try:
+        stored = json.loads((build / FAILED_ENGINES).read_text(encoding="utf-8"))
+        return {str(engine): str(why) for engine, why in stored.items()}
+    except (OSError, ValueError, AttributeError):
+        return {}
 
 
 def find_program(build: Path, machine: str, name: str, database: str = "") -> Path:
